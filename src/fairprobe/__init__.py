@@ -1,0 +1,24 @@
+"""fairprobe finds inputs that a model treats differently only because of a sensitive attribute."""
+
+# pandas, scikit-learn and the like load on first use, so that the command line starts quickly. The names are imported
+# here and now, not on demand: `fairprobe.search` is a package too, and importing that later would hide the function.
+from fairprobe import datasets, errors, subjects, testing
+from fairprobe._version import __version__
+from fairprobe.domain import Category, Domain, Integer, Ordinal, Parameter, Real
+from fairprobe.search import Found, search
+
+__all__ = [
+    "Category",
+    "Domain",
+    "Found",
+    "Integer",
+    "Ordinal",
+    "Parameter",
+    "Real",
+    "__version__",
+    "datasets",
+    "errors",
+    "search",
+    "subjects",
+    "testing",
+]

@@ -1,0 +1,94 @@
+"""Constraints: callables over a batch that say which inputs are allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.errors import DomainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from fairprobe.domain.domain import Constraint, Domain
+    from fairprobe.domain.parameters import Codes
+
+PATIENCE = 1_000_000
+"""How many candidates are drawn before a thin domain is given up."""
+
+THINNEST = 1e-4
+"""The smallest fraction of allowed candidates that sampling by rejection is good for."""
+
+BLOCK = 65_536
+
+
+def check(constraints: tuple[Constraint, ...]) -> None:
+    """Refuse what cannot be called."""
+    for constraint in constraints:
+        if not callable(constraint):
+            raise DomainError(f"a constraint must be a callable that takes a frame of inputs, got {constraint!r}")
+
+
+def allowed(domain: Domain, codes: Codes) -> NDArray[np.bool_]:
+    """Which of a batch of inputs all constraints allow."""
+    mask = np.ones(len(codes), dtype=bool)
+    if domain.constraints and len(codes):
+        frame = domain.decode(codes)
+        for constraint in domain.constraints:
+            mask &= _answer(constraint, frame)
+    return mask
+
+
+def _answer(constraint: Constraint, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    name = getattr(constraint, "__name__", repr(constraint))
+    try:
+        answer: NDArray[Any] = np.asarray(constraint(frame))
+    except Exception as error:
+        raise DomainError(f"constraint {name} raised {type(error).__name__}: {error}") from error
+    if answer.shape != (len(frame),) or answer.dtype != bool:
+        raise DomainError(
+            f"constraint {name} must return one truth value a row, got the shape {answer.shape} of {answer.dtype} "
+            f"for {len(frame)} rows"
+        )
+    return answer
+
+
+def sample(domain: Domain, n: int, rng: np.random.Generator) -> Codes:
+    """`n` allowed inputs drawn uniformly, by rejection."""
+    kept: list[Codes] = []
+    n_kept = n_drawn = 0
+    while n_kept < n:
+        if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+            raise DomainError(
+                f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
+                f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
+            )
+        candidates = rng.integers(0, domain.levels, size=(max(n, 1024), len(domain.levels)))
+        kept.append(candidates[allowed(domain, candidates)])
+        n_kept += len(kept[-1])
+        n_drawn += len(candidates)
+    return np.concatenate(kept)[:n] if kept else np.empty((0, len(domain.levels)), dtype=np.int64)
+
+
+def count_families(domain: Domain) -> int:
+    """How many families have an allowed member, by looking at every input of the domain."""
+    n_combinations = len(domain.combinations)
+    return sum(
+        int(allowed(domain, domain.families(codes)).reshape(n_combinations, -1).any(axis=0).sum())
+        for codes in _families(domain)
+    )
+
+
+def _families(domain: Domain) -> Iterator[Codes]:
+    shape = [domain.parameters[column].levels for column in domain.free_columns] or [1]
+    total = int(np.prod(shape))
+    for first in range(0, total, BLOCK):
+        index = np.arange(first, min(first + BLOCK, total))
+        codes = np.zeros((len(index), len(domain.levels)), dtype=np.int64)
+        for column, values in zip(domain.free_columns, np.unravel_index(index, shape), strict=False):
+            codes[:, column] = values
+        yield codes

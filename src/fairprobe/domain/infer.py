@@ -1,0 +1,113 @@
+"""Infer parameters from a frame of inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
+from fairprobe.errors import DataError, DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDE = 100
+"""Above that many levels a step of one is too small to get anywhere."""
+
+MOST_DECIMALS = 6
+
+
+def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
+    """One parameter for each column; those given replace the inferred by name."""
+    _check_frame(frame)
+    by_name = {parameter.name: parameter for parameter in given}
+    unknown = [name for name in by_name if name not in frame.columns]
+    if unknown:
+        raise DomainError(f"a parameter given must be a column of the frame, got {', '.join(unknown)}")
+    return [by_name[name] if name in by_name else infer_parameter(frame[name]) for name in frame.columns]
+
+
+def infer_parameter(column: pd.Series[Any]) -> Parameter:
+    """The parameter that a column looks like."""
+    import pandas as pd
+
+    name, dtype = str(column.name), str(column.dtype)
+    present = column.dropna()
+    missing = len(present) < len(column)
+    if present.empty:
+        raise DataError(f"column {name!r} must hold a value, got only missing ones: leave it out")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        kind = Ordinal if column.dtype.ordered else Category
+        return kind(name, tuple(column.dtype.categories), missing=missing, dtype="category")
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return Category(name, (False, True), missing=missing, dtype=dtype)
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return _integer(name, int(present.min()), int(present.max()), missing, dtype)
+    if pd.api.types.is_float_dtype(column.dtype):
+        return _number(name, present.to_numpy(dtype=np.float64), missing, dtype)
+    return _listed(name, present, missing, dtype)
+
+
+def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integer:
+    moves = _wide_moves(high - low + 1)
+    return Integer(name, low, high, missing=missing, dtype=dtype, moves=moves)
+
+
+def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
+    """Whole numbers that only became floats (a missing value does that) stay whole; else a grid as fine as the data."""
+    if not np.isfinite(values).all():
+        raise DataError(f"column {name!r} must hold finite numbers, got an infinite one")
+    low, high = float(values.min()), float(values.max())
+    if (values == np.rint(values)).all() and max(abs(low), abs(high)) < 2**53:
+        return _integer(name, int(low), int(high), missing, dtype)
+    step = _resolution(values, high - low)
+    low = math.floor(low / step) * step
+    levels = math.ceil((high - low) / step - 1e-9) + 1
+    low = float(np.round(low, 12))
+    high = float(np.round(low + (levels - 1) * step, 12))
+    return Real(name, low, high, step, missing=missing, dtype=dtype, moves=_wide_moves(levels))
+
+
+def _resolution(values: Any, span: float) -> float:
+    """The power of ten that all values are multiples of; about a thousandth of the range if there is none."""
+    for decimals in range(1, MOST_DECIMALS + 1):
+        if np.allclose(values, np.round(values, decimals), rtol=0, atol=10.0 ** -(decimals + 4)):
+            return float(10.0**-decimals)
+    return float(10.0 ** math.floor(math.log10(max(span, 1e-9) / 1000) + 1e-9))
+
+
+def _listed(name: str, present: pd.Series[Any], missing: bool, dtype: str) -> Category:
+    values = present.unique().tolist()
+    if not all(isinstance(value, (str, bool, int, float)) for value in values):
+        raise DataError(
+            f"column {name!r} must hold numbers, strings or truth values, got {type(values[0]).__name__} ({dtype}): "
+            "convert it or leave it out"
+        )
+    return Category(
+        name, tuple(sorted(values, key=lambda value: (str(type(value)), value))), missing=missing, dtype=dtype
+    )
+
+
+def _wide_moves(levels: int) -> tuple[int, ...]:
+    if levels <= WIDE:
+        return (-1, 1)
+    small, large = round(levels / 100), round(levels / 10)
+    return (-large, -small, small, large)
+
+
+def _check_frame(frame: Any) -> None:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"a domain is inferred from a pandas DataFrame, got {type(frame).__name__}")
+    if frame.empty:
+        raise DataError(f"a domain is inferred from one row and one column at least, got the shape {frame.shape}")
+    odd = [name for name in frame.columns if not isinstance(name, str)]
+    if odd:
+        raise DataError(f"columns must be named by strings, got {odd[0]!r}")
+    repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
+    if repeated:
+        raise DataError(f"columns must have distinct names, got {', '.join(repeated)} more than once")

@@ -1,0 +1,73 @@
+"""Moves: how a walker steps from one input to a neighbour."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+
+Mask = NDArray[np.bool_]
+
+
+class Moves:
+    """The moves of a domain's free parameters; those with a single value cannot move and are left out."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        parameters = [domain.parameters[column] for column in self.columns]
+        self.levels: Codes = domain.levels[self.columns]
+        self.wraps: Mask = np.array([p.wraps for p in parameters], dtype=bool)
+        self._any_wraps = bool(self.wraps.any())
+        self._downs, self._n_downs = _table([[m for m in p.moves if m < 0] for p in parameters])
+        self._ups, self._n_ups = _table([[m for m in p.moves if m > 0] for p in parameters])
+        self.sizes_vary = bool((self._n_downs > 1).any() or (self._n_ups > 1).any())
+        """Whether a third draw is needed, for the size of a move."""
+
+    def steps(self, chosen: Codes, down: Mask, size_draws: NDArray[np.float64] | None) -> Codes:
+        """The step of each walker: `chosen` parameters, the sign, and a uniform draw among the moves of that sign."""
+        if size_draws is None:
+            return np.where(down, self._downs[chosen, 0], self._ups[chosen, 0])
+        low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
+        high = self._ups[chosen, (size_draws * self._n_ups[chosen]).astype(np.int64)]
+        return np.where(down, low, high)
+
+    def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
+        """The moved inputs, and which were moved down in the end: a move past a bound is reflected."""
+        moved = codes.copy()
+        rows = np.arange(len(codes))
+        columns = self.columns[chosen]
+        before = codes[rows, columns]
+        after, down = self._move(before, chosen, steps)
+        moved[rows, columns] = after
+        return moved, down
+
+    def _move(self, before: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
+        levels = self.levels[chosen]
+        after = before + steps
+        down = steps < 0
+        out = after.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
+        if out.any():
+            if self._any_wraps:
+                around = out & self.wraps[chosen]
+                after[around] %= levels[around]
+                out &= ~around
+            after[out] = _reflected(before[out], steps[out], levels[out])
+            down[out] = after[out] < before[out]
+        return after, down
+
+
+def _reflected(before: Codes, steps: Codes, levels: Codes) -> Codes:
+    """The same step the other way; where that leaves the bounds as well, to the bound that is farther."""
+    other = before - steps
+    far = np.where(before * 2 < levels - 1, levels - 1, 0)
+    return np.where((other >= 0) & (other < levels), other, far)
+
+
+def _table(moves: list[list[int]]) -> tuple[Codes, Codes]:
+    counts = np.array([len(row) for row in moves], dtype=np.int64)
+    table = np.zeros((len(moves), max(counts, default=0)), dtype=np.int64)
+    for row, values in enumerate(moves):
+        table[row, : len(values)] = values
+    return table, counts

@@ -1,0 +1,70 @@
+"""What an engine is, and the one that runs everything here and now."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from fairprobe.errors import SettingError
+
+Counts = tuple[int, int, int]
+Report = Callable[[Counts], bool]
+"""A task tells how far it has got, and is answered whether to stop."""
+
+Task = Callable[[int, Report], Any]
+"""Runs the shard of that number. Engines but the local one send it to other processes."""
+
+Progress = Callable[[list[Counts]], None]
+"""Told the counts of all shards under way."""
+
+
+class Engine(Protocol):
+    """Runs shards 0, 1, 2, ... and gives their results in that order."""
+
+    def results(self) -> Iterator[Any]:
+        """The results, endlessly: the caller stops when it has enough."""
+
+    def finish(self) -> list[Any]:
+        """Stop the shards under way and give what they have, in order."""
+
+    def close(self) -> None:
+        """Stop the shards under way; their results are not wanted."""
+
+
+class LocalEngine:
+    """One shard after the other, in this process."""
+
+    def __init__(self, task: Task, progress: Progress | None) -> None:
+        self._task = task
+        self._progress = progress
+
+    def results(self) -> Iterator[Any]:
+        """The results in order."""
+        for shard in itertools.count():
+            yield self._task(shard, self._report)
+
+    def _report(self, counts: Counts) -> bool:
+        if self._progress is not None:
+            self._progress([counts])
+        return False
+
+    def finish(self) -> list[Any]:
+        """Nothing is under way between two shards."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is under way between two shards."""
+
+
+def make_engine(task: Task, n_jobs: int, progress: Progress | None = None) -> Engine:
+    """The engine for so many processes; -1 is one for each core."""
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
+        raise SettingError(f"n_jobs must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}")
+    n = n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    if n == 1:
+        return LocalEngine(task, progress)
+    from fairprobe.engine.processes import ProcessEngine
+
+    return ProcessEngine(task, n, progress)

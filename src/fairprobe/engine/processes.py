@@ -1,0 +1,151 @@
+"""Shards in several processes of this machine, by joblib's loky.
+
+The task, with the model in it, is sent once to each worker, not with each shard. A small file that all processes map
+into memory is the notice board: whether to stop, and how far each shard has got.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairprobe.engine.base import Counts, Progress, Task
+from fairprobe.errors import RunError, SettingError
+
+POLL_SECONDS = 0.1
+GRACE_SECONDS = 30.0
+"""How long interrupted shards may take to hand over what they have: as long as one batch of a slow model."""
+
+
+class ProcessEngine:
+    """A few shards at once, each in a process of its own."""
+
+    def __init__(self, task: Task, n_jobs: int, progress: Progress | None) -> None:
+        from joblib.externals.loky import get_reusable_executor
+
+        self._n_jobs = n_jobs
+        self._progress = progress
+        content = _pickled(task, n_jobs)
+        self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
+        self._board = _Board.create(Path(self._folder.name) / "board", slots=4 * n_jobs)
+        self._executor = get_reusable_executor(
+            max_workers=n_jobs, initializer=_set_up, initargs=(content, self._board.path), reuse=False
+        )
+        self._pending: deque[tuple[int, Future[Any]]] = deque()
+
+    def results(self) -> Iterator[Any]:
+        """The results in order; a few shards ahead are already under way."""
+        for shard in itertools.count():
+            while len(self._pending) <= self._n_jobs:
+                ahead = shard + len(self._pending)
+                self._board.clear(ahead)
+                self._pending.append((ahead, self._executor.submit(_run, ahead)))
+            yield self._result(self._pending[0][1])
+            self._pending.popleft()
+
+    def _result(self, future: Future[Any]) -> Any:
+        while True:
+            try:
+                return future.result(timeout=POLL_SECONDS)
+            except NotYet:
+                if self._progress is not None:
+                    self._progress([self._board.counts(shard) for shard, _ in self._pending])
+            except Exception as error:
+                raise _failure(error) from error
+
+    def finish(self) -> list[Any]:
+        """Stop the shards under way and give what they have, in order."""
+        self._board.stop()
+        deadline = time.monotonic() + GRACE_SECONDS
+        results = []
+        for _, future in self._pending:
+            future.cancel()
+            with contextlib.suppress(BaseException):
+                results.append(future.result(timeout=max(0.0, deadline - time.monotonic())))
+        return results
+
+    def close(self) -> None:
+        """Stop the shards under way; their results are not wanted."""
+        self._board.stop()
+        self._executor.shutdown(wait=True, kill_workers=True)
+        self._folder.cleanup()
+
+
+class _Board:
+    """Row 0 holds the sign to stop; the others the counts of a shard each, used in turn."""
+
+    def __init__(self, path: str, cells: Any) -> None:
+        self.path = path
+        self._cells = cells
+
+    @classmethod
+    def create(cls, path: Path, slots: int) -> _Board:
+        return cls(str(path), np.memmap(path, dtype=np.int64, mode="w+", shape=(slots + 1, 3)))
+
+    @classmethod
+    def open(cls, path: str) -> _Board:
+        return cls(path, np.memmap(path, dtype=np.int64, mode="r+").reshape(-1, 3))
+
+    def _slot(self, shard: int) -> int:
+        return 1 + shard % (len(self._cells) - 1)
+
+    def clear(self, shard: int) -> None:
+        self._cells[self._slot(shard)] = 0
+
+    def stop(self) -> None:
+        self._cells[0, 0] = 1
+
+    def report(self, shard: int, counts: Counts) -> bool:
+        self._cells[self._slot(shard)] = counts
+        return bool(self._cells[0, 0])
+
+    def counts(self, shard: int) -> Counts:
+        cases, judged, queries = (int(count) for count in self._cells[self._slot(shard)])
+        return cases, judged, queries
+
+
+def _pickled(task: Task, n_jobs: int) -> bytes:
+    from joblib.externals import cloudpickle
+
+    try:
+        content: bytes = cloudpickle.dumps(task)
+    except Exception as error:
+        raise SettingError(
+            f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
+            f"got {type(error).__name__}: {error}; use n_jobs=1"
+        ) from error
+    return content
+
+
+def _failure(error: Exception) -> RunError:
+    if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
+        return RunError("a worker process must live as long as the run, got one that died: killed, or out of memory?")
+    return RunError(f"a shard must not fail, got {type(error).__name__}: {error}")
+
+
+# In the worker
+
+_worker: dict[str, Any] = {}
+
+
+def _set_up(content: bytes, board: str) -> None:
+    from joblib.externals import cloudpickle
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)  # the processes share the cores already
+    _worker["task"] = cloudpickle.loads(content)
+    _worker["board"] = _Board.open(board)
+
+
+def _run(shard: int) -> Any:
+    return _worker["task"](shard, lambda counts: _worker["board"].report(shard, counts))

@@ -1,0 +1,61 @@
+"""Everything that fairprobe raises on purpose.
+
+FairprobeError
+├── InputError          the caller's mistake; also a ValueError       exit code 2
+│   ├── DomainError     a parameter, a domain or a domain file
+│   ├── DataError       a frame, a file of data, rows given
+│   └── SettingError    an argument or an option
+└── RunError            what was asked for failed under way           exit code 3
+    └── ModelError      the model raised, or answered what it may not
+
+HealthWarning           the run works, but may not tell what you think it tells
+
+A message gives the rule, then the value got, then what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FairprobeError(Exception):
+    """The base of all errors raised by fairprobe."""
+
+    exit_code = 3
+
+
+class InputError(FairprobeError, ValueError):
+    """Wrong use or bad input."""
+
+    exit_code = 2
+
+
+class DomainError(InputError):
+    """A parameter, a domain or a domain file breaks a rule."""
+
+
+class DataError(InputError):
+    """Data given do not fit."""
+
+
+class SettingError(InputError):
+    """An argument breaks a rule."""
+
+
+class RunError(FairprobeError, RuntimeError):
+    """The run failed; `found` holds what was found before, or None."""
+
+    def __init__(self, message: str, found: Any = None) -> None:
+        super().__init__(message)
+        self.found = found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.found)
+
+
+class ModelError(RunError):
+    """The model raised, or gave an answer that no model may give."""
+
+
+class HealthWarning(UserWarning):
+    """A named health check; its name leads the message, so that a warnings filter can silence it."""

@@ -1,0 +1,149 @@
+"""Adapter for any object with `predict`, scikit-learn's estimators above all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError, SettingError
+from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
+from fairprobe.model.protocol import Adapter
+
+EXACT_IN_FLOAT32 = 2**24
+
+
+def accepts(model: Any) -> bool:
+    """Whether this adapter is for that model."""
+    return callable(getattr(model, "predict", None))
+
+
+def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
+    """Find the method to call and the form of its batches."""
+    if isinstance(model, type):
+        raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
+    _check_fitted(model)
+    form = _form(model, domain, batch)
+    finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
+    return Adapter(_function(model, output), form, type(model).__name__, finite_only)
+
+
+def _check_fitted(model: Any) -> None:
+    if not hasattr(model, "get_params"):
+        return
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise SettingError(
+            f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first"
+        ) from None
+    except TypeError:
+        return  # it only looks like an estimator
+
+
+def _function(model: Any, output: str) -> Callable[[Any], Any]:
+    if output in ("label", "value"):
+        return model.predict
+    name = type(model).__name__
+    if output == "proba":
+        if not hasattr(model, "predict_proba"):
+            raise SettingError(f"output='proba' needs a model with predict_proba, got {name}")
+        return model.predict_proba
+    if hasattr(model, "decision_function"):
+        return model.decision_function
+    if hasattr(model, "predict_proba"):
+        return _LastClass(model)
+    raise SettingError(f"output='score' needs a model with decision_function or predict_proba, got {name}")
+
+
+class _LastClass:
+    """The probability of the last class as a score: of two classes, the positive one."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, batch: Any) -> Any:
+        probabilities = np.asarray(self.model.predict_proba(batch))
+        return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
+
+
+def _form(model: Any, domain: Domain, batch: str | None) -> Form:
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        _check_names(model, domain, [str(name) for name in names])
+    else:
+        _check_count(model, domain)
+    if batch == "frame" or (batch is None and names is not None):
+        return FrameForm(domain, domain.names if names is None else [str(name) for name in names])
+    if not all(parameter.is_numeric for parameter in domain.parameters):
+        return ObjectForm(domain)
+    return ArrayForm(domain, _dtype(model, domain))
+
+
+def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
+    absent = [name for name in names if name not in domain.names]
+    if absent:
+        raise DataError(
+            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+        )
+    unknown = [name for name in domain.names if name not in names]
+    if unknown:
+        raise DataError(
+            f"every parameter must be a column that {type(model).__name__} was fitted on, got {', '.join(unknown)}: "
+            "leave it out of the inputs"
+        )
+
+
+def _check_count(model: Any, domain: Domain) -> None:
+    n = getattr(model, "n_features_in_", None)
+    if n is not None and n != len(domain.parameters):
+        raise DataError(
+            f"{type(model).__name__} was fitted on {n} columns, so the domain must have as many parameters, "
+            f"got {len(domain.parameters)}: {', '.join(domain.names)}"
+        )
+
+
+def _dtype(model: Any, domain: Domain) -> type[Any]:
+    """What the model takes without converting it again."""
+    if _is_tree(model) and _largest(domain) <= EXACT_IN_FLOAT32:
+        return np.float32
+    if hasattr(model, "n_features_in_"):
+        return np.float64
+    return natural_dtype(domain)
+
+
+def natural_dtype(domain: Domain) -> type[Any]:
+    """Integers if all parameters are, else floats."""
+    return np.int64 if all(parameter.dtype.lower().startswith("int") for parameter in domain.parameters) else np.float64
+
+
+def _is_tree(model: Any) -> bool:
+    """Whether it is one of scikit-learn's trees or forests, or a vote of them: these work on float32."""
+    if not type(model).__module__.startswith("sklearn."):
+        return False
+    if hasattr(model, "tree_"):
+        return True
+    if type(model).__name__ not in _COMMITTEES:
+        return False
+    return all(_is_tree(member) for member in model.estimators_)
+
+
+_COMMITTEES = (
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
+)
+
+
+def _largest(domain: Domain) -> float:
+    ends = [p.numbers(np.array([0, p.levels - 1 - p.missing])) for p in domain.parameters]
+    fractions = any(parameter.kind == "real" for parameter in domain.parameters)
+    return float("inf") if fractions else float(np.abs(ends).max())

@@ -1,0 +1,103 @@
+"""Forms: codes into what a model eats, an array or a frame, once a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Form(Protocol):
+    """Makes a model's batch of a batch of codes."""
+
+    def rows(self, codes: Codes) -> Any:
+        """The inputs themselves, one a row."""
+
+    def families(self, codes: Codes) -> Any:
+        """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
+
+
+class ArrayForm:
+    """A plain array, its columns in domain order."""
+
+    def __init__(self, domain: Domain, dtype: DTypeLike) -> None:
+        self._domain = domain
+        self._dtype = np.dtype(dtype)
+        lines = [parameter.affine for parameter in domain.parameters]
+        self._offset = np.array([line[0] if line else 0.0 for line in lines]).astype(self._dtype)
+        self._scale = np.array([line[1] if line else 1.0 for line in lines]).astype(self._dtype)
+        self._is_shifted = bool((self._offset != 0).any())
+        self._is_scaled = bool((self._scale != 1).any())
+        self._others = [column for column, line in enumerate(lines) if line is None]
+
+    def rows(self, codes: Codes) -> NDArray[Any]:
+        """The inputs themselves, one a row."""
+        batch = codes.astype(self._dtype)
+        if self._is_scaled:
+            batch *= self._scale
+        if self._is_shifted:
+            batch += self._offset
+        for column in self._others:
+            batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
+        return batch
+
+    def families(self, codes: Codes) -> NDArray[Any]:
+        """A block of rows for each combination of the sensitive values."""
+        combinations = self._domain.combinations
+        batch = np.empty((len(combinations), *codes.shape), dtype=self._dtype)
+        batch[:] = self.rows(codes)
+        for position, column in enumerate(self._domain.sensitive_columns):
+            batch[:, :, column] = self._sensitive_values(position, column)[:, None]
+        return batch.reshape(-1, codes.shape[1])
+
+    def _sensitive_values(self, position: int, column: int) -> NDArray[Any]:
+        return self._domain.parameters[column].numbers(self._domain.combinations[:, position])
+
+
+class ObjectForm(ArrayForm):
+    """An array of objects, for a model fitted on one: not all parameters are numbers."""
+
+    def __init__(self, domain: Domain) -> None:
+        super().__init__(domain, object)
+
+    def rows(self, codes: Codes) -> NDArray[Any]:
+        """The inputs themselves, one a row."""
+        return self._domain.decode(codes).to_numpy(dtype=object)
+
+    def _sensitive_values(self, position: int, column: int) -> NDArray[Any]:
+        values = self._domain.parameters[column].decode(self._domain.combinations[:, position])
+        return np.asarray(values, dtype=object)
+
+
+class FrameForm:
+    """A DataFrame with the dtypes of the domain, its columns in the model's own order."""
+
+    def __init__(self, domain: Domain, columns: Sequence[str]) -> None:
+        self._domain = domain
+        self._columns = [domain.names.index(name) for name in columns]
+
+    def rows(self, codes: Codes) -> pd.DataFrame:
+        """The inputs themselves, one a row."""
+        return self._frame({column: codes[:, column] for column in self._columns})
+
+    def families(self, codes: Codes) -> pd.DataFrame:
+        """A block of rows for each combination of the sensitive values."""
+        combinations = self._domain.combinations
+        by_column = {column: np.tile(codes[:, column], len(combinations)) for column in self._columns}
+        for position, column in enumerate(self._domain.sensitive_columns):
+            by_column[column] = np.repeat(combinations[:, position], len(codes))
+        return self._frame(by_column)
+
+    def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
+        import pandas as pd
+
+        parameters = self._domain.parameters
+        return pd.DataFrame({parameters[c].name: parameters[c].decode(codes[c]) for c in self._columns}, copy=False)

@@ -1,0 +1,24 @@
+"""Adapter for a plain callable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairprobe.domain.domain import Domain
+from fairprobe.model.estimator import natural_dtype
+from fairprobe.model.forms import ArrayForm, FrameForm, ObjectForm
+from fairprobe.model.protocol import Adapter
+
+
+def accepts(model: Any) -> bool:
+    """Whether this adapter is for that model."""
+    return callable(model)
+
+
+def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
+    """Call it as it is: with an array if all parameters are numbers, else with a frame."""
+    name = getattr(model, "__name__", type(model).__name__)
+    numeric = all(parameter.is_numeric for parameter in domain.parameters)
+    if batch == "frame" or (batch is None and not numeric):
+        return Adapter(model, FrameForm(domain, domain.names), name)
+    return Adapter(model, ArrayForm(domain, natural_dtype(domain)) if numeric else ObjectForm(domain), name)

@@ -1,0 +1,130 @@
+"""What a search found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.domain.domain import Domain
+from fairprobe.search.health import Remark, health_of_result
+from fairprobe.search.job import Job
+from fairprobe.search.settings import Limits, Settings, StopReason
+from fairprobe.search.tally import Tally
+from fairprobe.store import Cases
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class Found:
+    """The cases of one search, and what it took to find them."""
+
+    domain: Domain
+    settings: Settings
+    limits: Limits
+    output: str
+    threshold: float
+    seed: int
+    n_inputs: int
+    """Distinct inputs judged, within each shard, summed over the shards."""
+    n_judged: int
+    """Inputs judged, repeats included."""
+    n_queries: int
+    """Rows sent to the model. A batch is sent whole, even if its last inputs are cut by max_cases."""
+    seconds: float
+    stop_reason: StopReason
+    health: tuple[Remark, ...]
+    """The name and the text of each health check that has something to say."""
+    _cases: Cases
+
+    @classmethod
+    def of(cls, job: Job, limits: Limits, tally: Tally, seconds: float) -> Found:
+        """The result of a run."""
+        assert tally.stop_reason is not None
+        return cls(
+            domain=job.domain,
+            settings=job.settings,
+            limits=limits,
+            output=job.output,
+            threshold=job.threshold,
+            seed=job.seed,
+            n_inputs=tally.n_inputs,
+            n_judged=tally.n_judged,
+            n_queries=tally.n_queries,
+            seconds=seconds,
+            stop_reason=tally.stop_reason,
+            health=tuple(health_of_result(job, tally)),
+            _cases=tally.cases(),
+        )
+
+    @property
+    def n_cases(self) -> int:
+        """Distinct cases."""
+        return len(self._cases)
+
+    @property
+    def yield_(self) -> float:
+        """Distinct cases / distinct inputs judged. It measures the search, never the model."""
+        return self.n_cases / self.n_inputs if self.n_inputs else 0.0
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """One distinct case a row, the parameters' columns in domain order."""
+        return self.domain.decode(self._cases.case)
+
+    @cached_property
+    def twins(self) -> pd.DataFrame:
+        """The other end of each case's largest gap, with the same index."""
+        return self.domain.decode(self._cases.twin)
+
+    @cached_property
+    def gaps(self) -> pd.Series:
+        """The largest gap of each case, with the same index."""
+        import pandas as pd
+
+        return pd.Series(self._cases.gaps, name="gap")
+
+    @cached_property
+    def outputs(self) -> pd.DataFrame:
+        """The model's outputs for the case and for its twin; for classes also which class (by position)."""
+        import pandas as pd
+
+        case, twin = self._cases.outputs.T
+        columns: dict[str, Any] = {"case": case, "twin": twin}
+        if self._cases.classes is not None:
+            columns["class"] = self._cases.classes
+        return pd.DataFrame(columns)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everything about the cases side by side: the case, its twin's sensitive values, the two outputs, the gap."""
+        import pandas as pd
+
+        twins = self.twins[list(self.domain.sensitive)].add_prefix("twin_")
+        return pd.concat([self.cases, twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, ready for JSON."""
+        return {
+            "n_cases": self.n_cases,
+            "n_inputs": self.n_inputs,
+            "n_judged": self.n_judged,
+            "yield": self.yield_,
+            "n_queries": self.n_queries,
+            "seconds": self.seconds,
+            "stop_reason": str(self.stop_reason),
+            "seed": self.seed,
+            "output": self.output,
+            "threshold": self.threshold,
+            "sensitive": list(self.domain.sensitive),
+            "settings": asdict(self.settings),
+            "limits": asdict(self.limits),
+            "health": [{"check": name, "message": message} for name, message in self.health],
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Found({self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
+            f"{self.n_queries:,} queries, {self.seconds:.2f} s, stopped: {self.stop_reason})"
+        )

@@ -1,0 +1,91 @@
+"""The job that every shard of a search shares, and what one shard brings back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
+from fairprobe.search.settings import Settings, StopReason
+from fairprobe.store import Cases, Coverage, Distinct
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a shard is a pure function of, but for its number."""
+
+    model: Any
+    domain: Domain
+    settings: Settings
+    strategy_path: str
+    output: str
+    batch: str | None
+    threshold: float
+    seed: int
+    start: Codes | None = None
+
+    def oracle(self) -> Oracle:
+        """A fresh oracle, its count of queries at zero."""
+        return Oracle(Asker(self.model, self.domain, output=self.output, batch=self.batch), self.threshold)
+
+    def rng(self, shard: int) -> np.random.Generator:
+        """The stream of one shard, which no other shard shares."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(shard,)))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier shards found. Only a shard that runs after them has it, and only to stop in time."""
+
+    distinct: Distinct
+    coverage: Coverage | None
+    n_barren: int
+    """Inputs judged since the last new case."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one shard did: inputs by their offset, the number judged before them in the shard."""
+
+    shard: int
+    n_judged: int
+    batch_ends: NDArray[np.int64]
+    """How many inputs were judged by the end of each batch."""
+    batch_queries: NDArray[np.int64]
+    """How many rows were sent by the end of each batch."""
+    is_first: NDArray[np.uint8]
+    """A bit for each judged input: is it the first of its kind in the shard? (numpy.packbits)"""
+    cases: Cases
+    """Distinct within the shard; keys of their own in `case_keys`."""
+    case_keys: NDArray[np.int64]
+    first_keys: NDArray[np.int64] | None
+    """The keys of the inputs that are first of their kind, if the coverage of the domain is watched."""
+    output_varies: bool
+    """Whether the model gave two different outputs to anything."""
+    ended: StopReason | None = None
+    """Set if the time, an interruption or a failure ended the shard."""
+    error: str = ""
+
+    def n_distinct(self, n_judged: int) -> int:
+        """How many of the first inputs judged are distinct."""
+        return int(np.unpackbits(self.is_first, count=n_judged).sum()) if n_judged else 0
+
+    def n_queries(self, n_judged: int) -> int:
+        """How many rows were sent until so many inputs were judged; a batch is sent whole."""
+        batch = int(np.searchsorted(self.batch_ends, n_judged))
+        return int(self.batch_queries[batch]) if n_judged else 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How far a shard has got, or a run."""
+
+    n_cases: int
+    n_judged: int
+    n_queries: int

@@ -1,0 +1,120 @@
+"""The recorder of a shard: every input judged, every case found, each counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.parameters import Codes
+from fairprobe.oracle import Judgement, Oracle
+from fairprobe.search.job import Known, Trace
+from fairprobe.search.settings import StopReason
+from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
+
+FLUSH = 8192
+"""Cases wait until there are so many, or half as many as are known: a set grows cheaper in large batches."""
+
+
+class Recorder:
+    """Takes judgements in order. Cases wait in a queue; only when someone needs their number are they told apart."""
+
+    def __init__(self, oracle: Oracle, known: Known | None) -> None:
+        self.oracle = oracle
+        self._keys = Keys(oracle.domain)
+        self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
+        self._n_known = len(self._distinct)
+        self._waiting: list[tuple[Judgement, Codes, NDArray[np.int64]]] = []
+        self._n_waiting = 0
+        self._cases: list[Cases] = []
+        self._case_keys: list[NDArray[np.int64]] = []
+        self._judged_keys: list[NDArray[np.int64]] = []
+        self._batch_ends: list[int] = []
+        self._batch_queries: list[int] = []
+        self._last_new = -(known.n_barren if known else 0)
+        self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
+        self._first_output: object = None
+        self.n_judged = 0
+        self.output_varies = False
+
+    def add(self, judgement: Judgement) -> None:
+        """Take a batch that was judged."""
+        keys = self._keys.of(judgement.codes)
+        self._judged_keys.append(keys)
+        rows = np.flatnonzero(judgement.hits)
+        if len(rows):
+            self._queue(judgement, rows, keys)
+        if not self.output_varies:
+            self._watch(judgement)
+        self.n_judged += len(keys)
+        self._batch_ends.append(self.n_judged)
+        self._batch_queries.append(self.oracle.asker.n_queries)
+        if self._coverage is not None:
+            self._coverage.add(keys)
+
+    def _queue(self, judgement: Judgement, rows: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+        self._waiting.append((judgement.take(rows), keys[rows], self.n_judged + rows))
+        self._n_waiting += len(rows)
+        if self._n_waiting >= max(FLUSH, len(self._distinct) // 2):
+            self.flush()
+
+    def _watch(self, judgement: Judgement) -> None:
+        """Does the model ever change its output? Looked at only until it does."""
+        outputs = judgement.outputs if judgement.present is None else judgement.outputs[judgement.present]
+        flat = outputs.reshape(-1, *judgement.outputs.shape[2:])
+        if self._first_output is None:
+            self._first_output = flat[0]
+        self.output_varies = bool((flat != self._first_output).any())
+
+    def flush(self) -> None:
+        """Tell the waiting cases apart."""
+        if not self._waiting:
+            return
+        parts, keys, offsets = zip(*self._waiting, strict=True)
+        all_keys, all_offsets = np.concatenate(keys), np.concatenate(offsets)
+        new = np.flatnonzero(self._distinct.add(all_keys))
+        if len(new):
+            ends = self.oracle.ends(Judgement.join(parts).take(new))
+            self._cases.append(Cases.of(self.oracle.domain, ends, all_offsets[new]))
+            self._case_keys.append(all_keys[new])
+            self._last_new = int(all_offsets[new[-1]]) + 1
+        self._waiting, self._n_waiting = [], 0
+
+    def n_new(self) -> int:
+        """How many new cases were found."""
+        self.flush()
+        return len(self._distinct) - self._n_known
+
+    def has_found(self, n: int) -> bool:
+        """Whether at least n new cases were found; tells cases apart only if there could be as many."""
+        return len(self._distinct) - self._n_known + self._n_waiting >= n and self.n_new() >= n
+
+    def is_barren(self, n: int) -> bool:
+        """Whether n inputs were judged since the last new case."""
+        if self.n_judged - self._last_new < n:
+            return False
+        self.flush()
+        return self.n_judged - self._last_new >= n
+
+    def has_covered_all(self) -> bool:
+        """Whether every family of a small domain was judged."""
+        return self._coverage is not None and not self._coverage.left
+
+    def trace(self, shard: int, ended: StopReason | None, error: str) -> Trace:
+        """All that was recorded."""
+        self.flush()
+        n_words = self._keys.n_words
+        keys = np.concatenate(self._judged_keys) if self._judged_keys else np.empty((0, n_words), dtype=np.int64)
+        is_first = first_seen(keys)
+        return Trace(
+            shard=shard,
+            n_judged=self.n_judged,
+            batch_ends=np.array(self._batch_ends, dtype=np.int64),
+            batch_queries=np.array(self._batch_queries, dtype=np.int64),
+            is_first=np.packbits(is_first),
+            cases=Cases.join(self.oracle.domain, self._cases),
+            case_keys=np.concatenate([np.empty((0, n_words), dtype=np.int64), *self._case_keys]),
+            first_keys=None if self._coverage is None else keys[is_first],
+            output_varies=self.output_varies,
+            ended=ended,
+            error=error,
+        )

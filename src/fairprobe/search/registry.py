@@ -1,0 +1,39 @@
+"""The strategies by name. The names are listed without importing any of them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from fairprobe.errors import SettingError
+
+if TYPE_CHECKING:
+    from fairprobe.search.strategy import Strategy
+
+STRATEGIES: dict[str, str] = {
+    "uniform": "fairprobe.search.uniform:Uniform",
+    "random": "fairprobe.search.random_walk:RandomWalk",
+    "semi-directed": "fairprobe.search.semi_directed:SemiDirected",
+    "fully-directed": "fairprobe.search.fully_directed:FullyDirected",
+}
+
+
+def strategy_path(name: str) -> str:
+    """Where the class behind a name is: "module:Class"."""
+    if name not in STRATEGIES:
+        raise SettingError(f"strategy must be one of {', '.join(STRATEGIES)}; got {name!r}")
+    return STRATEGIES[name]
+
+
+def load_strategy(path: str) -> type[Strategy]:
+    """The class at a path."""
+    module, attribute = path.split(":")
+    found: type[Strategy] = getattr(import_module(module), attribute)
+    return found
+
+
+def register(name: str, path: str) -> None:
+    """Add a strategy of your own: `path` is "module:Class"."""
+    if name in STRATEGIES:
+        raise SettingError(f"a strategy's name must be new, got {name!r}, which is {STRATEGIES[name]}")
+    STRATEGIES[name] = path

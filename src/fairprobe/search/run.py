@@ -1,0 +1,227 @@
+"""`search`: shards, from 0 on, until a limit is met."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.engine import Report, make_engine
+from fairprobe.errors import DataError, HealthWarning, ModelError, RunError, SettingError
+from fairprobe.model import Model
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import checked_threshold
+from fairprobe.search.found import Found
+from fairprobe.search.health import health_of_settings
+from fairprobe.search.job import Job, Snapshot, Trace
+from fairprobe.search.progress import Progress, print_line
+from fairprobe.search.registry import strategy_path
+from fairprobe.search.settings import Limits, Settings, StopReason
+from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_GLOBAL = 1000
+N_LOCAL = 300
+SHARD_INPUTS = 1_000_000
+
+
+def search(
+    model: Model,
+    domain: Domain,
+    *,
+    strategy: str = "fully-directed",
+    max_cases: int | None = 10_000,
+    max_seconds: float | None = None,
+    max_queries: int | None = None,
+    max_inputs: int | None = None,
+    max_barren: int | None = 1_000_000,
+    threshold: float | None = None,
+    output: str = "label",
+    n_walkers: int = 1000,
+    n_global: int = N_GLOBAL,
+    n_local: int = N_LOCAL,
+    delta_v: float = 0.001,
+    delta_pr: float = 0.001,
+    shard_inputs: int = SHARD_INPUTS,
+    seed: int | None = 0,
+    start: pd.DataFrame | Any = None,
+    n_jobs: int = 1,
+    batch: str | None = None,
+    progress: bool | Progress = False,
+) -> Found:
+    """Search the domain for discriminatory inputs.
+
+    Args:
+        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        domain: what an input may be, and which parameters are sensitive.
+        strategy: "uniform", "random", "semi-directed" or "fully-directed".
+        max_cases: stop after so many distinct cases.
+        max_seconds: stop after so long.
+        max_queries: never send the model more rows.
+        max_inputs: never judge more inputs.
+        max_barren: stop when so many inputs in a row brought no new case.
+        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
+        output: "label", "score", "proba" or "value": what is compared.
+        n_walkers: walkers in lockstep over shared probabilities; with 1, the paper's algorithm trial by trial.
+        n_global: uniform inputs of a global round, whose cases are the seeds of the local search.
+        n_local: trials of a walker.
+        delta_v: how much a trial changes the probability of a direction.
+        delta_pr: how much a case changes the probability of a parameter.
+        shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
+        seed: the same seed and settings give the same result; None draws one, which the result records.
+        start: rows to start from instead of uniform inputs.
+        n_jobs: processes; the result does not depend on it.
+        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        progress: True for a line on the standard error, or a callable.
+
+    Returns:
+        What was found. A failing model raises a ModelError with the same in its `found`; Ctrl-C returns it.
+
+    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> found = search(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain, max_cases=5)
+    >>> found.stop_reason
+    'max-cases'
+    >>> found.cases.head(2)
+       age  sex
+    0   41    1
+    1   42    1
+    """
+    settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs)
+    limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
+    job = Job(
+        model=model,
+        domain=domain,
+        settings=settings,
+        strategy_path=strategy_path(strategy),
+        output=output,
+        batch=batch,
+        threshold=checked_threshold(threshold, output),
+        seed=_entropy(seed),
+        start=None if start is None else _start_codes(domain, start),
+    )
+    Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
+    for name, message in health_of_settings(job, limits):
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    found = _Run(job, limits, n_jobs, progress).run()
+    for name, message in found.health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return found
+
+
+class _Run:
+    """One call of `search`."""
+
+    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress) -> None:
+        self.job = job
+        self.limits = limits
+        self.progress = progress if callable(progress) else (print_line if progress else None)
+        self.tally = Tally(job.domain, limits)
+        self.started = time.monotonic()
+        self.plan = _Plan(job, limits, self.started)
+        # Where constraints make families of different sizes, only the shard before tells how many queries are left.
+        self.in_order = n_jobs == 1 or (limits.max_queries is not None and bool(job.domain.constraints))
+        task = self._next_shard if self.in_order else self.plan
+        self.engine = make_engine(task, 1 if self.in_order and n_jobs > 0 else n_jobs, self._show)
+
+    def run(self) -> Found:
+        failure: RunError | None = None
+        try:
+            for trace in self.engine.results():
+                self.tally.add(trace)
+                if self.tally.stop_reason is not None:
+                    break
+        except KeyboardInterrupt:
+            self.tally.stop_reason = StopReason.INTERRUPTED
+        except RunError as error:
+            failure, self.tally.stop_reason = error, StopReason.FAILED
+        if self.tally.stop_reason is StopReason.INTERRUPTED:
+            self._keep_the_rest()
+        self.engine.close()
+        return self._result(failure)
+
+    def _next_shard(self, shard: int, report: Report) -> Trace:
+        known = self.tally.known()
+        quota = self.plan.quota(shard, n_cases=self.tally.n_cases, n_queries=self.tally.n_queries)
+        return run_shard(self.job, shard, quota, known, report)
+
+    def _keep_the_rest(self) -> None:
+        for trace in self.engine.finish():
+            if trace.shard >= self.tally.n_shards:
+                self.tally.add(trace)
+        self.tally.stop_reason = StopReason.INTERRUPTED
+
+    def _result(self, failure: RunError | None) -> Found:
+        assert self.tally.stop_reason is not None
+        found = Found.of(self.job, self.limits, self.tally, time.monotonic() - self.started)
+        if self.tally.stop_reason is StopReason.FAILED:
+            error = ModelError(self.tally.error) if failure is None else failure
+            error.found = found
+            raise error
+        return found
+
+    def _show(self, under_way: list[tuple[int, int, int]]) -> None:
+        if self.progress is None:
+            return
+        done = self.tally.snapshot()
+        cases, judged, queries = (sum(counts) for counts in zip(*under_way, strict=True))
+        snapshot = Snapshot(done.n_cases + cases, done.n_judged + judged, done.n_queries + queries)
+        self.progress(snapshot, time.monotonic() - self.started)
+
+
+class _Plan:
+    """What each shard has to do. Sent to workers, it is their task: all they need is in it."""
+
+    def __init__(self, job: Job, limits: Limits, started: float) -> None:
+        self.job = job
+        self.limits = limits
+        self.deadline = None if limits.max_seconds is None else started + limits.max_seconds
+
+    def __call__(self, shard: int, report: Report) -> Trace:
+        return run_shard(self.job, shard, self.quota(shard), None, report)
+
+    def quota(self, shard: int, *, n_cases: int = 0, n_queries: int = 0) -> Quota:
+        """The quota of a shard, given what is known of those before it."""
+        limits = self.limits
+        before = shard * self.job.settings.shard_inputs
+        quotas = [self.job.settings.shard_inputs]
+        if limits.max_inputs is not None:
+            quotas.append(limits.max_inputs - before)
+        if limits.max_queries is not None and not self.job.domain.constraints:
+            quotas.append(limits.max_queries // len(self.job.domain.combinations) - before)
+        return Quota(
+            n_inputs=max(0, min(quotas)),
+            n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
+            n_barren=limits.max_barren,
+            n_queries=limits.max_queries - n_queries if limits.max_queries and self.job.domain.constraints else None,
+            deadline=self.deadline,
+        )
+
+
+def _entropy(seed: int | None) -> int:
+    if seed is None:
+        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]  # one number when none was given
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise SettingError(f"seed must be a whole number of at least 0, or None, got {seed!r}")
+    return int(seed)
+
+
+def _start_codes(domain: Domain, rows: Any) -> Codes:
+    codes = domain.encode(rows)
+    inside = np.asarray((codes >= 0).all(axis=1))
+    inside[inside] = domain.allows(codes[inside])
+    if not inside.any():
+        raise DataError(f"a row to start from must lie in the domain, got none among {len(codes)}")
+    if not inside.all():
+        n = int((~inside).sum())
+        message = (
+            f"start-rows-outside: {n:,} of {len(codes):,} rows to start from lie outside the domain and are left out"
+        )
+        warnings.warn(message, HealthWarning, stacklevel=3)
+    return codes[inside]

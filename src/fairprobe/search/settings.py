@@ -1,0 +1,100 @@
+"""What a search is told: the settings that make its identity, and the limits that end it."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from fairprobe.errors import SettingError
+
+
+class StopReason(StrEnum):
+    """Why a search ended; `sentence` says it in words."""
+
+    MAX_CASES = "max-cases"
+    MAX_INPUTS = "max-inputs"
+    MAX_QUERIES = "max-queries"
+    MAX_SECONDS = "max-seconds"
+    EXHAUSTED = "exhausted"
+    NOTHING_FOUND = "nothing-found"
+    NOTHING_NEW = "nothing-new"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    StopReason.MAX_CASES: "as many cases as asked for were found",
+    StopReason.MAX_INPUTS: "as many inputs as allowed were judged",
+    StopReason.MAX_QUERIES: "as many queries as allowed were sent",
+    StopReason.MAX_SECONDS: "the time allowed was used up",
+    StopReason.EXHAUSTED: "every input of the domain was judged",
+    StopReason.NOTHING_FOUND: "no case was found in as many inputs as max_barren allows",
+    StopReason.NOTHING_NEW: "no further case was found in as many inputs as max_barren allows",
+    StopReason.INTERRUPTED: "it was interrupted; what was found before is kept",
+    StopReason.FAILED: "the model or the run failed; what was found before is kept",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What shards depend on, beside the domain, the model and the seed."""
+
+    strategy: str
+    n_walkers: int
+    n_global: int
+    n_local: int
+    delta_v: float
+    delta_pr: float
+    shard_inputs: int
+
+    def __post_init__(self) -> None:
+        for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
+            object.__setattr__(self, name, checked_count(name, getattr(self, name)))
+        for name in ("delta_v", "delta_pr"):
+            object.__setattr__(self, name, _checked_step(name, getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a search; None is no limit."""
+
+    max_cases: int | None = None
+    max_seconds: float | None = None
+    max_queries: int | None = None
+    max_inputs: int | None = None
+    max_barren: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_cases", "max_queries", "max_inputs", "max_barren"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else checked_count(name, value))
+        if self.max_seconds is not None and not _is_positive(self.max_seconds):
+            raise SettingError(f"max_seconds must be a number above 0 or None, got {self.max_seconds!r}")
+
+
+def checked_count(name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise SettingError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return number
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _checked_step(name: str, value: Any) -> float:
+    if value != 0 and not _is_positive(value):
+        raise SettingError(f"{name} must be a finite number of at least 0, got {value!r}")
+    return float(value)

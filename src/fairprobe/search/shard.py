@@ -1,0 +1,165 @@
+"""One shard of a search: global rounds, seeds, local search, until its quota is judged or the run has enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairprobe.domain.parameters import Codes
+from fairprobe.engine import Report
+from fairprobe.errors import ModelError
+from fairprobe.oracle import Judgement
+from fairprobe.search.job import Job, Known, Trace
+from fairprobe.search.recorder import Recorder
+from fairprobe.search.registry import load_strategy
+from fairprobe.search.settings import StopReason
+
+
+@dataclass(frozen=True)
+class Quota:
+    """When a shard has done its part. It may do more than the run needs (what follows is cut), never less."""
+
+    n_inputs: int
+    n_cases: int | None = None
+    n_barren: int | None = None
+    n_queries: int | None = None
+    deadline: float | None = None
+    """By the monotonic clock, which all processes of a machine share."""
+
+
+class _Done(Exception):  # noqa: N818  # no error: it unwinds the rounds when the shard has done its part
+    def __init__(self, ended: StopReason | None = None) -> None:
+        self.ended = ended
+
+
+def run_shard(job: Job, shard: int, quota: Quota, known: Known | None = None, report: Report | None = None) -> Trace:
+    """Run one shard. An interruption or a failing model ends it early, with what was found."""
+    return _Shard(job, shard, quota, known, report).run()
+
+
+class _Shard:
+    def __init__(self, job: Job, shard: int, quota: Quota, known: Known | None, report: Report | None) -> None:
+        self.job = job
+        self.shard = shard
+        self.quota = quota
+        self.report = report
+        self.rng = job.rng(shard)
+        self.oracle = job.oracle()
+        self.recorder = Recorder(self.oracle, known)
+        self.strategy = load_strategy(job.strategy_path)(job.domain, job.settings, self.rng)
+        self.slice = FIRST_SLICE
+        self.next_report = time.monotonic() + REPORT_SECONDS
+
+    def run(self) -> Trace:
+        ended: StopReason | None = None
+        error = ""
+        try:
+            with self.oracle.asker.quiet():
+                self._rounds()
+        except _Done as done:
+            ended = done.ended
+        except KeyboardInterrupt:
+            ended = StopReason.INTERRUPTED
+        except ModelError as failure:
+            ended, error = StopReason.FAILED, str(failure)
+        return self.recorder.trace(self.shard, ended, error)
+
+    # The search
+
+    def _rounds(self) -> None:
+        """Global search, then local search from its seeds, again and again."""
+        for sample in self._global_samples():
+            judgement = self._judge(sample)
+            seeds = sample[judgement.hits]
+            if self.strategy.is_local and len(seeds):
+                for group in self._groups(seeds):
+                    self._walk(group)
+
+    def _global_samples(self) -> Iterator[Codes]:
+        """Uniform inputs, or the rows given to start from, round by round; after rows in vain, uniform ones."""
+        n = self.job.settings.n_global
+        rows = self.job.start
+        first = self.shard * n
+        while True:
+            if rows is not None:
+                n_before = self.recorder.n_new()
+                take = (first + np.arange(min(n, len(rows)))) % len(rows)
+                first += len(take)
+                yield rows[take]
+                if self.recorder.n_new() > n_before:
+                    continue
+            yield self.job.domain.sample_codes(n, self.rng)
+
+    def _groups(self, seeds: Codes) -> Iterator[Codes]:
+        """As many seeds as walkers at a time; where there are fewer, they are used in turn."""
+        n = self.job.settings.n_walkers
+        for first in range(0, len(seeds), n):
+            group = seeds[first : first + n]
+            yield group[np.arange(n) % len(group)]
+
+    def _walk(self, seeds: Codes) -> None:
+        self.strategy.start(seeds)
+        for _ in range(self.job.settings.n_local):
+            self.strategy.tell(self._judge(self.strategy.ask()))
+
+    # Judging within the quota
+
+    def _judge(self, codes: Codes) -> Judgement:
+        """Judge and record a batch. When the quota cuts it short or is used up by it, the shard is done."""
+        wanted = codes[: self._room(codes)]
+        judgement = self._judge_in_time(wanted)
+        self.recorder.add(judgement)
+        if len(judgement.codes) < len(wanted):
+            raise _Done(StopReason.MAX_SECONDS)
+        if len(wanted) < len(codes) or self._is_done():
+            raise _Done
+        self._report_at_times()
+        return judgement
+
+    def _room(self, codes: Codes) -> int:
+        """How many of these inputs the quota has room for."""
+        room = min(len(codes), self.quota.n_inputs - self.recorder.n_judged)
+        if self.quota.n_queries is None:
+            return room
+        left = self.quota.n_queries - self.oracle.asker.n_queries
+        return int(np.searchsorted(np.cumsum(self.oracle.costs(codes[:room])), left, side="right"))
+
+    def _judge_in_time(self, codes: Codes) -> Judgement:
+        """With a deadline a batch is judged in slices, so that a slow model cannot run far past it."""
+        if self.quota.deadline is None:
+            return self.oracle.judge(codes)
+        parts: list[Judgement] = []
+        done = 0
+        while not parts or (done < len(codes) and time.monotonic() < self.quota.deadline):
+            begun = time.monotonic()
+            parts.append(self.oracle.judge(codes[done : done + self.slice]))
+            done += len(parts[-1].codes)
+            if time.monotonic() - begun < SLICE_SECONDS / 2:
+                self.slice *= 2
+        return Judgement.join(parts)
+
+    def _is_done(self) -> bool:
+        quota, recorder = self.quota, self.recorder
+        if quota.deadline is not None and time.monotonic() >= quota.deadline:
+            raise _Done(StopReason.MAX_SECONDS)
+        return (
+            recorder.n_judged >= quota.n_inputs
+            or (quota.n_cases is not None and recorder.has_found(quota.n_cases))
+            or (quota.n_barren is not None and recorder.is_barren(quota.n_barren))
+            or recorder.has_covered_all()
+        )
+
+    def _report_at_times(self) -> None:
+        if self.report is None or time.monotonic() < self.next_report:
+            return
+        self.next_report = time.monotonic() + REPORT_SECONDS
+        if self.report((self.recorder.n_new(), self.recorder.n_judged, self.oracle.asker.n_queries)):
+            raise _Done(StopReason.INTERRUPTED)
+
+
+FIRST_SLICE = 64
+SLICE_SECONDS = 0.2
+REPORT_SECONDS = 0.1

@@ -1,0 +1,108 @@
+"""What a strategy is: it proposes inputs and is told what became of them; it never asks the model itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.moves import Moves
+from fairprobe.domain.parameters import Codes
+from fairprobe.oracle import Judgement
+from fairprobe.search.settings import Settings
+
+Mask = NDArray[np.bool_]
+
+
+class Strategy(ABC):
+    """Local search from seeds. The loop samples globally, judges what is asked for, counts, and stops.
+
+    One object lives as long as a shard, so what it has learned carries over from one group of seeds to the next.
+    """
+
+    is_local = True
+    """Whether it searches around seeds at all."""
+
+    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+        self.domain = domain
+        self.settings = settings
+        self.rng = rng
+
+    def start(self, seeds: Codes) -> None:
+        """Begin at these discriminatory inputs, one a walker."""
+        self._start(seeds.copy())
+
+    def ask(self) -> Codes:
+        """The next inputs to judge."""
+        return self._ask()
+
+    def tell(self, judgement: Judgement) -> None:
+        """What became of the inputs last asked about."""
+        self._tell(judgement)
+
+    @abstractmethod
+    def _start(self, seeds: Codes) -> None: ...
+
+    @abstractmethod
+    def _ask(self) -> Codes: ...
+
+    @abstractmethod
+    def _tell(self, judgement: Judgement) -> None: ...
+
+
+class Walk(Strategy):
+    """Walkers that move one parameter a trial and walk on from where they are, discriminatory or not.
+
+    All walkers draw from the same probabilities: `choose[p]` that parameter p is moved, `down[p]` that it is moved
+    down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local search, trial by trial.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.moves = Moves(domain)
+        n = len(self.moves.columns)
+        self.choose = np.full(n, 1 / n) if n else np.empty(0)
+        self.down = np.full(n, 0.5)
+
+    def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
+        """Update the probabilities by the parameters moved, whether down, and whether that gave a case."""
+
+    def _start(self, seeds: Codes) -> None:
+        self._position = seeds
+
+    def _ask(self) -> Codes:
+        proposal, self._chosen, self._down = self._propose(self._position)
+        self._kept: Mask | None = None
+        if self.domain.constraints:
+            self._retry(proposal)
+        return proposal
+
+    def _propose(self, position: Codes) -> tuple[Codes, Codes, Mask]:
+        n_draws = 3 if self.moves.sizes_vary else 2
+        draws = self.rng.random((n_draws, len(position)))
+        chosen = np.minimum(np.searchsorted(np.cumsum(self.choose), draws[0], side="right"), len(self.choose) - 1)
+        steps = self.moves.steps(chosen, draws[1] < self.down[chosen], draws[2] if n_draws == 3 else None)
+        proposal, down = self.moves.apply(position, chosen, steps)
+        return proposal, chosen, down
+
+    def _retry(self, proposal: Codes) -> None:
+        """Draw again for walkers whose move is forbidden; one that finds no way out stays, and teaches nothing."""
+        stuck = np.flatnonzero(~self.domain.allows(proposal))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return
+            proposal[stuck], self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
+            stuck = stuck[~self.domain.allows(proposal[stuck])]
+        proposal[stuck] = self._position[stuck]
+        self._kept = np.ones(len(proposal), dtype=bool)
+        self._kept[stuck] = False
+
+    def _tell(self, judgement: Judgement) -> None:
+        self._position = judgement.codes
+        kept = slice(None) if self._kept is None else self._kept
+        self.learn(self._chosen[kept], self._down[kept], judgement.hits[kept])
+
+
+MOST_RETRIES = 10

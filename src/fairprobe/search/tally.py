@@ -1,0 +1,128 @@
+"""The tally of a run: shards in order, cut exactly where a limit is met, cases distinct over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.search.job import Known, Snapshot, Trace
+from fairprobe.search.settings import Limits, StopReason
+from fairprobe.store import Cases, Coverage, Distinct, Keys
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """The result ends before this offset of the shard, for this reason."""
+
+    offset: int
+    reason: StopReason
+
+
+class Tally:
+    """Adds shards from 0 on, until a limit is met."""
+
+    def __init__(self, domain: Domain, limits: Limits) -> None:
+        self._domain = domain
+        self._limits = limits
+        self._distinct = Distinct(Keys(domain).n_words)
+        self._coverage = Coverage.of(domain)
+        self._parts: list[Cases] = []
+        self._n_barren = 0
+        self.n_inputs = 0
+        self.n_judged = 0
+        self.n_queries = 0
+        self.n_shards = 0
+        self.output_varies = False
+        self.stop_reason: StopReason | None = None
+        self.error = ""
+
+    @property
+    def n_cases(self) -> int:
+        """Distinct cases so far."""
+        return sum(map(len, self._parts))
+
+    def cases(self) -> Cases:
+        """All distinct cases."""
+        return Cases.join(self._domain, self._parts)
+
+    def known(self) -> Known:
+        """What a shard that runs next may know."""
+        return Known(self._distinct, self._coverage, self._n_barren)
+
+    def snapshot(self) -> Snapshot:
+        """How far the run has got."""
+        return Snapshot(self.n_cases, self.n_judged, self.n_queries)
+
+    def add(self, trace: Trace) -> None:
+        """Add the next shard, as much of it as the limits let in."""
+        new = self._distinct.add(trace.case_keys)
+        cases = trace.cases.take(new)
+        cut = self._cut(trace, cases.offsets)
+        n_judged = cut.offset if cut else trace.n_judged
+        kept = int(np.searchsorted(cases.offsets, n_judged))
+        self._parts.append(cases.take(slice(kept)))
+        self._n_barren = n_judged - int(cases.offsets[kept - 1]) - 1 if kept else self._n_barren + n_judged
+        self.n_judged += n_judged
+        self.n_inputs += trace.n_distinct(n_judged)
+        self.n_queries += trace.n_queries(n_judged)
+        self.n_shards += 1
+        self.output_varies |= trace.output_varies
+        self.stop_reason = cut.reason if cut else trace.ended
+        self.error = "" if cut else trace.error
+
+    def _cut(self, trace: Trace, offsets: NDArray[np.int64]) -> _Cut | None:
+        """Where the first limit is met in this shard; of two met at once, the first listed is named."""
+        cuts = [
+            self._cases_cut(offsets),
+            self._coverage_cut(trace),
+            self._inputs_cut(trace),
+            self._queries_cut(trace),
+            self._barren_cut(trace.n_judged, offsets),
+        ]
+        return min((cut for cut in cuts if cut), key=lambda cut: cut.offset, default=None)
+
+    def _cases_cut(self, offsets: NDArray[np.int64]) -> _Cut | None:
+        if self._limits.max_cases is None:
+            return None
+        left = self._limits.max_cases - self.n_cases
+        return _Cut(int(offsets[left - 1]) + 1, StopReason.MAX_CASES) if len(offsets) >= left else None
+
+    def _coverage_cut(self, trace: Trace) -> _Cut | None:
+        if self._coverage is None or trace.first_keys is None:
+            return None
+        new = np.flatnonzero(self._coverage.add(trace.first_keys))
+        if self._coverage.left:
+            return None
+        first_offsets = np.flatnonzero(np.unpackbits(trace.is_first, count=trace.n_judged))
+        last = int(first_offsets[new[-1]]) + 1 if len(new) else 0
+        return _Cut(last, StopReason.EXHAUSTED)
+
+    def _inputs_cut(self, trace: Trace) -> _Cut | None:
+        left = _difference(self._limits.max_inputs, self.n_judged)
+        return _Cut(left, StopReason.MAX_INPUTS) if left is not None and trace.n_judged >= left else None
+
+    def _queries_cut(self, trace: Trace) -> _Cut | None:
+        """Queries are never sent past the limit; when not another input can be afforded the limit is met."""
+        left = _difference(self._limits.max_queries, self.n_queries + trace.n_queries(trace.n_judged))
+        done = left is not None and left < len(self._domain.combinations) and trace.ended is None
+        return _Cut(trace.n_judged, StopReason.MAX_QUERIES) if done else None
+
+    def _barren_cut(self, n_judged: int, offsets: NDArray[np.int64]) -> _Cut | None:
+        """Where as many inputs as max_barren were judged in a row without a new case."""
+        if self._limits.max_barren is None:
+            return None
+        starts = np.concatenate([[-self._n_barren], offsets + 1])
+        ends = np.concatenate([offsets, [n_judged]])
+        barren = np.flatnonzero(ends - starts >= self._limits.max_barren)
+        if not len(barren):
+            return None
+        found_any = self.n_cases > 0 or barren[0] > 0
+        reason = StopReason.NOTHING_NEW if found_any else StopReason.NOTHING_FOUND
+        return _Cut(int(starts[barren[0]]) + self._limits.max_barren, reason)
+
+
+def _difference(limit: int | None, used: int) -> int | None:
+    return None if limit is None else limit - used

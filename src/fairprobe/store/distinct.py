@@ -1,0 +1,149 @@
+"""Distinctness: inputs that differ only in sensitive parameters are one. Counted exactly, in domains of any size.
+
+An input's key is its mixed-radix number over the free parameters, in as many 63-bit words as that takes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+
+Words = NDArray[np.int64]
+"""Keys: one row an input, one column a word."""
+
+WORD = 2**63 - 1
+HALF_WORD = 2**31
+"""Two numbers below it fit one word: enough for the ids of anything that fits in memory."""
+
+COVERABLE = 4_000_000
+"""Up to that many families it is watched whether all were judged."""
+
+
+class Keys:
+    """Gives inputs of a domain their keys."""
+
+    def __init__(self, domain: Domain) -> None:
+        groups: list[list[int]] = [[]]
+        room = WORD
+        for column in domain.free_columns:
+            levels = int(domain.levels[column])
+            if levels > room:
+                groups.append([])
+                room = WORD
+            room //= levels
+            groups[-1].append(column)
+        self.n_words = len(groups)
+        self._radix = np.zeros((len(domain.levels), len(groups)), dtype=np.int64)
+        for word, columns in enumerate(groups):
+            radix = 1
+            for column in reversed(columns):
+                self._radix[column, word] = radix
+                radix *= int(domain.levels[column])
+
+    def of(self, codes: Codes) -> Words:
+        """The keys of a batch of inputs."""
+        return codes @ self._radix
+
+
+def first_seen(words: Words) -> NDArray[np.bool_]:
+    """Which keys are the first of their kind in the batch."""
+    import pandas as pd
+
+    ids = words[:, 0]
+    for word in range(1, words.shape[1]):
+        ids = pd.factorize(ids)[0] * HALF_WORD + pd.factorize(words[:, word])[0]
+    return ~pd.Index(ids).duplicated()
+
+
+class Distinct:
+    """A growing set of keys. A copy costs nothing: what is held is never changed in place."""
+
+    def __init__(self, n_words: int) -> None:
+        self._words = tuple(_Interner() for _ in range(n_words))
+        self._joins = tuple(_Interner() for _ in range(n_words - 1))
+
+    def copy(self) -> Distinct:
+        """An independent set with the same keys."""
+        twin = Distinct(len(self._words))
+        twin._words = tuple(interner.copy() for interner in self._words)
+        twin._joins = tuple(interner.copy() for interner in self._joins)
+        return twin
+
+    def __len__(self) -> int:
+        return len((self._joins or self._words)[-1])
+
+    def add(self, words: Words) -> NDArray[np.bool_]:
+        """Add a batch of keys; says which are new, the first of its kind where one comes more than once."""
+        n_before = len(self)
+        ids = self._words[0].intern(words[:, 0])
+        for word, (interner, join) in enumerate(zip(self._words[1:], self._joins, strict=True), start=1):
+            ids = join.intern(ids * HALF_WORD + interner.intern(words[:, word]))
+        new = np.zeros(len(words), dtype=bool)
+        candidates = np.flatnonzero(ids >= n_before)
+        new[candidates[np.unique(ids[candidates], return_index=True)[1]]] = True
+        return new
+
+
+class _Interner:
+    """Numbers values 0, 1, ... as they come; sorted arrays, so that a batch is looked up at once."""
+
+    def __init__(self) -> None:
+        self._values = np.empty(0, dtype=np.int64)
+        self._ids = np.empty(0, dtype=np.int64)
+
+    def copy(self) -> _Interner:
+        twin = _Interner()
+        twin._values, twin._ids = self._values, self._ids
+        return twin
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def intern(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        self._learn(values)
+        return self._ids[np.searchsorted(self._values, values)]
+
+    def _learn(self, values: NDArray[np.int64]) -> None:
+        fresh = np.unique(values)
+        at = np.searchsorted(self._values, fresh)
+        if len(self._values):
+            unknown = self._values[np.minimum(at, len(self._values) - 1)] != fresh
+            fresh, at = fresh[unknown], at[unknown]
+        if len(fresh):
+            ids = np.arange(len(self._values), len(self._values) + len(fresh))
+            self._values = np.insert(self._values, at, fresh)
+            self._ids = np.insert(self._ids, at, ids)
+
+
+class Coverage:
+    """Which families of a small domain were judged."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._seen = np.zeros(math.prod(int(domain.levels[c]) for c in domain.free_columns), dtype=bool)
+        self.left = domain.n_families or 0
+
+    @classmethod
+    def of(cls, domain: Domain) -> Coverage | None:
+        """A coverage to watch, or None where the domain is too large for that."""
+        n = domain.n_families
+        key_space = math.prod(int(domain.levels[c]) for c in domain.free_columns)
+        return cls(domain) if n is not None and key_space <= COVERABLE else None
+
+    def copy(self) -> Coverage:
+        """An independent coverage with the same families judged."""
+        twin = object.__new__(Coverage)
+        twin._seen, twin.left = self._seen.copy(), self.left
+        return twin
+
+    def add(self, words: Words) -> NDArray[np.bool_]:
+        """Mark a batch of keys; says which were not there before."""
+        new = ~self._seen[words[:, 0]]
+        fresh = np.unique(words[new, 0])
+        self._seen[fresh] = True
+        self.left -= len(fresh)
+        return new
