@@ -33,10 +33,16 @@ class Judgement:
     gaps: NDArray[np.float64]
     hits: Mask
 
-    def take(self, rows: NDArray[np.int64]) -> Judgement:
-        """Some of the inputs."""
-        present = None if self.present is None else self.present[:, rows]
-        return Judgement(self.codes[rows], self.outputs[:, rows], present, self.gaps[rows], self.hits[rows])
+    def take(self, rows: NDArray[np.int64], dtype: np.dtype[Any]) -> Judgement:
+        """Some of the inputs, their codes in a dtype that may be smaller."""
+        present = None if self.present is None else self.present.take(rows, axis=1)
+        return Judgement(
+            self.codes.take(rows, axis=0).astype(dtype, copy=False),
+            self.outputs.take(rows, axis=1),
+            present,
+            self.gaps.take(rows),
+            self.hits.take(rows),
+        )
 
     @classmethod
     def join(cls, parts: Sequence[Judgement]) -> Judgement:

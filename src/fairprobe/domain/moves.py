@@ -20,6 +20,7 @@ class Moves:
         self.levels: Codes = domain.levels[self.columns]
         self.wraps: Mask = np.array([p.wraps for p in parameters], dtype=bool)
         self._any_wraps = bool(self.wraps.any())
+        self._may_leave_both_ways = any(2 * max(map(abs, p.moves)) > p.levels for p in parameters)
         self._downs, self._n_downs = _table([[m for m in p.moves if m < 0] for p in parameters])
         self._ups, self._n_ups = _table([[m for m in p.moves if m > 0] for p in parameters])
         self.sizes_vary = bool((self._n_downs > 1).any() or (self._n_ups > 1).any())
@@ -28,7 +29,7 @@ class Moves:
     def steps(self, chosen: Codes, down: Mask, size_draws: NDArray[np.float64] | None) -> Codes:
         """The step of each walker: `chosen` parameters, the sign, and a uniform draw among the moves of that sign."""
         if size_draws is None:
-            return np.where(down, self._downs[chosen, 0], self._ups[chosen, 0])
+            return np.where(down, self._downs[:, 0].take(chosen), self._ups[:, 0].take(chosen))
         low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
         high = self._ups[chosen, (size_draws * self._n_ups[chosen]).astype(np.int64)]
         return np.where(down, low, high)
@@ -36,33 +37,30 @@ class Moves:
     def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
         """The moved inputs, and which were moved down in the end: a move past a bound is reflected."""
         moved = codes.copy()
-        rows = np.arange(len(codes))
-        columns = self.columns[chosen]
-        before = codes[rows, columns]
-        after, down = self._move(before, chosen, steps)
-        moved[rows, columns] = after
+        cells = np.arange(0, codes.size, codes.shape[1]) + self.columns.take(chosen)
+        after, down = self._move(codes.take(cells), chosen, steps)
+        moved.put(cells, after)
         return moved, down
 
     def _move(self, before: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
-        levels = self.levels[chosen]
+        levels = self.levels.take(chosen)
         after = before + steps
-        down = steps < 0
-        out = after.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
-        if out.any():
-            if self._any_wraps:
-                around = out & self.wraps[chosen]
-                after[around] %= levels[around]
-                out &= ~around
-            after[out] = _reflected(before[out], steps[out], levels[out])
-            down[out] = after[out] < before[out]
-        return after, down
+        out = _is_outside(after, levels)
+        if not out.any():
+            return after, steps < 0
+        if self._any_wraps:
+            around = out & self.wraps.take(chosen)
+            after = np.where(around, after % levels, after)
+            out &= ~around
+        after = np.where(out, before - steps, after)
+        if self._may_leave_both_ways:
+            still = out & _is_outside(after, levels)
+            after = np.where(still, np.where(before * 2 < levels - 1, levels - 1, 0), after)  # to the farther bound
+        return after, np.where(out, after < before, steps < 0)
 
 
-def _reflected(before: Codes, steps: Codes, levels: Codes) -> Codes:
-    """The same step the other way; where that leaves the bounds as well, to the bound that is farther."""
-    other = before - steps
-    far = np.where(before * 2 < levels - 1, levels - 1, 0)
-    return np.where((other >= 0) & (other < levels), other, far)
+def _is_outside(codes: Codes, levels: Codes) -> Mask:
+    return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
 
 
 def _table(moves: list[list[int]]) -> tuple[Codes, Codes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,10 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     _check_fitted(model)
     form = _form(model, domain, batch)
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
-    return Adapter(_function(model, output), form, type(model).__name__, finite_only)
+    function: Callable[..., Any] = _function(model, output)
+    if output != "score" and isinstance(form, ArrayForm) and form.dtype == np.float32 and hasattr(model, "tree_"):
+        function = partial(function, check_input=False)  # the batch is what the tree would make of it
+    return Adapter(function, form, type(model).__name__, finite_only)
 
 
 def _check_fitted(model: Any) -> None:

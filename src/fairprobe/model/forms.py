@@ -30,17 +30,17 @@ class ArrayForm:
 
     def __init__(self, domain: Domain, dtype: DTypeLike) -> None:
         self._domain = domain
-        self._dtype = np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         lines = [parameter.affine for parameter in domain.parameters]
-        self._offset = np.array([line[0] if line else 0.0 for line in lines]).astype(self._dtype)
-        self._scale = np.array([line[1] if line else 1.0 for line in lines]).astype(self._dtype)
+        self._offset = np.array([line[0] if line else 0.0 for line in lines]).astype(self.dtype)
+        self._scale = np.array([line[1] if line else 1.0 for line in lines]).astype(self.dtype)
         self._is_shifted = bool((self._offset != 0).any())
         self._is_scaled = bool((self._scale != 1).any())
         self._others = [column for column, line in enumerate(lines) if line is None]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
         """The inputs themselves, one a row."""
-        batch = codes.astype(self._dtype)
+        batch = codes.astype(self.dtype)
         if self._is_scaled:
             batch *= self._scale
         if self._is_shifted:
@@ -52,7 +52,7 @@ class ArrayForm:
     def families(self, codes: Codes) -> NDArray[Any]:
         """A block of rows for each combination of the sensitive values."""
         combinations = self._domain.combinations
-        batch = np.empty((len(combinations), *codes.shape), dtype=self._dtype)
+        batch = np.empty((len(combinations), *codes.shape), dtype=self.dtype)
         batch[:] = self.rows(codes)
         for position, column in enumerate(self._domain.sensitive_columns):
             batch[:, :, column] = self._sensitive_values(position, column)[:, None]

@@ -13,7 +13,7 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.settings import Settings, StopReason
-from fairprobe.store import Cases, Coverage, Distinct
+from fairprobe.store import Cases, Coverage, Distinct, first_seen
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,12 @@ class Trace:
     """How many inputs were judged by the end of each batch."""
     batch_queries: NDArray[np.int64]
     """How many rows were sent by the end of each batch."""
-    is_first: NDArray[np.uint8]
-    """A bit for each judged input: is it the first of its kind in the shard? (numpy.packbits)"""
+    keys: NDArray[np.int64]
+    """Of every input judged."""
     cases: Cases
-    """Distinct within the shard; keys of their own in `case_keys`."""
-    case_keys: NDArray[np.int64]
-    first_keys: NDArray[np.int64] | None
-    """The keys of the inputs that are first of their kind, if the coverage of the domain is watched."""
+    """Distinct within the shard."""
+    distinct: Distinct | None
+    """The known cases and these, if the shard knew them: then all of these are new."""
     output_varies: bool
     """Whether the model gave two different outputs to anything."""
     ended: StopReason | None = None
@@ -74,7 +73,7 @@ class Trace:
 
     def n_distinct(self, n_judged: int) -> int:
         """How many of the first inputs judged are distinct."""
-        return int(np.unpackbits(self.is_first, count=n_judged).sum()) if n_judged else 0
+        return int(first_seen(self.keys[:n_judged]).sum())
 
     def n_queries(self, n_judged: int) -> int:
         """How many rows were sent until so many inputs were judged; a batch is sent whole."""

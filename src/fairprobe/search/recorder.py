@@ -9,9 +9,9 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.job import Known, Trace
 from fairprobe.search.settings import StopReason
-from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
+from fairprobe.store import Cases, Coverage, Distinct, Keys
 
-FLUSH = 8192
+FLUSH = 200_000
 """Cases wait until there are so many, or half as many as are known: a set grows cheaper in large batches."""
 
 
@@ -21,12 +21,13 @@ class Recorder:
     def __init__(self, oracle: Oracle, known: Known | None) -> None:
         self.oracle = oracle
         self._keys = Keys(oracle.domain)
+        self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
+        self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
         self._waiting: list[tuple[Judgement, Codes, NDArray[np.int64]]] = []
         self._n_waiting = 0
         self._cases: list[Cases] = []
-        self._case_keys: list[NDArray[np.int64]] = []
         self._judged_keys: list[NDArray[np.int64]] = []
         self._batch_ends: list[int] = []
         self._batch_queries: list[int] = []
@@ -52,7 +53,7 @@ class Recorder:
             self._coverage.add(keys)
 
     def _queue(self, judgement: Judgement, rows: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
-        self._waiting.append((judgement.take(rows), keys[rows], self.n_judged + rows))
+        self._waiting.append((judgement.take(rows, self._small), keys.take(rows, axis=0), self.n_judged + rows))
         self._n_waiting += len(rows)
         if self._n_waiting >= max(FLUSH, len(self._distinct) // 2):
             self.flush()
@@ -73,9 +74,8 @@ class Recorder:
         all_keys, all_offsets = np.concatenate(keys), np.concatenate(offsets)
         new = np.flatnonzero(self._distinct.add(all_keys))
         if len(new):
-            ends = self.oracle.ends(Judgement.join(parts).take(new))
-            self._cases.append(Cases.of(self.oracle.domain, ends, all_offsets[new]))
-            self._case_keys.append(all_keys[new])
+            ends = self.oracle.ends(Judgement.join(parts).take(new, self._small))
+            self._cases.append(Cases.of(ends, all_offsets[new]))
             self._last_new = int(all_offsets[new[-1]]) + 1
         self._waiting, self._n_waiting = [], 0
 
@@ -102,18 +102,15 @@ class Recorder:
     def trace(self, shard: int, ended: StopReason | None, error: str) -> Trace:
         """All that was recorded."""
         self.flush()
-        n_words = self._keys.n_words
-        keys = np.concatenate(self._judged_keys) if self._judged_keys else np.empty((0, n_words), dtype=np.int64)
-        is_first = first_seen(keys)
+        no_keys = np.empty((0, self._keys.n_words), dtype=np.int64)
         return Trace(
             shard=shard,
             n_judged=self.n_judged,
             batch_ends=np.array(self._batch_ends, dtype=np.int64),
             batch_queries=np.array(self._batch_queries, dtype=np.int64),
-            is_first=np.packbits(is_first),
+            keys=np.concatenate([no_keys, *self._judged_keys]),
             cases=Cases.join(self.oracle.domain, self._cases),
-            case_keys=np.concatenate([np.empty((0, n_words), dtype=np.int64), *self._case_keys]),
-            first_keys=None if self._coverage is None else keys[is_first],
+            distinct=self._distinct if self._knows else None,
             output_varies=self.output_varies,
             ended=ended,
             error=error,

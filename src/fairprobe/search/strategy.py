@@ -82,8 +82,9 @@ class Walk(Strategy):
     def _propose(self, position: Codes) -> tuple[Codes, Codes, Mask]:
         n_draws = 3 if self.moves.sizes_vary else 2
         draws = self.rng.random((n_draws, len(position)))
-        chosen = np.minimum(np.searchsorted(np.cumsum(self.choose), draws[0], side="right"), len(self.choose) - 1)
-        steps = self.moves.steps(chosen, draws[1] < self.down[chosen], draws[2] if n_draws == 3 else None)
+        bounds = self.choose.cumsum()[:-1]  # without the last: rounding must not leave a draw above them all
+        chosen = bounds.searchsorted(draws[0], side="right")
+        steps = self.moves.steps(chosen, draws[1] < self.down.take(chosen), draws[2] if n_draws == 3 else None)
         proposal, down = self.moves.apply(position, chosen, steps)
         return proposal, chosen, down
 

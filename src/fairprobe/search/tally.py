@@ -58,8 +58,7 @@ class Tally:
 
     def add(self, trace: Trace) -> None:
         """Add the next shard, as much of it as the limits let in."""
-        new = self._distinct.add(trace.case_keys)
-        cases = trace.cases.take(new)
+        cases = self._new_cases(trace)
         cut = self._cut(trace, cases.offsets)
         n_judged = cut.offset if cut else trace.n_judged
         kept = int(np.searchsorted(cases.offsets, n_judged))
@@ -72,6 +71,12 @@ class Tally:
         self.output_varies |= trace.output_varies
         self.stop_reason = cut.reason if cut else trace.ended
         self.error = "" if cut else trace.error
+
+    def _new_cases(self, trace: Trace) -> Cases:
+        if trace.distinct is not None:
+            self._distinct = trace.distinct
+            return trace.cases
+        return trace.cases.take(self._distinct.add(trace.keys[trace.cases.offsets]))
 
     def _cut(self, trace: Trace, offsets: NDArray[np.int64]) -> _Cut | None:
         """Where the first limit is met in this shard; of two met at once, the first listed is named."""
@@ -91,14 +96,10 @@ class Tally:
         return _Cut(int(offsets[left - 1]) + 1, StopReason.MAX_CASES) if len(offsets) >= left else None
 
     def _coverage_cut(self, trace: Trace) -> _Cut | None:
-        if self._coverage is None or trace.first_keys is None:
+        if self._coverage is None:
             return None
-        new = np.flatnonzero(self._coverage.add(trace.first_keys))
-        if self._coverage.left:
-            return None
-        first_offsets = np.flatnonzero(np.unpackbits(trace.is_first, count=trace.n_judged))
-        last = int(first_offsets[new[-1]]) + 1 if len(new) else 0
-        return _Cut(last, StopReason.EXHAUSTED)
+        new = self._coverage.add(trace.keys)
+        return None if self._coverage.left else _Cut(int(new[-1]) + 1, StopReason.EXHAUSTED)
 
     def _inputs_cut(self, trace: Trace) -> _Cut | None:
         left = _difference(self._limits.max_inputs, self.n_judged)

@@ -33,10 +33,9 @@ class Cases:
         return len(self.gaps)
 
     @classmethod
-    def of(cls, domain: Domain, ends: Ends, offsets: NDArray[np.int64]) -> Cases:
+    def of(cls, ends: Ends, offsets: NDArray[np.int64]) -> Cases:
         """The cases that the oracle's ends show."""
-        small = np.min_scalar_type(-int(domain.levels.max()))
-        return cls(ends.case.astype(small), ends.twin.astype(small), ends.gaps, ends.outputs, ends.classes, offsets)
+        return cls(ends.case, ends.twin, ends.gaps, ends.outputs, ends.classes, offsets)
 
     @classmethod
     def join(cls, domain: Domain, parts: Sequence[Cases]) -> Cases:

@@ -57,67 +57,32 @@ def first_seen(words: Words) -> NDArray[np.bool_]:
     ids = words[:, 0]
     for word in range(1, words.shape[1]):
         ids = pd.factorize(ids)[0] * HALF_WORD + pd.factorize(words[:, word])[0]
-    return ~pd.Index(ids).duplicated()
+    return ~pd.Series(ids).duplicated().to_numpy()
 
 
 class Distinct:
     """A growing set of keys. A copy costs nothing: what is held is never changed in place."""
 
     def __init__(self, n_words: int) -> None:
-        self._words = tuple(_Interner() for _ in range(n_words))
-        self._joins = tuple(_Interner() for _ in range(n_words - 1))
+        self._words: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
         """An independent set with the same keys."""
-        twin = Distinct(len(self._words))
-        twin._words = tuple(interner.copy() for interner in self._words)
-        twin._joins = tuple(interner.copy() for interner in self._joins)
+        twin = Distinct(0)
+        twin._words = self._words
         return twin
 
     def __len__(self) -> int:
-        return len((self._joins or self._words)[-1])
+        return len(self._words)
 
     def add(self, words: Words) -> NDArray[np.bool_]:
-        """Add a batch of keys; says which are new, the first of its kind where one comes more than once."""
-        n_before = len(self)
-        ids = self._words[0].intern(words[:, 0])
-        for word, (interner, join) in enumerate(zip(self._words[1:], self._joins, strict=True), start=1):
-            ids = join.intern(ids * HALF_WORD + interner.intern(words[:, word]))
-        new = np.zeros(len(words), dtype=bool)
-        candidates = np.flatnonzero(ids >= n_before)
-        new[candidates[np.unique(ids[candidates], return_index=True)[1]]] = True
+        """Add a batch of keys; says which are new, the first of its kind where one comes more than once.
+
+        A hash table is built anew each time: two sorted arrays merged in place of it took three times as long.
+        """
+        new = first_seen(np.concatenate([self._words, words]))[len(self._words) :]
+        self._words = np.concatenate([self._words, words[new]])
         return new
-
-
-class _Interner:
-    """Numbers values 0, 1, ... as they come; sorted arrays, so that a batch is looked up at once."""
-
-    def __init__(self) -> None:
-        self._values = np.empty(0, dtype=np.int64)
-        self._ids = np.empty(0, dtype=np.int64)
-
-    def copy(self) -> _Interner:
-        twin = _Interner()
-        twin._values, twin._ids = self._values, self._ids
-        return twin
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def intern(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        self._learn(values)
-        return self._ids[np.searchsorted(self._values, values)]
-
-    def _learn(self, values: NDArray[np.int64]) -> None:
-        fresh = np.unique(values)
-        at = np.searchsorted(self._values, fresh)
-        if len(self._values):
-            unknown = self._values[np.minimum(at, len(self._values) - 1)] != fresh
-            fresh, at = fresh[unknown], at[unknown]
-        if len(fresh):
-            ids = np.arange(len(self._values), len(self._values) + len(fresh))
-            self._values = np.insert(self._values, at, fresh)
-            self._ids = np.insert(self._ids, at, ids)
 
 
 class Coverage:
@@ -140,10 +105,10 @@ class Coverage:
         twin._seen, twin.left = self._seen.copy(), self.left
         return twin
 
-    def add(self, words: Words) -> NDArray[np.bool_]:
-        """Mark a batch of keys; says which were not there before."""
-        new = ~self._seen[words[:, 0]]
-        fresh = np.unique(words[new, 0])
-        self._seen[fresh] = True
-        self.left -= len(fresh)
+    def add(self, words: Words) -> NDArray[np.int64]:
+        """Mark a batch of keys; gives the positions of those that are new, the first of its kind."""
+        new = np.flatnonzero(~self._seen[words[:, 0]])
+        new = new[first_seen(words[new])]
+        self._seen[words[new, 0]] = True
+        self.left -= len(new)
         return new

@@ -1,0 +1,22 @@
+"""The paper's six classifiers, fitted on the encoded census, as subjects to be tested."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.subjects.catalogue import make, names
+from fairprobe.subjects.fitted import load
+
+if TYPE_CHECKING:
+    from fairprobe.subjects.fair_svm import FairSVM
+
+__all__ = ["FairSVM", "load", "make", "names"]
+
+
+def __getattr__(name: str) -> Any:
+    # The class needs scikit-learn, which takes a second to import: only those who ask for it wait.
+    if name == "FairSVM":
+        from fairprobe.subjects.fair_svm import FairSVM
+
+        return FairSVM
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from fairprobe import subjects
+from fairprobe.datasets import load_census
+from fairprobe.errors import SettingError
+from fairprobe.subjects import fitted
+
+NAMES = ("fair-svm", "svm", "mlp", "random-forest", "decision-tree", "ensemble")
+LOWS = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+HIGHS = [9, 7, 39, 15, 6, 13, 5, 4, 1, 99, 39, 99, 39]
+SEX = 8
+
+SHARES = {
+    "fair-svm": (0.035, 0.047),
+    "mlp": (0.003, 0.006),
+    "random-forest": (0.05, 0.14),
+    "decision-tree": (0.004, 0.0075),
+    "ensemble": (0.03, 0.06),
+}
+
+
+@pytest.fixture(scope="module")
+def cache_folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("FAIRPROBE_CACHE", str(folder))
+        yield folder
+
+
+def share_of_domain(model, n):
+    rows = np.random.default_rng(0).integers(LOWS, np.array(HIGHS) + 1, size=(n, 13))
+    labels = []
+    for sex in (0, 1):
+        rows[:, SEX] = sex
+        labels.append(model.predict(rows))
+    return float((labels[0] != labels[1]).mean())
+
+
+def refuse_to_fit(*_):
+    raise AssertionError("the cache was missed")
+
+
+def check_loaded(name, monkeypatch):
+    first = subjects.load(name)
+    monkeypatch.setattr(fitted, "_fit", refuse_to_fit)
+    again = subjects.load(name)
+    X, y = load_census(split="test")
+    rows = X.to_numpy()[:3000]
+    assert again is not first
+    assert type(again) is type(first)
+    assert not hasattr(again, "feature_names_in_")
+    assert again.classes_.tolist() == [-1, 1]
+    np.testing.assert_array_equal(again.predict(rows), first.predict(rows))
+    assert again.score(rows, y.to_numpy()[:3000]) > 0.68
+    return again
+
+
+def test_names_in_the_order_of_the_paper():
+    assert subjects.names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_made_subjects_are_not_fitted_and_can_be_cloned(name):
+    made = subjects.make(name)
+    assert made is not subjects.make(name)
+    assert repr(clone(made)) == repr(made)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(made)
+
+
+@pytest.mark.parametrize("call", [subjects.make, subjects.load])
+def test_an_unknown_name_is_answered_with_the_names(call):
+    with pytest.raises(
+        SettingError, match="one of fair-svm, svm, mlp, random-forest, decision-tree, ensemble, got 'x'"
+    ):
+        call("x")
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_loaded_from_disk_with_the_share_expected(name, cache_folder, monkeypatch):
+    low, high = SHARES[name]
+    assert low <= share_of_domain(check_loaded(name, monkeypatch), 50_000) <= high
+
+
+@pytest.mark.slow
+def test_the_kernel_svm_loaded_from_disk_with_the_share_expected(cache_folder, monkeypatch):
+    assert 0.001 <= share_of_domain(check_loaded("svm", monkeypatch), 20_000) <= 0.004
+
+
+def test_the_covariance_of_the_fair_svm_is_bounded(cache_folder):
+    model = subjects.load("fair-svm")
+    X = load_census()[0].to_numpy()
+    sex = X[:, SEX] - X[:, SEX].mean()
+    assert float(np.mean(sex * model.decision_function(X))) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_importing_and_naming_need_no_heavy_packages():
+    code = (
+        "import sys, fairprobe.subjects as s; s.names(); "
+        "print([m for m in ('sklearn', 'pandas', 'skops', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unknown_attributes_are_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'FairSvm'"):
+        _ = subjects.FairSvm
