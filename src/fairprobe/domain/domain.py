@@ -41,6 +41,7 @@ class Domain:
             compare (None: all), which a `Real` or wide `Integer` needs.
         constraints: callables that take a frame of inputs and return a truth value for each: True where allowed.
 
+    >>> from fairprobe import Category, Integer
     >>> domain = Domain([Integer("age", 17, 90), Category("sex", ["Female", "Male"])], sensitive=["sex"])
     >>> domain.size
     148
@@ -163,10 +164,10 @@ class Domain:
         return rules.allowed(self, codes)
 
     def decode(self, codes: Codes) -> pd.DataFrame:
-        """A batch of codes as a frame, each column with its dtype."""
+        """A batch of codes, of any integer dtype, as a frame, each column with its dtype."""
         import pandas as pd
 
-        columns = {p.name: p.decode(codes[:, column]) for column, p in enumerate(self.parameters)}
+        columns = {p.name: p.decode(codes[:, i].astype(np.int64)) for i, p in enumerate(self.parameters)}
         return pd.DataFrame(columns, copy=False)
 
     def encode(self, rows: pd.DataFrame | NDArray[Any]) -> Codes:

@@ -25,11 +25,13 @@ class Moves:
         self._ups, self._n_ups = _table([[m for m in p.moves if m > 0] for p in parameters])
         self.sizes_vary = bool((self._n_downs > 1).any() or (self._n_ups > 1).any())
         """Whether a third draw is needed, for the size of a move."""
+        self._only_moves = np.column_stack([self._ups[:, 0], self._downs[:, 0]]).ravel()
+        self._row_starts = np.empty(0, dtype=np.int64)
 
     def steps(self, chosen: Codes, down: Mask, size_draws: NDArray[np.float64] | None) -> Codes:
         """The step of each walker: `chosen` parameters, the sign, and a uniform draw among the moves of that sign."""
         if size_draws is None:
-            return np.where(down, self._downs[:, 0].take(chosen), self._ups[:, 0].take(chosen))
+            return self._only_moves.take(chosen + chosen + down)
         low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
         high = self._ups[chosen, (size_draws * self._n_ups[chosen]).astype(np.int64)]
         return np.where(down, low, high)
@@ -37,7 +39,9 @@ class Moves:
     def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
         """The moved inputs, and which were moved down in the end: a move past a bound is reflected."""
         moved = codes.copy()
-        cells = np.arange(0, codes.size, codes.shape[1]) + self.columns.take(chosen)
+        if len(self._row_starts) != len(codes):
+            self._row_starts = np.arange(0, codes.size, codes.shape[1])
+        cells = self._row_starts + self.columns.take(chosen)
         after, down = self._move(codes.take(cells), chosen, steps)
         moved.put(cells, after)
         return moved, down
@@ -52,11 +56,13 @@ class Moves:
             around = out & self.wraps.take(chosen)
             after = np.where(around, after % levels, after)
             out &= ~around
-        after = np.where(out, before - steps, after)
+        after -= 2 * steps * out
+        down = (steps < 0) ^ out
         if self._may_leave_both_ways:
             still = out & _is_outside(after, levels)
             after = np.where(still, np.where(before * 2 < levels - 1, levels - 1, 0), after)  # to the farther bound
-        return after, np.where(out, after < before, steps < 0)
+            down = np.where(still, after < before, down)
+        return after, down
 
 
 def _is_outside(codes: Codes, levels: Codes) -> Mask:
@@ -65,7 +71,7 @@ def _is_outside(codes: Codes, levels: Codes) -> Mask:
 
 def _table(moves: list[list[int]]) -> tuple[Codes, Codes]:
     counts = np.array([len(row) for row in moves], dtype=np.int64)
-    table = np.zeros((len(moves), max(counts, default=0)), dtype=np.int64)
+    table = np.zeros((len(moves), max(counts, default=1)), dtype=np.int64)
     for row, values in enumerate(moves):
         table[row, : len(values)] = values
     return table, counts

@@ -13,7 +13,7 @@ Counts = tuple[int, int, int]
 Report = Callable[[Counts], bool]
 """A task tells how far it has got, and is answered whether to stop."""
 
-Task = Callable[[int, Report], Any]
+Task = Callable[[int, Report | None], Any]
 """Runs the shard of that number. Engines but the local one send it to other processes."""
 
 Progress = Callable[[list[Counts]], None]
@@ -42,12 +42,13 @@ class LocalEngine:
 
     def results(self) -> Iterator[Any]:
         """The results in order."""
+        report = None if self._progress is None else self._report
         for shard in itertools.count():
-            yield self._task(shard, self._report)
+            yield self._task(shard, report)
 
     def _report(self, counts: Counts) -> bool:
-        if self._progress is not None:
-            self._progress([counts])
+        assert self._progress is not None
+        self._progress([counts])
         return False
 
     def finish(self) -> list[Any]:
@@ -58,13 +59,17 @@ class LocalEngine:
         """Nothing is under way between two shards."""
 
 
-def make_engine(task: Task, n_jobs: int, progress: Progress | None = None) -> Engine:
-    """The engine for so many processes; -1 is one for each core."""
+def checked_jobs(n_jobs: int) -> int:
+    """How many processes; -1 is one for each core."""
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
         raise SettingError(f"n_jobs must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}")
-    n = n_jobs if n_jobs > 0 else os.cpu_count() or 1
-    if n == 1:
+    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+
+
+def make_engine(task: Task, n_jobs: int, progress: Progress | None = None) -> Engine:
+    """The engine for so many processes."""
+    if n_jobs == 1:
         return LocalEngine(task, progress)
     from fairprobe.engine.processes import ProcessEngine
 
-    return ProcessEngine(task, n, progress)
+    return ProcessEngine(task, n_jobs, progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -40,26 +41,34 @@ class ArrayForm:
 
     def rows(self, codes: Codes) -> NDArray[Any]:
         """The inputs themselves, one a row."""
-        batch = codes.astype(self.dtype)
+        batch = np.empty(codes.shape, dtype=self.dtype)
+        self._write(codes, batch)
+        return batch
+
+    def families(self, codes: Codes) -> NDArray[Any]:
+        """A block of rows for each combination of the sensitive values."""
+        batch = np.empty((len(self._domain.combinations), *codes.shape), dtype=self.dtype)
+        self._write(codes, batch[0])
+        batch[1:] = batch[0]
+        for column, values in self._sensitive_values.items():
+            batch[:, :, column] = values
+        return batch.reshape(-1, codes.shape[1])
+
+    def _write(self, codes: Codes, batch: NDArray[Any]) -> None:
+        batch[:] = codes
         if self._is_scaled:
             batch *= self._scale
         if self._is_shifted:
             batch += self._offset
         for column in self._others:
             batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
-        return batch
 
-    def families(self, codes: Codes) -> NDArray[Any]:
-        """A block of rows for each combination of the sensitive values."""
-        combinations = self._domain.combinations
-        batch = np.empty((len(combinations), *codes.shape), dtype=self.dtype)
-        batch[:] = self.rows(codes)
-        for position, column in enumerate(self._domain.sensitive_columns):
-            batch[:, :, column] = self._sensitive_values(position, column)[:, None]
-        return batch.reshape(-1, codes.shape[1])
-
-    def _sensitive_values(self, position: int, column: int) -> NDArray[Any]:
-        return self._domain.parameters[column].numbers(self._domain.combinations[:, position])
+    @cached_property
+    def _sensitive_values(self) -> dict[int, NDArray[Any]]:
+        """By column, the value that each block has in it."""
+        combinations = self._domain.families(np.zeros((1, len(self._domain.levels)), dtype=np.int64))
+        rows = self.rows(combinations)
+        return {column: rows[:, [column]] for column in self._domain.sensitive_columns}
 
 
 class ObjectForm(ArrayForm):
@@ -68,13 +77,8 @@ class ObjectForm(ArrayForm):
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain, object)
 
-    def rows(self, codes: Codes) -> NDArray[Any]:
-        """The inputs themselves, one a row."""
-        return self._domain.decode(codes).to_numpy(dtype=object)
-
-    def _sensitive_values(self, position: int, column: int) -> NDArray[Any]:
-        values = self._domain.parameters[column].decode(self._domain.combinations[:, position])
-        return np.asarray(values, dtype=object)
+    def _write(self, codes: Codes, batch: NDArray[Any]) -> None:
+        batch[:] = self._domain.decode(codes).to_numpy(dtype=object)
 
 
 class FrameForm:

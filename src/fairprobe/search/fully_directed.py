@@ -16,6 +16,6 @@ class FullyDirected(SemiDirected):
         """Sum the walkers' updates of both probabilities, then clip and normalise once."""
         super().learn(chosen, down, hits)
         if hits.any():
-            gain = self.settings.delta_pr * np.bincount(chosen[hits], minlength=len(self.choose))
+            gain = self.settings.delta_pr * np.bincount(chosen.compress(hits), minlength=len(self.choose))
             self.choose = self.choose + gain
             self.choose /= self.choose.sum()

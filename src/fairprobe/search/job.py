@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
+from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.settings import Settings, StopReason
@@ -69,7 +70,7 @@ class Trace:
     """Whether the model gave two different outputs to anything."""
     ended: StopReason | None = None
     """Set if the time, an interruption or a failure ended the shard."""
-    error: str = ""
+    failure: FairprobeError | None = None
 
     def n_distinct(self, n_judged: int) -> int:
         """How many of the first inputs judged are distinct."""

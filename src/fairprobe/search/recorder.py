@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.parameters import Codes
+from fairprobe.errors import FairprobeError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.job import Known, Trace
 from fairprobe.search.settings import StopReason
 from fairprobe.store import Cases, Coverage, Distinct, Keys
 
-FLUSH = 200_000
-"""Cases wait until there are so many, or half as many as are known: a set grows cheaper in large batches."""
+FLUSH = 400_000
+"""Cases wait until there are so many: a set grows cheaper in large batches."""
 
 
 class Recorder:
@@ -55,7 +56,7 @@ class Recorder:
     def _queue(self, judgement: Judgement, rows: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
         self._waiting.append((judgement.take(rows, self._small), keys.take(rows, axis=0), self.n_judged + rows))
         self._n_waiting += len(rows)
-        if self._n_waiting >= max(FLUSH, len(self._distinct) // 2):
+        if self._n_waiting >= FLUSH:
             self.flush()
 
     def _watch(self, judgement: Judgement) -> None:
@@ -99,7 +100,7 @@ class Recorder:
         """Whether every family of a small domain was judged."""
         return self._coverage is not None and not self._coverage.left
 
-    def trace(self, shard: int, ended: StopReason | None, error: str) -> Trace:
+    def trace(self, shard: int, ended: StopReason | None, failure: FairprobeError | None) -> Trace:
         """All that was recorded."""
         self.flush()
         no_keys = np.empty((0, self._keys.n_words), dtype=np.int64)
@@ -113,5 +114,5 @@ class Recorder:
             distinct=self._distinct if self._knows else None,
             output_varies=self.output_varies,
             ended=ended,
-            error=error,
+            failure=failure,
         )

@@ -10,8 +10,8 @@ import numpy as np
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
-from fairprobe.engine import Report, make_engine
-from fairprobe.errors import DataError, HealthWarning, ModelError, RunError, SettingError
+from fairprobe.engine import Report, checked_jobs, make_engine
+from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
@@ -19,7 +19,7 @@ from fairprobe.search.found import Found
 from fairprobe.search.health import health_of_settings
 from fairprobe.search.job import Job, Snapshot, Trace
 from fairprobe.search.progress import Progress, print_line
-from fairprobe.search.registry import strategy_path
+from fairprobe.search.registry import load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
 from fairprobe.search.tally import Tally
@@ -27,7 +27,7 @@ from fairprobe.search.tally import Tally
 if TYPE_CHECKING:
     import pandas as pd
 
-N_GLOBAL = 1000
+N_GLOBAL = 5000
 N_LOCAL = 300
 SHARD_INPUTS = 1_000_000
 
@@ -84,10 +84,11 @@ def search(
     Returns:
         What was found. A failing model raises a ModelError with the same in its `found`; Ctrl-C returns it.
 
+    >>> from fairprobe import Domain, Integer
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
     >>> found = search(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain, max_cases=5)
-    >>> found.stop_reason
-    'max-cases'
+    >>> found.n_cases, str(found.stop_reason)
+    (5, 'max-cases')
     >>> found.cases.head(2)
        age  sex
     0   41    1
@@ -95,6 +96,10 @@ def search(
     """
     settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs)
     limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
+    limits.check_affords(len(domain.combinations))
+    strategy_is_local = load_strategy(strategy_path(strategy)).is_local
+    if start is not None and not strategy_is_local:
+        raise SettingError(f"start needs a strategy that walks from the rows given, got strategy={strategy!r}")
     job = Job(
         model=model,
         domain=domain,
@@ -125,13 +130,13 @@ class _Run:
         self.tally = Tally(job.domain, limits)
         self.started = time.monotonic()
         self.plan = _Plan(job, limits, self.started)
-        # Where constraints make families of different sizes, only the shard before tells how many queries are left.
-        self.in_order = n_jobs == 1 or (limits.max_queries is not None and bool(job.domain.constraints))
-        task = self._next_shard if self.in_order else self.plan
-        self.engine = make_engine(task, 1 if self.in_order and n_jobs > 0 else n_jobs, self._show)
+        n_jobs = checked_jobs(n_jobs)
+        if limits.max_queries is not None and job.domain.constraints:
+            n_jobs = 1  # families differ in size, so only the shards before tell how many queries are left
+        task = self._next_shard if n_jobs == 1 else self.plan
+        self.engine = make_engine(task, n_jobs, self._show if self.progress else None)
 
     def run(self) -> Found:
-        failure: RunError | None = None
         try:
             for trace in self.engine.results():
                 self.tally.add(trace)
@@ -140,13 +145,13 @@ class _Run:
         except KeyboardInterrupt:
             self.tally.stop_reason = StopReason.INTERRUPTED
         except RunError as error:
-            failure, self.tally.stop_reason = error, StopReason.FAILED
+            self.tally.failure, self.tally.stop_reason = error, StopReason.FAILED
         if self.tally.stop_reason is StopReason.INTERRUPTED:
             self._keep_the_rest()
         self.engine.close()
-        return self._result(failure)
+        return self._result()
 
-    def _next_shard(self, shard: int, report: Report) -> Trace:
+    def _next_shard(self, shard: int, report: Report | None) -> Trace:
         known = self.tally.known()
         quota = self.plan.quota(shard, n_cases=self.tally.n_cases, n_queries=self.tally.n_queries)
         return run_shard(self.job, shard, quota, known, report)
@@ -157,18 +162,18 @@ class _Run:
                 self.tally.add(trace)
         self.tally.stop_reason = StopReason.INTERRUPTED
 
-    def _result(self, failure: RunError | None) -> Found:
-        assert self.tally.stop_reason is not None
+    def _result(self) -> Found:
         found = Found.of(self.job, self.limits, self.tally, time.monotonic() - self.started)
-        if self.tally.stop_reason is StopReason.FAILED:
-            error = ModelError(self.tally.error) if failure is None else failure
-            error.found = found
-            raise error
+        failure = self.tally.failure
+        if isinstance(failure, RunError):
+            failure.found = found
+            raise failure
+        if failure is not None:  # a constraint, say: only what was found makes it a failed run
+            raise RunError(str(failure), found) if found.n_cases else failure
         return found
 
     def _show(self, under_way: list[tuple[int, int, int]]) -> None:
-        if self.progress is None:
-            return
+        assert self.progress is not None
         done = self.tally.snapshot()
         cases, judged, queries = (sum(counts) for counts in zip(*under_way, strict=True))
         snapshot = Snapshot(done.n_cases + cases, done.n_judged + judged, done.n_queries + queries)
@@ -183,7 +188,7 @@ class _Plan:
         self.limits = limits
         self.deadline = None if limits.max_seconds is None else started + limits.max_seconds
 
-    def __call__(self, shard: int, report: Report) -> Trace:
+    def __call__(self, shard: int, report: Report | None) -> Trace:
         return run_shard(self.job, shard, self.quota(shard), None, report)
 
     def quota(self, shard: int, *, n_cases: int = 0, n_queries: int = 0) -> Quota:

@@ -15,4 +15,4 @@ class SemiDirected(Walk):
         """Sum the walkers' updates of `down`, then clip once."""
         towards_down = np.where(hits == down, self.settings.delta_v, -self.settings.delta_v)
         change = np.bincount(chosen, weights=towards_down, minlength=len(self.down))
-        self.down = np.clip(self.down + change, 0.0, 1.0)
+        self.down = np.minimum(np.maximum(self.down + change, 0.0), 1.0)

@@ -78,6 +78,13 @@ class Limits:
         if self.max_seconds is not None and not _is_positive(self.max_seconds):
             raise SettingError(f"max_seconds must be a number above 0 or None, got {self.max_seconds!r}")
 
+    def check_affords(self, n_twins: int) -> None:
+        """Refuse a number of queries that is not enough for a single input."""
+        if self.max_queries is not None and self.max_queries < n_twins:
+            raise SettingError(
+                f"max_queries must be at least {n_twins}, what one input and its twins take, got {self.max_queries}"
+            )
+
 
 def checked_count(name: str, value: Any) -> int:
     """A whole number of at least 1."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report
-from fairprobe.errors import ModelError
+from fairprobe.errors import FairprobeError
 from fairprobe.oracle import Judgement
 from fairprobe.search.job import Job, Known, Trace
 from fairprobe.search.recorder import Recorder
@@ -55,7 +55,7 @@ class _Shard:
 
     def run(self) -> Trace:
         ended: StopReason | None = None
-        error = ""
+        failure: FairprobeError | None = None
         try:
             with self.oracle.asker.quiet():
                 self._rounds()
@@ -63,9 +63,9 @@ class _Shard:
             ended = done.ended
         except KeyboardInterrupt:
             ended = StopReason.INTERRUPTED
-        except ModelError as failure:
-            ended, error = StopReason.FAILED, str(failure)
-        return self.recorder.trace(self.shard, ended, error)
+        except FairprobeError as error:
+            ended, failure = StopReason.FAILED, error
+        return self.recorder.trace(self.shard, ended, failure)
 
     # The search
 
@@ -110,6 +110,8 @@ class _Shard:
     def _judge(self, codes: Codes) -> Judgement:
         """Judge and record a batch. When the quota cuts it short or is used up by it, the shard is done."""
         wanted = codes[: self._room(codes)]
+        if not len(wanted):
+            raise _Done
         judgement = self._judge_in_time(wanted)
         self.recorder.add(judgement)
         if len(judgement.codes) < len(wanted):

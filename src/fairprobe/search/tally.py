@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
+from fairprobe.errors import FairprobeError
 from fairprobe.search.job import Known, Snapshot, Trace
 from fairprobe.search.settings import Limits, StopReason
 from fairprobe.store import Cases, Coverage, Distinct, Keys
@@ -37,7 +38,7 @@ class Tally:
         self.n_shards = 0
         self.output_varies = False
         self.stop_reason: StopReason | None = None
-        self.error = ""
+        self.failure: FairprobeError | None = None
 
     @property
     def n_cases(self) -> int:
@@ -70,7 +71,7 @@ class Tally:
         self.n_shards += 1
         self.output_varies |= trace.output_varies
         self.stop_reason = cut.reason if cut else trace.ended
-        self.error = "" if cut else trace.error
+        self.failure = None if cut else trace.failure
 
     def _new_cases(self, trace: Trace) -> Cases:
         if trace.distinct is not None:
