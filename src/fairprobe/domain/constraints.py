@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.domain import radix
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def sample(domain: Domain, n: int, rng: np.random.Generator) -> Codes:
                 f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
                 f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
             )
-        candidates = rng.integers(0, domain.levels, size=(max(n, 1024), len(domain.levels)))
+        candidates = radix.sample(max(n, 1024), domain.levels, rng)
         kept.append(candidates[allowed(domain, candidates)])
         n_kept += len(kept[-1])
         n_drawn += len(candidates)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain import constraints as rules
+from fairprobe.domain import radix
 from fairprobe.domain.parameters import Codes, Ordinal, Parameter
 from fairprobe.errors import DataError, DomainError, SettingError
 
@@ -145,7 +146,7 @@ class Domain:
         """`n` inputs drawn uniformly, as codes."""
         if self.constraints:
             return rules.sample(self, n, rng)
-        return rng.integers(0, self.levels, size=(n, len(self.levels)))
+        return radix.sample(n, self.levels, rng)
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
         """`n` inputs drawn uniformly, as a frame."""

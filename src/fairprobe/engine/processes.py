@@ -115,7 +115,7 @@ class _Board:
 
 
 def _pickled(task: Task, n_jobs: int) -> bytes:
-    from joblib.externals import cloudpickle
+    import cloudpickle
 
     try:
         content: bytes = cloudpickle.dumps(task)
@@ -139,7 +139,7 @@ _worker: dict[str, Any] = {}
 
 
 def _set_up(content: bytes, board: str) -> None:
-    from joblib.externals import cloudpickle
+    import cloudpickle
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)  # the processes share the cores already

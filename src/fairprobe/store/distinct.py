@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.domain import radix
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 Words = NDArray[np.int64]
 """Keys: one row an input, one column a word."""
 
-WORD = 2**63 - 1
 HALF_WORD = 2**31
 """Two numbers below it fit one word: enough for the ids of anything that fits in memory."""
 
@@ -35,22 +35,14 @@ class Keys:
     """Gives inputs of a domain their keys."""
 
     def __init__(self, domain: Domain) -> None:
-        groups: list[list[int]] = [[]]
-        room = WORD
-        for column in domain.free_columns:
-            levels = int(domain.levels[column])
-            if levels > room:
-                groups.append([])
-                room = WORD
-            room //= levels
-            groups[-1].append(column)
+        groups = radix.words(domain.free_columns, domain.levels)
         self.n_words = len(groups)
         self._radix = np.zeros((len(domain.levels), len(groups)), dtype=np.int64)
         for word, columns in enumerate(groups):
-            radix = 1
+            place = 1
             for column in reversed(columns):
-                self._radix[column, word] = radix
-                radix *= int(domain.levels[column])
+                self._radix[column, word] = place
+                place *= int(domain.levels[column])
 
     def of(self, codes: Codes) -> Words:
         """The keys of a batch of inputs."""
