@@ -98,8 +98,25 @@ class Oracle:
         return self._judgement(codes, outputs.reshape(*shape, *answers.shape[1:]), present.reshape(shape))
 
     def _judgement(self, codes: Codes, outputs: NDArray[Any], present: Mask | None) -> Judgement:
-        gaps = _label_gaps(outputs, present) if self._is_label else _spans(outputs, present).max(axis=-1)
+        gaps = self._gaps(outputs, present)
         return Judgement(codes, outputs, present, gaps, gaps > self.threshold)
+
+    def _gaps(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
+        return _label_gaps(outputs, present) if self._is_label else _spans(outputs, present).max(axis=-1)
+
+    def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
+        """Which families are, by the outputs of their members (rows) that are present."""
+        return self._gaps(outputs, present) > self.threshold
+
+    def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
+        """Which members get which outcome: a label, the likeliest class by its position, or the end of the scores."""
+        if self._is_label:
+            return {label.item(): (outputs == label) & present for label in np.unique(outputs[present])}
+        if outputs.ndim == 3:
+            likeliest = outputs.argmax(axis=2)
+            return {c: (likeliest == c) & present for c in range(outputs.shape[2])}
+        low, high = np.where(present, outputs, np.inf), np.where(present, outputs, -np.inf)
+        return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
     def costs(self, codes: Codes) -> NDArray[np.int64]:
         """How many queries judging each input takes."""

@@ -80,15 +80,16 @@ def count_families(domain: Domain) -> int:
     n_combinations = len(domain.combinations)
     return sum(
         int(allowed(domain, domain.families(codes)).reshape(n_combinations, -1).any(axis=0).sum())
-        for codes in _families(domain)
+        for codes in enumerate_families(domain, BLOCK)
     )
 
 
-def _families(domain: Domain) -> Iterator[Codes]:
+def enumerate_families(domain: Domain, size: int) -> Iterator[Codes]:
+    """One member of every family, whether allowed or not, in blocks."""
     shape = [domain.parameters[column].levels for column in domain.free_columns] or [1]
     total = int(np.prod(shape))
-    for first in range(0, total, BLOCK):
-        index = np.arange(first, min(first + BLOCK, total))
+    for first in range(0, total, size):
+        index = np.arange(first, min(first + size, total))
         codes = np.zeros((len(index), len(domain.levels)), dtype=np.int64)
         for column, values in zip(domain.free_columns, np.unravel_index(index, shape), strict=False):
             codes[:, column] = values

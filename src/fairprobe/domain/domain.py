@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +160,10 @@ class Domain:
         members[:, :, list(self.sensitive_columns)] = self.combinations[:, None, :]
         return members.reshape(-1, codes.shape[1])
 
+    def enumerate_families(self, size: int) -> Iterator[Codes]:
+        """One member of every family, before constraints, in blocks of at most `size`."""
+        return rules.enumerate_families(self, size)
+
     def allows(self, codes: Codes) -> NDArray[np.bool_]:
         """Which of a batch of inputs the constraints allow."""
         return rules.allowed(self, codes)
@@ -173,18 +177,19 @@ class Domain:
 
     def encode(self, rows: pd.DataFrame | NDArray[Any]) -> Codes:
         """A frame, or an array with its columns in domain order, as codes; -1 where a value is outside the domain."""
-        import pandas as pd
-
-        frame = rows if isinstance(rows, pd.DataFrame) else self._frame_of(rows)
+        frame = self.as_frame(rows)
         absent = [name for name in self.names if name not in frame.columns]
         if absent:
             raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
         codes = [parameter.encode(frame[parameter.name]) for parameter in self.parameters]
         return np.column_stack(codes)
 
-    def _frame_of(self, rows: Any) -> pd.DataFrame:
+    def as_frame(self, rows: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
+        """A frame as it is; an array, its columns in domain order, as a frame."""
         import pandas as pd
 
+        if isinstance(rows, pd.DataFrame):
+            return rows
         array = np.asarray(rows)
         if array.ndim != 2 or array.shape[1] != len(self.names):
             raise DataError(

@@ -25,7 +25,7 @@ def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
 
 
 def sample(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
-    """`n` rows of codes drawn uniformly: one number a word, taken apart. A draw for each code took three times as long."""
+    """`n` rows of codes drawn uniformly: one number a word, taken apart (three times as fast as a draw a code)."""
     codes = np.empty((n, len(levels)), dtype=np.int64)
     for columns in words(range(len(levels)), levels):
         sizes = [int(levels[column]) for column in columns]

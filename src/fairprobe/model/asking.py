@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -13,6 +13,9 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import estimator, function
 from fairprobe.model.answers import OUTPUTS, checked_answer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ADAPTERS = (estimator, function)
 """Tried in turn; the first that accepts a model asks it."""
@@ -44,6 +47,15 @@ class Asker:
         batch = self.adapter.form.families(codes)
         answer = self._send(batch, n * len(codes), lambda: self.domain.families(codes))
         return answer.reshape(n, len(codes), *answer.shape[1:])
+
+    def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
+        self.n_queries += len(frame)
+        try:
+            raw = self.adapter.function(self.adapter.form.of_frame(frame))
+        except Exception as error:
+            raise ModelError(f"the model must answer every row, got {type(error).__name__}: {error}") from error
+        return checked_answer(raw, len(frame), self.output, lambda row: _words(frame.iloc[row]))
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this: inputs are known to be finite, so scikit-learn is spared looking for NaN in each batch."""
@@ -86,5 +98,8 @@ class Asker:
 
 def describe(domain: Domain, codes: Codes) -> str:
     """One input in words: its parameters and values."""
-    row = domain.decode(codes[None, :]).iloc[0]
+    return _words(domain.decode(codes[None, :]).iloc[0])
+
+
+def _words(row: pd.Series) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items())

@@ -25,6 +25,9 @@ class Form(Protocol):
     def families(self, codes: Codes) -> Any:
         """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
 
+    def of_frame(self, frame: pd.DataFrame) -> Any:
+        """Rows given as a frame with the parameters' columns, in the model's form."""
+
 
 class ArrayForm:
     """A plain array, its columns in domain order."""
@@ -63,6 +66,10 @@ class ArrayForm:
         for column in self._others:
             batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
 
+    def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Rows given as a frame, their columns in domain order."""
+        return frame[list(self._domain.names)].to_numpy(dtype=self.dtype)
+
     @cached_property
     def _sensitive_values(self) -> dict[int, NDArray[Any]]:
         """By column, the value that each block has in it."""
@@ -99,6 +106,10 @@ class FrameForm:
         for position, column in enumerate(self._domain.sensitive_columns):
             by_column[column] = np.repeat(combinations[:, position], len(codes))
         return self._frame(by_column)
+
+    def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Rows given as a frame, their columns in the model's order."""
+        return frame[[self._domain.names[column] for column in self._columns]]
 
     def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
         import pandas as pd

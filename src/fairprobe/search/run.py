@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report, checked_jobs, make_engine
@@ -108,7 +109,7 @@ def search(
         output=output,
         batch=batch,
         threshold=checked_threshold(threshold, output),
-        seed=_entropy(seed),
+        seed=checked_seed(seed),
         start=None if start is None else _start_codes(domain, start),
     )
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
@@ -207,14 +208,6 @@ class _Plan:
             n_queries=limits.max_queries - n_queries if limits.max_queries and self.job.domain.constraints else None,
             deadline=self.deadline,
         )
-
-
-def _entropy(seed: int | None) -> int:
-    if seed is None:
-        return int(np.random.SeedSequence().entropy)  # type: ignore[arg-type]  # one number when none was given
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise SettingError(f"seed must be a whole number of at least 0, or None, got {seed!r}")
-    return int(seed)
 
 
 def _start_codes(domain: Domain, rows: Any) -> Codes:

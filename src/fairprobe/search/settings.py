@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from fairprobe.checks import checked_count, is_number
 from fairprobe.errors import SettingError
 
 
@@ -75,7 +75,7 @@ class Limits:
         for name in ("max_cases", "max_queries", "max_inputs", "max_barren"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else checked_count(name, value))
-        if self.max_seconds is not None and not _is_positive(self.max_seconds):
+        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise SettingError(f"max_seconds must be a number above 0 or None, got {self.max_seconds!r}")
 
     def check_affords(self, n_twins: int) -> None:
@@ -86,22 +86,7 @@ class Limits:
             )
 
 
-def checked_count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
-        raise SettingError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return number
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
-
-
 def _checked_step(name: str, value: Any) -> float:
-    if value != 0 and not _is_positive(value):
+    if not is_number(value) or value < 0:
         raise SettingError(f"{name} must be a finite number of at least 0, got {value!r}")
     return float(value)

@@ -1,0 +1,38 @@
+"""Checks of arguments, each with one wording everywhere: the rule, then the value got."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from fairprobe.errors import SettingError
+
+
+def checked_count(name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    return _whole(name, value, at_least=1)
+
+
+def checked_seed(seed: Any) -> int:
+    """The seed, or a fresh one for None."""
+    if seed is not None:
+        return _whole("seed", seed, at_least=0)
+    import secrets
+
+    return secrets.randbits(128)
+
+
+def _whole(name: str, value: Any, *, at_least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = at_least - 1
+    if number < at_least or isinstance(value, bool):
+        raise SettingError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+    return number
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number; truth values are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
