@@ -9,21 +9,8 @@ from typing import Any
 from fairprobe.errors import SettingError
 
 
-def checked_count(name: str, value: Any) -> int:
-    """A whole number of at least 1."""
-    return _whole(name, value, at_least=1)
-
-
-def checked_seed(seed: Any) -> int:
-    """The seed, or a fresh one for None."""
-    if seed is not None:
-        return _whole("seed", seed, at_least=0)
-    import secrets
-
-    return secrets.randbits(128)
-
-
-def _whole(name: str, value: Any, *, at_least: int) -> int:
+def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
+    """A whole number of at least 1, or of another least."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -31,6 +18,15 @@ def _whole(name: str, value: Any, *, at_least: int) -> int:
     if number < at_least or isinstance(value, bool):
         raise SettingError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
     return number
+
+
+def checked_seed(seed: Any) -> int:
+    """The seed, or a fresh one for None."""
+    if seed is not None:
+        return checked_count("seed", seed, at_least=0)
+    import secrets
+
+    return secrets.randbits(128)
 
 
 def is_number(value: Any) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import SettingError
+from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Asker
 
 Mask = NDArray[np.bool_]
@@ -156,11 +157,15 @@ class Oracle:
 
 def checked_threshold(threshold: float | None, output: str) -> float:
     """The threshold, made sure of; only labels have one by default."""
+    checked_output(output)
     if threshold is None:
         if output == "label":
             return 0.0
         raise SettingError(f"output={output!r} needs a threshold: the gap above which an input is discriminatory")
-    number = float(threshold)
+    try:
+        number = float(threshold)
+    except (TypeError, ValueError):
+        number = np.nan
     if not 0 <= number < np.inf:
         raise SettingError(f"threshold must be a finite number of at least 0, got {threshold!r}")
     if output == "label" and number >= 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +28,15 @@ THINNEST = 1e-4
 BLOCK = 65_536
 
 
-def check(constraints: tuple[Constraint, ...]) -> None:
-    """Refuse what cannot be called."""
-    for constraint in constraints:
+def checked(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    """The constraints; what cannot be called is refused."""
+    if not isinstance(constraints, Iterable):
+        raise DomainError(f"constraints must be a list of callables, got {constraints!r}")
+    kept = tuple(constraints)
+    for constraint in kept:
         if not callable(constraint):
             raise DomainError(f"a constraint must be a callable that takes a frame of inputs, got {constraint!r}")
+    return kept
 
 
 def allowed(domain: Domain, codes: Codes) -> NDArray[np.bool_]:

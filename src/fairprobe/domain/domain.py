@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import constraints as rules
 from fairprobe.domain import radix
-from fairprobe.domain.parameters import Codes, Ordinal, Parameter
-from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.domain.parameters import Category, Codes, Ordinal, Parameter
+from fairprobe.domain.rules import check_once
+from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -58,8 +60,7 @@ class Domain:
         compared = _checked_sensitive(sensitive)
         self.parameters = _checked_parameters(parameters, compared)
         self.sensitive = tuple(compared)
-        self.constraints = tuple(constraints)
-        rules.check(self.constraints)
+        self.constraints = rules.checked(constraints)
         _check_combinations(self)
 
     # What it is
@@ -84,7 +85,10 @@ class Domain:
         from fairprobe.domain.toml import read
 
         parameters, sensitive = read(path)
-        return cls(parameters, sensitive, constraints)
+        try:
+            return cls(parameters, sensitive, constraints)
+        except DomainError as error:
+            raise DomainError(f"{path}: {error}") from None
 
     def to_toml(self, path: str | PathLike[str]) -> None:
         """Write the domain to a file; a domain with constraints cannot be, as they are callables."""
@@ -150,9 +154,8 @@ class Domain:
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
         """`n` inputs drawn uniformly, as a frame."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise SettingError(f"n must be a whole number of at least 0, got {n!r}")
-        return self.decode(self.sample_codes(int(n), np.random.default_rng(seed)))
+        rng = np.random.default_rng(checked_seed(seed))
+        return self.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
     def families(self, codes: Codes) -> Codes:
         """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
@@ -227,12 +230,12 @@ class Domain:
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
     if isinstance(sensitive, str):
         raise DomainError(f"sensitive must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]")
+    if not isinstance(sensitive, Iterable):
+        raise DomainError(f"sensitive must be a list of names, got {sensitive!r}")
     compared = dict(sensitive) if isinstance(sensitive, Mapping) else dict.fromkeys(sensitive)
     if not compared:
         raise DomainError("sensitive must name one parameter at least, got none")
-    if len(compared) < len(sensitive):
-        repeated = [name for name, count in Counter(sensitive).items() if count > 1]
-        raise DomainError(f"sensitive must name each parameter once, got {', '.join(repeated)} more than once")
+    check_once(sensitive)
     return compared
 
 
@@ -257,11 +260,14 @@ def _restricted(parameter: Parameter, values: Sequence[Any] | None) -> Parameter
     """The parameter with only the values to compare, where they are given."""
     if values is None:
         return parameter
-    listed = Ordinal(parameter.name, tuple(values))
+    listed = Ordinal(parameter.name, values)  # type: ignore[arg-type]  # any sequence is made a tuple
     outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
     if outside:
         raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")
-    return dataclasses.replace(listed, dtype=parameter.dtype, moves=(-1, 1))
+    if isinstance(parameter, (Category, Ordinal)):
+        all_values = parameter.categories or parameter.values
+        return dataclasses.replace(parameter, values=listed.values, categories=all_values, missing=False, moves=(-1, 1))
+    return dataclasses.replace(listed, dtype=parameter.dtype)
 
 
 def _check_combinations(domain: Domain) -> None:

@@ -63,29 +63,29 @@ def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
     low, high = float(values.min()), float(values.max())
     if (values == np.rint(values)).all() and max(abs(low), abs(high)) < 2**53:
         return _integer(name, int(low), int(high), missing, dtype)
-    step = _resolution(values, high - low)
-    low = math.floor(low / step) * step
-    levels = math.ceil((high - low) / step - 1e-9) + 1
-    low = float(np.round(low, 12))
-    high = float(np.round(low + (levels - 1) * step, 12))
+    blur = 4 * float(np.finfo("float32" if dtype.lower() == "float32" else "float64").eps) * max(abs(low), abs(high))
+    step = _resolution(values, high - low, blur)
+    first, last = math.floor((low + blur) / step + 1e-9), math.ceil((high - blur) / step - 1e-9)
+    low, high, levels = float(f"{first * step:.12g}"), float(f"{last * step:.12g}"), last - first + 1
     return Real(name, low, high, step, missing=missing, dtype=dtype, moves=_wide_moves(levels))
 
 
-def _resolution(values: Any, span: float) -> float:
+def _resolution(values: Any, span: float, blur: float) -> float:
     """The power of ten that all values are multiples of; about a thousandth of the range if there is none."""
     for decimals in range(1, MOST_DECIMALS + 1):
-        if np.allclose(values, np.round(values, decimals), rtol=0, atol=10.0 ** -(decimals + 4)):
+        if np.abs(values - np.round(values, decimals)).max() <= min(blur, 10.0 ** -(decimals + 1)):
             return float(10.0**-decimals)
     return float(10.0 ** math.floor(math.log10(max(span, 1e-9) / 1000) + 1e-9))
 
 
 def _listed(name: str, present: pd.Series[Any], missing: bool, dtype: str) -> Category:
-    values = present.unique().tolist()
-    if not all(isinstance(value, (str, bool, int, float)) for value in values):
+    odd = [value for value in present.tolist() if not isinstance(value, (str, bool, int, float))]
+    if odd:
         raise DataError(
-            f"column {name!r} must hold numbers, strings or truth values, got {type(values[0]).__name__} ({dtype}): "
+            f"column {name!r} must hold numbers, strings or truth values, got {type(odd[0]).__name__} ({dtype}): "
             "convert it or leave it out"
         )
+    values = present.unique().tolist()
     return Category(
         name, tuple(sorted(values, key=lambda value: (str(type(value)), value))), missing=missing, dtype=dtype
     )

@@ -7,24 +7,24 @@ A value is held as its *code*, the integer 0, 1, ... of its level. `Integer` and
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.domain.rules import checked_moves, checked_values, natural_dtype, plain
 from fairprobe.errors import DomainError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Codes = NDArray[np.int64]
 
 MAX_LEVELS = 10**12
-"""So that every number of a grid is told apart from its neighbours as a float."""
+
+MOST_BLUR = 0.25
+"""In steps: above that, rounding could take a number of a grid for its neighbour."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,42 @@ class Parameter(ABC):
             codes[series.isna().to_numpy()] = self.levels - 1
         return codes
 
-    def _check(self) -> None:
+    def _check(self, dtype: str) -> None:
+        """Check what all kinds share; `dtype` is the one by default."""
         if not isinstance(self.name, str) or not self.name:
             raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
-        if self.levels > MAX_LEVELS:
-            raise DomainError(
-                f"parameter {self.name!r} must have at most {MAX_LEVELS:,} levels, got {self.levels:,}: widen the step"
-            )
-        self._set(moves=_checked_moves(self.name, self.moves))
+        self._check_levels()
+        self._set(moves=checked_moves(self.name, self.moves))
         idle = [move for move in self.moves if self.wraps and self.levels > 1 and move % self.levels == 0]
         if idle:
             raise DomainError(
                 f"parameter {self.name!r}: a move must change the value, got {idle[0]} for {self.levels} levels"
             )
+
+        if self.dtype in ("", dtype):
+            self._set(dtype=dtype)
+        else:
+            self._check_dtype()
+
+    def _check_levels(self) -> None:
+        if self.levels > MAX_LEVELS:
+            raise DomainError(
+                f"parameter {self.name!r} must have at most {MAX_LEVELS:,} levels, got {self.levels:,}: widen the step"
+            )
+
+    def _check_dtype(self) -> None:
+        """A dtype that was given must be able to hold the values."""
+        import pandas as pd
+
+        codes = np.unique([0, self._n_values() - 1, self.levels - 1])
+        try:
+            with warnings.catch_warnings(action="error"):
+                column = pd.Series(self.decode(codes))
+            fits = str(column.dtype) == self.dtype and self.encode(column).tolist() == codes.tolist()
+        except (TypeError, ValueError, OverflowError, Warning):
+            fits = False
+        if not fits:
+            raise DomainError(f"parameter {self.name!r}: dtype must hold all its values, got {self.dtype!r}")
 
     def _set(self, **fields: Any) -> None:
         for key, value in fields.items():
@@ -108,13 +131,20 @@ class _Number(Parameter):
     @abstractmethod
     def _grid(self, codes: Codes) -> NDArray[Any]: ...
 
+    def _blur(self) -> float:
+        """How far from the grid a number may be, in steps, and still be meant: the rounding of its dtype."""
+        precision = np.finfo("float32" if self.dtype.lower() == "float32" else "float64").eps
+        return max(1e-6, 4 * float(precision) * max(abs(self.low), abs(self.high)) / self.step)
+
     def _check_bounds(self) -> None:
         for what in ("low", "high", "step"):
-            value = _plain(getattr(self, what))
+            value = plain(getattr(self, what))
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise DomainError(f"parameter {self.name!r}: {what} must be a number, got {value!r}")
-            if not math.isfinite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 raise DomainError(f"parameter {self.name!r}: {what} must be finite, got {value!r}")
+            if abs(value) > 2**53 and self.kind == "integer":
+                raise DomainError(f"parameter {self.name!r}: {what} must lie within 2^53, got {value!r}")
             self._set(**{what: value})
         if self.step <= 0:
             raise DomainError(f"parameter {self.name!r}: step must be above 0, got {self.step!r}")
@@ -154,7 +184,7 @@ class _Number(Parameter):
         numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         steps = (np.where(np.isfinite(numbers), numbers, self.low - self.step) - self.low) / self.step
         codes = np.rint(steps)
-        inside = (np.abs(codes - steps) <= 1e-6) & (codes >= 0) & (codes < self._n_values())
+        inside = (np.abs(codes - steps) <= self._blur()) & (codes >= 0) & (codes < self._n_values())
         return np.where(inside, codes, -1).astype(np.int64)
 
 
@@ -178,11 +208,8 @@ class Integer(_Number):
             value = getattr(self, what)
             if value != int(value):
                 raise DomainError(f"parameter {self.name!r}: {what} must be a whole number, got {value!r}: use Real")
-            if abs(value) > 2**53:
-                raise DomainError(f"parameter {self.name!r}: {what} must lie within 2^53, got {value!r}")
             self._set(**{what: int(value)})
-        self._set(dtype=self.dtype or ("float64" if self.missing else "int64"))
-        self._check()
+        self._check("float64" if self.missing else "int64")
 
     def _n_values(self) -> int:
         return (self.high - self.low) // self.step + 1
@@ -214,11 +241,16 @@ class Real(_Number):
         self._check_bounds()
         for what in ("low", "high", "step"):
             self._set(**{what: float(getattr(self, what))})
-        self._set(dtype=self.dtype or "float64")
-        self._check()
+        self._check_levels()
+        if self._blur() > MOST_BLUR:
+            raise DomainError(
+                f"parameter {self.name!r}: step must be large enough to tell two numbers of that size apart, "
+                f"got step={self.step!r} for {self.low!r} to {self.high!r}"
+            )
+        self._check("float64")
 
     def _n_values(self) -> int:
-        return math.floor((self.high - self.low) / self.step + 1e-9) + 1
+        return int(min((self.high - self.low) / self.step + min(self._blur(), MOST_BLUR), 1e15)) + 1
 
     @cached_property
     def _decimals(self) -> int:
@@ -235,11 +267,17 @@ class _Listed(Parameter):
     """One of the values listed."""
 
     values: tuple[Any, ...]
+    categories: tuple[Any, ...] = field(default=(), kw_only=True)
+    """All categories of a pandas categorical, where the values are only some of them."""
 
     def __post_init__(self) -> None:
-        self._set(values=_checked_values(self.name, self.values))
-        self._set(dtype=self.dtype or _dtype_of(self.values, self.missing))
-        self._check()
+        self._set(values=checked_values(self.name, self.values))
+        if self.categories:
+            self._set(categories=tuple(plain(category) for category in self.categories))
+        absent = [value for value in self.values if self.categories and value not in self.categories]
+        if absent:
+            raise DomainError(f"parameter {self.name!r}: values must be among its categories, got {absent[0]!r}")
+        self._check(natural_dtype(self.values, self.missing))
 
     def _n_values(self) -> int:
         return len(self.values)
@@ -267,9 +305,11 @@ class _Listed(Parameter):
         import pandas as pd
 
         if self.dtype == "category":
-            shown = np.where(codes == len(self.values), -1, codes) if self.missing else codes
-            return pd.Categorical.from_codes(shown, categories=list(self.values), ordered=not self.wraps)
-        return self._table.take(codes)
+            categories = self.categories or self.values
+            places = np.array([*map(categories.index, self.values), -1])
+            return pd.Categorical.from_codes(places[codes], categories=list(categories), ordered=not self.wraps)
+        values = self._table.take(codes)
+        return pd.Series(values, dtype=object) if self.dtype == "object" else values  # else pandas would guess a dtype
 
     @cached_property
     def _number_table(self) -> NDArray[np.float64]:
@@ -316,57 +356,3 @@ class Ordinal(_Listed):
 KINDS: dict[str, type[Integer | Real | Category | Ordinal]] = {
     kind.kind: kind for kind in (Integer, Real, Category, Ordinal)
 }
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for "no value": None, NaN or pandas' NA."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
-
-
-def _plain(value: Any) -> Any:
-    """A plain Python value for a NumPy scalar."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
-    checked = tuple(_plain(move) for move in moves)
-    if any(isinstance(move, bool) or not isinstance(move, int) or move == 0 for move in checked):
-        raise DomainError(f"parameter {name!r}: moves must be whole numbers of steps other than 0, got {checked}")
-    if not any(move < 0 for move in checked) or not any(move > 0 for move in checked):
-        raise DomainError(f"parameter {name!r}: moves must have one below 0 and one above 0 at least, got {checked}")
-    return checked
-
-
-def _checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    if isinstance(values, str):
-        raise DomainError(f"parameter {name!r}: values must be a list, got the string {values!r}")
-    checked = tuple(_plain(value) for value in values)
-    if not checked:
-        raise DomainError(f"parameter {name!r}: values must not be empty, got []")
-    for value in checked:
-        if is_missing(value):
-            raise DomainError(
-                f"parameter {name!r}: a missing value is allowed by missing=True, not listed, got {value!r}"
-            )
-        if not isinstance(value, (str, bool, int, float)):
-            raise DomainError(f"parameter {name!r}: values must be strings, numbers or truth values, got {value!r}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise DomainError(f"parameter {name!r}: values must be finite, got {value!r}")
-    counts = Counter(checked)
-    if len(counts) < len(checked):
-        repeated = ", ".join(repr(value) for value, count in counts.items() if count > 1)
-        raise DomainError(f"parameter {name!r}: values must be distinct, got {repeated} more than once")
-    return checked
-
-
-def _dtype_of(values: tuple[Any, ...], missing: bool) -> str:
-    kinds = {type(value) for value in values}
-    if kinds == {bool}:
-        return "boolean" if missing else "bool"
-    if kinds == {int}:
-        return "float64" if missing else "int64"
-    if kinds <= {int, float}:
-        return "float64"
-    return "str" if kinds == {str} else "object"

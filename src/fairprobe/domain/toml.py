@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.domain.parameters import KINDS, Parameter
+from fairprobe.domain.rules import check_once
 from fairprobe.errors import DomainError
 
 FORMAT = 1
@@ -75,16 +76,23 @@ def _parse(content: dict[str, Any]) -> tuple[list[Parameter], dict[str, list[Any
         raise DomainError(f"sensitive must be a list of names, got {sensitive!r}")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise DomainError(f"parameters must be [[parameter]] tables, got {tables!r}")
-    compare = {table.get("name"): table.pop("compare") for table in tables if "compare" in table}
-    for name in compare.keys() - set(sensitive):
-        raise DomainError(f"compare is for sensitive parameters, got it for {name!r}")
+    for table in tables:
+        if "compare" in table and not isinstance(table.get("name"), str):
+            raise DomainError(f"a parameter's name must be a string that is not empty, got {table.get('name')!r}")
+    compare = {table["name"]: table.pop("compare") for table in tables if "compare" in table}
+    for name, values in compare.items():
+        if name not in sensitive:
+            raise DomainError(f"compare is for sensitive parameters, got it for {name!r}")
+        if not isinstance(values, list):
+            raise DomainError(f"parameter {name!r}: compare must be a list, got {values!r}")
+    check_once(sensitive)
     return [_from_table(table) for table in tables], {name: compare.get(name) for name in sensitive}
 
 
 def _from_table(table: dict[str, Any]) -> Parameter:
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise DomainError(f"parameter {name!r}: kind must be one of {', '.join(KINDS)}, got {kind!r}")
     known = {field.name for field in dataclasses.fields(KINDS[kind])}
     for key in sorted(fields.keys() - known):
@@ -103,6 +111,7 @@ def _check_types(name: Any, fields: dict[str, Any]) -> None:
         "moves": (list, "a list"),
         "dtype": (str, "a string"),
         "values": (list, "a list"),
+        "categories": (list, "a list"),
     }
     for key, (kind, words) in expected.items():
         if key in fields and not isinstance(fields[key], kind):

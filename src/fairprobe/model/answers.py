@@ -8,11 +8,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import is_missing
-from fairprobe.errors import ModelError
+from fairprobe.domain.rules import is_missing, plain
+from fairprobe.errors import ModelError, SettingError
 
 Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
+
+
+def checked_output(output: Any) -> str:
+    """One of the kinds of output."""
+    if output not in OUTPUTS:
+        raise SettingError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
+    return str(output)
+
 
 Describe = Callable[[int], str]
 """Puts a row of the batch, by its number, into words."""
@@ -64,5 +72,6 @@ def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> NDArra
         return answer.astype(np.float64, copy=False)
     for row, value in enumerate(answer.reshape(len(answer), -1)[:, 0]):
         if isinstance(value, (str, bytes)) or not isinstance(value, (int, float, np.number)):
-            raise ModelError(f"output={output!r} needs numbers, got {value!r} for {describe(row)}: use output='label'")
+            got = f"got {plain(value)!r} for {describe(row)}"
+            raise ModelError(f"output={output!r} needs numbers, {got}: use output='label'")
     return answer.astype(np.float64)

@@ -12,7 +12,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import estimator, function
-from fairprobe.model.answers import OUTPUTS, checked_answer
+from fairprobe.model.answers import checked_answer, checked_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +25,7 @@ class Asker:
     """Asks one model about inputs of one domain, and counts every row sent."""
 
     def __init__(self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
-        if output not in OUTPUTS:
-            raise SettingError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
+        checked_output(output)
         if batch not in (None, "array", "frame"):
             raise SettingError(f"batch must be 'array', 'frame' or None, got {batch!r}")
         module = next((module for module in ADAPTERS if module.accepts(model)), None)

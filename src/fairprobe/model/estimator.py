@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
 from fairprobe.model.protocol import Adapter
@@ -84,9 +85,10 @@ def _form(model: Any, domain: Domain, batch: str | None) -> Form:
         _check_count(model, domain)
     if batch == "frame" or (batch is None and names is not None):
         return FrameForm(domain, domain.names if names is None else [str(name) for name in names])
+    columns = None if names is None else [str(name) for name in names]
     if not all(parameter.is_numeric for parameter in domain.parameters):
-        return ObjectForm(domain)
-    return ArrayForm(domain, _dtype(model, domain))
+        return ObjectForm(domain, columns)
+    return ArrayForm(domain, _dtype(model, domain), columns)
 
 
 def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
@@ -114,7 +116,7 @@ def _check_count(model: Any, domain: Domain) -> None:
 
 def _dtype(model: Any, domain: Domain) -> type[Any]:
     """What the model takes without converting it again."""
-    if _is_tree(model) and _largest(domain) <= EXACT_IN_FLOAT32:
+    if _is_tree(model) and all(map(_is_exact_in_float32, domain.parameters)):
         return np.float32
     if hasattr(model, "n_features_in_"):
         return np.float64
@@ -123,7 +125,8 @@ def _dtype(model: Any, domain: Domain) -> type[Any]:
 
 def natural_dtype(domain: Domain) -> type[Any]:
     """Integers if all parameters are, else floats."""
-    return np.int64 if all(parameter.dtype.lower().startswith("int") for parameter in domain.parameters) else np.float64
+    whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.parameters)
+    return np.int64 if whole else np.float64
 
 
 def _is_tree(model: Any) -> bool:
@@ -147,7 +150,11 @@ _COMMITTEES = (
 )
 
 
-def _largest(domain: Domain) -> float:
-    ends = [p.numbers(np.array([0, p.levels - 1 - p.missing])) for p in domain.parameters]
-    fractions = any(parameter.kind == "real" for parameter in domain.parameters)
-    return float("inf") if fractions else float(np.abs(ends).max())
+def _is_exact_in_float32(parameter: Parameter) -> bool:
+    """Whether its values, and the codes they are computed from, are whole numbers that float32 tells apart."""
+    if parameter.kind == "real" or parameter.levels - 1 > EXACT_IN_FLOAT32:
+        return False
+    is_line = parameter.kind == "integer"
+    codes = np.array([0, parameter.levels - 1 - parameter.missing]) if is_line else np.arange(parameter.levels)
+    numbers = parameter.numbers(codes)
+    return bool(((numbers == np.rint(numbers)) & (np.abs(numbers) <= EXACT_IN_FLOAT32) | np.isnan(numbers)).all())

@@ -30,10 +30,12 @@ class Form(Protocol):
 
 
 class ArrayForm:
-    """A plain array, its columns in domain order."""
+    """A plain array, its columns in domain order or in the model's own."""
 
-    def __init__(self, domain: Domain, dtype: DTypeLike) -> None:
+    def __init__(self, domain: Domain, dtype: DTypeLike, columns: Sequence[str] | None = None) -> None:
         self._domain = domain
+        self._columns = list(columns or domain.names)
+        self._order = None if self._columns == list(domain.names) else [domain.names.index(c) for c in self._columns]
         self.dtype = np.dtype(dtype)
         lines = [parameter.affine for parameter in domain.parameters]
         self._offset = np.array([line[0] if line else 0.0 for line in lines]).astype(self.dtype)
@@ -46,7 +48,7 @@ class ArrayForm:
         """The inputs themselves, one a row."""
         batch = np.empty(codes.shape, dtype=self.dtype)
         self._write(codes, batch)
-        return batch
+        return self._ordered(batch)
 
     def families(self, codes: Codes) -> NDArray[Any]:
         """A block of rows for each combination of the sensitive values."""
@@ -55,7 +57,10 @@ class ArrayForm:
         batch[1:] = batch[0]
         for column, values in self._sensitive_values.items():
             batch[:, :, column] = values
-        return batch.reshape(-1, codes.shape[1])
+        return self._ordered(batch.reshape(-1, codes.shape[1]))
+
+    def _ordered(self, batch: NDArray[Any]) -> NDArray[Any]:
+        return batch if self._order is None else batch[:, self._order]
 
     def _write(self, codes: Codes, batch: NDArray[Any]) -> None:
         batch[:] = codes
@@ -67,22 +72,23 @@ class ArrayForm:
             batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Rows given as a frame, their columns in domain order."""
-        return frame[list(self._domain.names)].to_numpy(dtype=self.dtype)
+        """Rows given as a frame."""
+        return frame[self._columns].to_numpy(dtype=self.dtype)
 
     @cached_property
     def _sensitive_values(self) -> dict[int, NDArray[Any]]:
         """By column, the value that each block has in it."""
         combinations = self._domain.families(np.zeros((1, len(self._domain.levels)), dtype=np.int64))
-        rows = self.rows(combinations)
+        rows = np.empty(combinations.shape, dtype=self.dtype)
+        self._write(combinations, rows)
         return {column: rows[:, [column]] for column in self._domain.sensitive_columns}
 
 
 class ObjectForm(ArrayForm):
     """An array of objects, for a model fitted on one: not all parameters are numbers."""
 
-    def __init__(self, domain: Domain) -> None:
-        super().__init__(domain, object)
+    def __init__(self, domain: Domain, columns: Sequence[str] | None = None) -> None:
+        super().__init__(domain, object, columns)
 
     def _write(self, codes: Codes, batch: NDArray[Any]) -> None:
         batch[:] = self._domain.decode(codes).to_numpy(dtype=object)

@@ -98,11 +98,20 @@ class Found:
         return pd.DataFrame(columns)
 
     def to_frame(self) -> pd.DataFrame:
-        """Everything about the cases side by side: the case, its twin's sensitive values, the two outputs, the gap."""
+        """Everything about the cases side by side: the case, its twin's sensitive values, the two outputs, the gap.
+
+        A column of these that is also the name of a parameter has underscores added until it is not.
+        """
         import pandas as pd
 
         twins = self.twins[list(self.domain.sensitive)].add_prefix("twin_")
-        return pd.concat([self.cases, twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
+        about = pd.concat([twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
+        return pd.concat([self.cases, about.rename(columns=self._free_name)], axis=1)
+
+    def _free_name(self, name: str) -> str:
+        while name in self.domain.names:
+            name += "_"
+        return name
 
     def summary(self) -> dict[str, Any]:
         """The figures of the run, ready for JSON."""

@@ -29,6 +29,7 @@ class Recorder:
         self._waiting: list[tuple[Judgement, Codes, NDArray[np.int64]]] = []
         self._n_waiting = 0
         self._cases: list[Cases] = []
+        self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[NDArray[np.int64]] = []
         self._batch_ends: list[int] = []
         self._batch_queries: list[int] = []
@@ -47,6 +48,8 @@ class Recorder:
             self._queue(judgement, rows, keys)
         if not self.output_varies:
             self._watch(judgement)
+        if not self.n_judged:
+            self._no_cases = Cases.none(self.oracle.domain, judgement.outputs)
         self.n_judged += len(keys)
         self._batch_ends.append(self.n_judged)
         self._batch_queries.append(self.oracle.asker.n_queries)
@@ -110,7 +113,7 @@ class Recorder:
             batch_ends=np.array(self._batch_ends, dtype=np.int64),
             batch_queries=np.array(self._batch_queries, dtype=np.int64),
             keys=np.concatenate([no_keys, *self._judged_keys]),
-            cases=Cases.join(self.oracle.domain, self._cases),
+            cases=Cases.join(self._cases) if self._cases else self._no_cases,
             distinct=self._distinct if self._knows else None,
             output_varies=self.output_varies,
             ended=ended,

@@ -47,7 +47,8 @@ class Tally:
 
     def cases(self) -> Cases:
         """All distinct cases."""
-        return Cases.join(self._domain, self._parts)
+        found = [part for part in self._parts if len(part)] or self._parts[:1]
+        return Cases.join(found) if found else Cases.none(self._domain)
 
     def known(self) -> Known:
         """What a shard that runs next may know."""

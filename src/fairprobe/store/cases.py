@@ -38,10 +38,10 @@ class Cases:
         return cls(ends.case, ends.twin, ends.gaps, ends.outputs, ends.classes, offsets)
 
     @classmethod
-    def join(cls, domain: Domain, parts: Sequence[Cases]) -> Cases:
+    def join(cls, parts: Sequence[Cases]) -> Cases:
         """All cases of the parts, in order."""
-        if not parts:
-            return cls.none(domain)
+        if len(parts) == 1:
+            return parts[0]
         classes = None if parts[0].classes is None else np.concatenate([part.classes for part in parts])
         return cls(
             np.concatenate([part.case for part in parts]),
@@ -53,10 +53,13 @@ class Cases:
         )
 
     @classmethod
-    def none(cls, domain: Domain) -> Cases:
-        """No case."""
+    def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
+        """No case, but with columns like those that the outputs of a batch would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)
-        return cls(codes, codes, np.empty(0), np.empty((0, 2)), None, np.empty(0, dtype=np.int64))
+        nothing = np.empty(0, dtype=np.int64)
+        dtype = np.float64 if outputs is None else outputs.dtype
+        classes = nothing if outputs is not None and outputs.ndim == 3 else None
+        return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing)
 
     def take(self, rows: Any) -> Cases:
         """Those at some rows, or where a mask is true."""

@@ -1,0 +1,8 @@
+"""`python -m fairprobe`."""
+
+import sys
+
+from fairprobe.cli.entry import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Live displays on the standard error; nothing where it is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.search.settings import Limits
+
+if TYPE_CHECKING:
+    from fairprobe.search.job import Snapshot
+
+Watch = Callable[["Snapshot", float], None]
+
+
+def is_on() -> bool:
+    """Whether there is a terminal to show anything on."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[None]:
+    """Shows that something takes a while."""
+    if not is_on():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status(text, spinner="line"):
+        yield
+
+
+@contextmanager
+def progress_bar(limits: Limits) -> Iterator[Watch | bool]:
+    """Shows how far a search has got; gives what `search` takes as its `progress`."""
+    if not is_on():
+        yield False
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns: list[Any] = [
+        SpinnerColumn("line"),
+        BarColumn(bar_width=14),
+        TextColumn("{task.fields[status]}", markup=False),
+        TimeElapsedColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as bar:
+        task = bar.add_task("search", total=1.0, status="asking the model ...")
+
+        def watch(snapshot: Snapshot, seconds: float) -> None:
+            bar.update(task, completed=fraction_done(limits, snapshot, seconds), status=status(snapshot, seconds))
+
+        yield watch
+
+
+def status(snapshot: Snapshot, seconds: float) -> str:
+    """The figures of a moment. Repeats are told apart at the end only, so until then the yield has a lower bound."""
+    rate = snapshot.n_cases / seconds if seconds else 0.0
+    bound = snapshot.n_cases / snapshot.n_judged if snapshot.n_judged else 0.0
+    return f"{snapshot.n_cases:,} cases, yield >={bound:.1%}, {rate:,.0f} cases/s"
+
+
+def fraction_done(limits: Limits, snapshot: Snapshot, seconds: float) -> float:
+    """How much of the nearest limit is used up."""
+    used = [
+        (snapshot.n_cases, limits.max_cases),
+        (snapshot.n_judged, limits.max_inputs),
+        (snapshot.n_queries, limits.max_queries),
+        (seconds, limits.max_seconds),
+    ]
+    return min(1.0, max((done / limit for done, limit in used if limit is not None), default=0.0))

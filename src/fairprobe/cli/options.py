@@ -1,0 +1,148 @@
+"""The options of the commands."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from fairprobe.cli import values
+from fairprobe.cli.words import FLAGS
+from fairprobe.model import OUTPUTS
+from fairprobe.search import STRATEGIES
+from fairprobe.search.run import search
+
+WHAT = "What is searched"
+HOW = "How"
+LIMITS = "Limits (the first met ends the search; none for no limit)"
+RESULTS = "Results"
+
+_DEFAULTS = {parameter.name: parameter.default for parameter in inspect.signature(search).parameters.values()}
+
+_METAVARS = {
+    str: "NAME",
+    values.whole: "N",
+    values.whole_or_none: "N",
+    values.number: "NUMBER",
+    values.number_or_none: "NUMBER",
+}
+
+
+def _setting(keyword: str, parser: Any, text: str, panel: str = HOW) -> Any:
+    """An option for an argument of `search`. The default told is the library's, which applies if none is given."""
+    default = _DEFAULTS[keyword]
+    if default is not None:
+        text += f" Default: {f'{default:,}' if isinstance(default, int) else default}."
+    return typer.Option(
+        FLAGS[keyword],
+        help=text,
+        parser=parser,
+        metavar=_METAVARS[parser],
+        rich_help_panel=panel,
+        show_default=False,
+    )
+
+
+def _about(panel: str, metavar: str | None, text: str, *flags: str) -> Any:
+    return typer.Option(*flags, help=text, metavar=metavar, rich_help_panel=panel)
+
+
+def _print_version(wanted: bool) -> None:
+    from fairprobe import __version__
+
+    if wanted:
+        typer.echo(f"fairprobe {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+]
+DemoSeed = Annotated[Any, typer.Option(parser=values.whole, help="Another seed finds other cases.", metavar="N")]
+
+# What is searched
+
+Model = Annotated[
+    str,
+    _about(
+        WHAT,
+        "OBJECT",
+        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row. "
+        "Modules of the current folder are found. subject:NAME is one that comes with fairprobe, as "
+        "subject:decision-tree.",
+    ),
+]
+Rows = Annotated[str, _about(WHAT, "FILE", "Rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.")]
+Data = Annotated[
+    str | None,
+    _about(WHAT, "FILE", "Rows to infer the domain from: .csv, .csv.gz (UTF-8, commas, a header) or .parquet."),
+]
+Domain = Annotated[
+    str | None,
+    _about(WHAT, "FILE", "The domain as a TOML file (see fairprobe domain), or module:attribute for one in Python."),
+]
+Label = Annotated[str | None, _about(WHAT, "COLUMN", "A column that is no input: what is predicted.")]
+Ignore = Annotated[
+    list[str] | None,
+    _about(WHAT, "COLUMN", "Columns that are no inputs; give it again or put commas between them."),
+]
+Sensitive = Annotated[
+    list[str] | None,
+    _about(
+        WHAT,
+        "NAME",
+        "Parameters that must not change the outcome: sex,race. To compare only some values: age=25,45,65, in a "
+        "--sensitive of its own.",
+    ),
+]
+Missing = Annotated[
+    list[str] | None, _about(WHAT, "TEXT", 'A CSV\'s mark of a missing value, as "?"; give it again for others.')
+]
+StartFromData = Annotated[bool, _about(WHAT, None, "Start from the rows of --data.", "--start-from-data")]
+
+# How
+
+Strategy = Annotated[Any, _setting("strategy", str, f"One of {', '.join(STRATEGIES)}.")]
+Output = Annotated[Any, _setting("output", str, f"What is compared: {', '.join(OUTPUTS)}.")]
+Threshold = Annotated[
+    Any,
+    _setting(
+        "threshold", values.number, "A gap above it makes an input discriminatory. Needed for all outputs but label."
+    ),
+]
+Seed = Annotated[Any, _setting("seed", values.whole_or_none, "The same seed gives the same result; none draws one.")]
+Jobs = Annotated[Any, _setting("n_jobs", values.whole, "Processes, -1 for all cores; the result is the same.")]
+Batch = Annotated[Any, _setting("batch", str, "What the model eats: array or frame. By default as it was fitted.")]
+Walkers = Annotated[Any, _setting("n_walkers", values.whole, "Walkers in lockstep; 1 is the paper's algorithm.")]
+Global = Annotated[Any, _setting("n_global", values.whole, "Inputs of a global round.")]
+Local = Annotated[Any, _setting("n_local", values.whole, "Trials of a walker.")]
+DeltaV = Annotated[Any, _setting("delta_v", values.number, "How fast directions are learnt.")]
+DeltaPr = Annotated[Any, _setting("delta_pr", values.number, "How fast parameters are learnt.")]
+ShardInputs = Annotated[Any, _setting("shard_inputs", values.whole, "Judged inputs of a shard.")]
+
+# Limits
+
+MaxCases = Annotated[Any, _setting("max_cases", values.whole_or_none, "Distinct cases.", LIMITS)]
+MaxSeconds = Annotated[Any, _setting("max_seconds", values.number_or_none, "Seconds.", LIMITS)]
+MaxQueries = Annotated[Any, _setting("max_queries", values.whole_or_none, "Rows sent to the model.", LIMITS)]
+MaxInputs = Annotated[Any, _setting("max_inputs", values.whole_or_none, "Inputs judged.", LIMITS)]
+MaxBarren = Annotated[Any, _setting("max_barren", values.whole_or_none, "Inputs in a row without a new case.", LIMITS)]
+
+# Results
+
+Out = Annotated[
+    str | None,
+    _about(
+        RESULTS,
+        "FILE",
+        "Write the cases as .csv or .parquet, over a file that is there; - for CSV on the standard output.",
+    ),
+]
+DomainOut = Annotated[
+    str, _about(RESULTS, "FILE", "Write it as .toml, over a file that is there; - for the standard output.")
+]
+Json = Annotated[bool, _about(RESULTS, None, "Print the figures as one JSON object.", "--json")]
+DryRun = Annotated[
+    bool, _about(RESULTS, None, "Only say what would be done, and guess how long it takes.", "--dry-run")
+]

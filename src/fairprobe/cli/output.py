@@ -1,0 +1,107 @@
+"""Where results are written: checked before the work starts, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairprobe.errors import RunError, SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A file, or the standard output."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str | None, suffixes: tuple[str, ...]) -> Target | None:
+        """The target named, made sure of; None if none is."""
+        if name is None:
+            return None
+        target = cls(name)
+        if not target.is_stdout:
+            target._check(suffixes)
+        return target
+
+    @property
+    def is_stdout(self) -> bool:
+        """Whether it is "-"."""
+        return self.name == STDOUT
+
+    @property
+    def path(self) -> Path:
+        """The file itself, where the name is a link to it."""
+        return Path(self.name).resolve()
+
+    def _check(self, suffixes: tuple[str, ...]) -> None:
+        path = self.path
+        if path.is_dir():
+            raise SettingError(f"--out must be a file, got the folder {self.name}")
+        if path.suffix.lower() not in suffixes:
+            raise SettingError(f"--out must end in {' or '.join(suffixes)}, or be -; got {self.name!r}")
+        if not path.parent.is_dir():
+            raise SettingError(f"--out must lie in a folder that exists, got {self.name}")
+        try:
+            if path.exists() and not os.access(path, os.W_OK):
+                raise PermissionError(13, "Permission denied")
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise SettingError(f"--out must be a file that can be written, got {error.strerror}: {self.name}") from None
+
+    def write_frame(self, frame: pd.DataFrame) -> None:
+        """Write a frame as what the name ends in; as CSV to the standard output."""
+        if self.is_stdout:
+            frame.to_csv(sys.stdout, index=False)
+        elif self.path.suffix.lower() == ".parquet":
+            plain = _without_mixtures(frame)
+            self._write(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
+        else:
+            self._write(lambda part: frame.to_csv(part, index=False))
+
+    def write_text(self, text: str) -> None:
+        """Write a text."""
+        if self.is_stdout:
+            sys.stdout.write(text)
+        else:
+            self._write(lambda part: part.write_text(text, encoding="utf-8"))
+
+    def _write(self, write: Callable[[Path], object]) -> None:
+        try:
+            with _part_of(self.path) as part:
+                write(part)
+        except OSError as error:
+            raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
+
+
+@contextlib.contextmanager
+def _part_of(path: Path) -> Iterator[Path]:
+    """A file beside it that takes its place when all went well."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _without_mixtures(frame: pd.DataFrame) -> pd.DataFrame:
+    """Parquet has no columns of numbers and strings together: such are written as text."""
+    mixed = [
+        name
+        for name in frame.columns
+        if frame[name].dtype == object and len({type(value) for value in frame[name].dropna()}) > 1
+    ]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})

@@ -1,0 +1,81 @@
+"""Rules that values and moves of a parameter keep."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from fairprobe.errors import DomainError
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for "no value": None, NaN or pandas' NA."""
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def plain(value: Any) -> Any:
+    """A plain Python value for a NumPy scalar."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
+    """Whole numbers of steps, some down and some up."""
+    if not isinstance(moves, Iterable):
+        raise DomainError(f"parameter {name!r}: moves must be a list of whole numbers, got {moves!r}")
+    checked = tuple(plain(move) for move in moves)
+    if any(isinstance(move, bool) or not isinstance(move, int) or move == 0 for move in checked):
+        raise DomainError(f"parameter {name!r}: moves must be whole numbers of steps other than 0, got {checked}")
+    if not any(move < 0 for move in checked) or not any(move > 0 for move in checked):
+        raise DomainError(f"parameter {name!r}: moves must have one below 0 and one above 0 at least, got {checked}")
+    return checked
+
+
+def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Plain values, distinct and not missing."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        got = f"the string {values!r}" if isinstance(values, str) else repr(values)
+        raise DomainError(f"parameter {name!r}: values must be a list, got {got}")
+    checked = tuple(plain(value) for value in values)
+    if not checked:
+        raise DomainError(f"parameter {name!r}: values must not be empty, got []")
+    for value in checked:
+        _check_value(name, value)
+    counts = Counter(checked)
+    if len(counts) < len(checked):
+        repeated = ", ".join(repr(value) for value, count in counts.items() if count > 1)
+        raise DomainError(f"parameter {name!r}: values must be distinct, got {repeated} more than once")
+    return checked
+
+
+def _check_value(name: str, value: Any) -> None:
+    if is_missing(value):
+        raise DomainError(f"parameter {name!r}: a missing value is allowed by missing=True, not listed, got {value!r}")
+    if not isinstance(value, (str, bool, int, float)):
+        raise DomainError(f"parameter {name!r}: values must be strings, numbers or truth values, got {value!r}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DomainError(f"parameter {name!r}: values must be finite, got {value!r}")
+
+
+def natural_dtype(values: tuple[Any, ...], missing: bool) -> str:
+    """The dtype that pandas would give such values."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return "boolean" if missing else "bool"
+    if kinds == {int}:
+        return "float64" if missing else "int64"
+    if kinds <= {int, float}:
+        return "float64"
+    return "str" if kinds == {str} else "object"
+
+
+def check_once(sensitive: Iterable[str]) -> None:
+    """Sensitive parameters are named once each."""
+    repeated = [name for name, count in Counter(list(sensitive)).items() if count > 1]
+    if repeated:
+        raise DomainError(f"sensitive must name each parameter once, got {', '.join(repeated)} more than once")

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fairprobe.cli import main
+
+MODELS = '''
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def flips(X):
+    return X[:, 0] + 10 * X[:, 1] > 50
+
+
+def blind(X):
+    return X[:, 0] > 50
+
+
+def constant(X):
+    return np.zeros(len(X))
+
+
+def score(X):
+    return X[:, 0] / 100 + 0.3 * X[:, 1]
+
+
+def strings(X):
+    return np.where(X[:, 0] > 50, "high", "low")
+
+
+def loud(X):
+    print("the model says hello")
+    return flips(X)
+
+
+def slow(X):
+    time.sleep(0.005)
+    Path("called").touch()
+    return flips(X)
+
+
+def raises(X):
+    if (X[:, 0] == 60).any():
+        raise KeyError("no such age")
+    return flips(X)
+
+
+def nan(X):
+    return np.where(X[:, 0] == 60, np.nan, 1.0)
+
+
+def short(X):
+    return flips(X)[1:]
+
+
+class FailsLater:
+    """Answers a few batches, then never again."""
+
+    n_calls = 0
+
+    def predict(self, X):
+        self.n_calls += 1
+        if self.n_calls > 5:
+            raise RuntimeError("the disk is on fire")
+        return flips(X)
+
+
+class Holder:
+    model = FailsLater()
+
+
+fails_later = FailsLater()
+number = 5
+'''
+
+DOMAIN = """
+format = 1
+sensitive = ["sex"]
+parameter = [
+    { name = "age", kind = "integer", low = 17, high = 90 },
+    { name = "sex", kind = "integer", low = 0, high = 1 },
+    { name = "pay", kind = "integer", low = 0, high = 9999 },
+]
+"""
+
+ROWS = "age,sex,pay,income\n17,0,0,low\n90,1,9999,high\n48,1,500,high\n"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    def refuses(self, *parts: str, code: int = 2) -> None:
+        """Asserts an error that tells what was wrong, without a traceback."""
+        assert self.code == code, self.err
+        assert "Traceback" not in self.err
+        assert self.err.startswith("error: "), self.err
+        for part in parts:
+            assert part in self.err
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The current folder, with models, data and a domain."""
+    (tmp_path / "toys.py").write_text(MODELS)
+    (tmp_path / "rows.csv").write_text(ROWS)
+    (tmp_path / "domain.toml").write_text(DOMAIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def fairprobe(folder, capsys, monkeypatch):
+    """Runs a command in this process."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    before = set(sys.modules)
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return Outcome(code, out, err)
+
+    yield run
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def search(fairprobe):
+    """Runs `fairprobe search` on the domain of the current folder."""
+
+    def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
+        return fairprobe("search", "--model", model, "--domain", domain, *arguments)
+
+    return run

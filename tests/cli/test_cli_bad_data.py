@@ -1,0 +1,167 @@
+"""Data and domains that cannot be used: exit code 2, the rule, the value got, no traceback."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+
+@pytest.fixture
+def on_data(fairprobe, folder):
+    """Searches rows written to a file."""
+
+    def run(content: bytes | str, *arguments: object, name: str = "given.csv", sensitive: str = "sex"):
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return fairprobe(
+            "search", "--model", "toys:flips", "--data", name, "--sensitive", sensitive, "--max-inputs", 500, *arguments
+        )
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("", ["empty file"]),
+        ("\n\n", ["blank lines"]),
+        ("age,sex\n", ["only a header: age, sex"]),
+        ("age,sex\n20,0\n30\n", ["must have 2 values", "got 1 on line 3"]),
+        ("age,sex\n20,0\n30,1,5\n", ["must have 2 values", "got 3 on line 3"]),
+        ('age,sex\n20,0\n"30\n,1"\n40,"1\n', ["got 1 on line 3"]),
+        ("age,sex,age\n20,0,1\n", ["distinct names", "age"]),
+        ("age;sex\n20;0\n", ["commas", "'age;sex'"]),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", ["UTF-8", "zero bytes"]),
+        (b"age,sex\n2\xff,0\n", ["UTF-8", "0xff"]),
+        ("age,sex\n20,0\n".encode("utf-16"), ["UTF-8", "UTF-16"]),
+        ("age,sex\n20,0\n".encode("utf-16-le"), ["UTF-8", "UTF-16"]),
+        (b"age,sex\n" + b"20,0\n" * 20_000 + b"3\0,1\n", ["zero byte on line 20,002"]),
+        (",age,sex\n0,20,0\n1,30,1\n", ["every column must have a name", "Unnamed: 0"]),
+        ("age,sex\n20,0\n30,0\n", ["two values at least, got one for 'sex'"]),
+        ("age,gender\n20,0\n30,1\n", ["age, gender", "'sex'"]),
+        ("age,sex\n,0\n,1\n", ["'age'", "only missing"]),
+        ("age,sex\ninf,0\n1,1\n", ["'age'", "finite", "infinite"]),
+    ],
+)
+def test_bad_csv(on_data, content, parts):
+    on_data(content).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [("given.parquet", ["Parquet"]), ("given.csv.gz", ["gzip"]), ("given.xlsx", [".csv", ".parquet", "given.xlsx"])],
+)
+def test_content_that_is_not_what_the_name_says(on_data, name, parts):
+    on_data("age,sex\n20,0\n30,1\n", name=name).refuses(*parts)
+
+
+def test_compressed_file_cut_short(on_data):
+    on_data(gzip.compress(b"age,sex\n" + b"20,0\n30,1\n" * 100)[:-12], name="given.csv.gz").refuses("gzip")
+
+
+@pytest.mark.parametrize(
+    ("data", "got"), [("shelf.csv", "the folder shelf.csv"), ("none.csv", "No such file"), (".", "the folder .")]
+)
+def test_folder_and_absent_file(fairprobe, folder, data, got):
+    (folder / "shelf.csv").mkdir()
+    fairprobe("search", "--model", "toys:flips", "--data", data, "--sensitive", "sex").refuses(got)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--label", "wage"], ["--label", "age, sex, pay, income", "'wage'"]),
+        (["--ignore", "wage"], ["--ignore", "'wage'"]),
+        (["--ignore", "pay,wage"], ["--ignore", "'wage'"]),
+    ],
+)
+def test_columns_left_out_must_be_there(fairprobe, arguments, parts):
+    command = ["search", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex"]
+    fairprobe(*command, *arguments).refuses(*parts)
+
+
+def test_missing_markers_are_for_csv(fairprobe, folder):
+    import pandas as pd
+
+    pd.DataFrame({"age": [20, 30], "sex": [0, 1]}).to_parquet(folder / "rows.parquet")
+    command = ["search", "--model", "toys:flips", "--data", "rows.parquet", "--sensitive", "sex"]
+    fairprobe(*command, "--missing", "?").refuses("--missing", "'?'")
+
+
+def test_column_that_the_domain_lacks(search):
+    search("--data", "rows.csv").refuses("--ignore", "income")
+
+
+def test_parameter_that_the_data_lack(search):
+    search("--data", "rows.csv", "--label", "income", "--ignore", "pay").refuses("every parameter", "pay")
+
+
+@pytest.mark.parametrize(
+    ("columns", "parts"),
+    [
+        (["age", "sex", "pay", "zip"], ["fitted on", "zip"]),
+        (["age", "sex"], ["fitted on", "pay"]),
+    ],
+)
+def test_columns_of_the_model_and_of_the_data_differ(fairprobe, folder, columns, parts):
+    names = ", ".join(map(repr, columns))
+    (folder / "fitted.py").write_text(
+        "import pandas as pd\nfrom sklearn.tree import DecisionTreeClassifier\n"
+        f"rows = pd.DataFrame([[0] * {len(columns)}, [1] * {len(columns)}], columns=[{names}])\n"
+        "tree = DecisionTreeClassifier().fit(rows, [0, 1])\n"
+    )
+    command = ["search", "--model", "fitted:tree", "--data", "rows.csv", "--label", "income", "--sensitive", "sex"]
+    fairprobe(*command).refuses(*parts)
+
+
+AGE = '{ name = "age", kind = "integer", low = 17, high = 90 }'
+SEX = '{ name = "sex", kind = "category", values = ["F", "M"] }'
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        (['{ name = "age", kind = "integer", low = 90, high = 17 }', SEX], ["low=90", "high=17"]),
+        (['{ name = "age", kind = "real", low = nan, high = 1, step = 1 }', SEX], ["finite", "nan"]),
+        (['{ name = "age", kind = "real", low = 0, high = inf, step = 1 }', SEX], ["finite", "inf"]),
+        (['{ name = "age", kind = "integer", low = "17", high = 90 }', SEX], ["number", "'17'"]),
+        (['{ name = "age", kind = "whole", low = 17, high = 90 }', SEX], ["integer, real", "'whole'"]),
+        ([AGE, '{ name = "sex", kind = "category", values = [] }'], ["'sex'", "empty", "[]"]),
+        ([AGE, '{ name = "sex", kind = "category", values = ["F", "M", "F"] }'], ["distinct", "'F'"]),
+        ([AGE, '{ name = "sex", kind = "category", values = ["F"] }'], ["two values at least", "'sex'"]),
+        ([AGE, AGE, SEX], ["distinct names", "age"]),
+        ([AGE], ["age", "'sex'"]),
+        (["nonsense"], ["TOML"]),
+    ],
+)
+def test_bad_domain_file(search, folder, parameters, parts):
+    content = f'format = 1\nsensitive = ["sex"]\nparameter = [{", ".join(parameters)}]\n'
+    (folder / "bad.toml").write_text(content)
+    search(domain="bad.toml").refuses("bad.toml", *parts)
+
+
+@pytest.mark.parametrize("name", ["none.toml", "."])
+def test_domain_file_that_cannot_be_read(search, name):
+    search(domain=name).refuses("readable", name)
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts"),
+    [
+        ("toys:number", ["fairprobe.Domain", "int: 5"]),
+        ("toys:FailsLater", ["fairprobe.Domain"]),
+        ("toys:flips", ["must give a Domain", "TypeError"]),
+        ("toys:plan", ["without 'plan'"]),
+    ],
+)
+def test_domain_object_that_is_none(search, reference, parts):
+    search(domain=reference).refuses(*parts)
+
+
+def test_constraint_that_leaves_nothing(search, folder):
+    (folder / "strict.py").write_text(
+        "import fairprobe as fp\n"
+        "domain = fp.Domain([fp.Integer('age', 0, 99), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 10**7)],\n"
+        "                   sensitive=['sex'], constraints=[lambda frame: frame['age'] > 200])\n"
+    )
+    search(domain="strict:domain").refuses("constraints must allow", "got 0 allowed of")

@@ -1,0 +1,81 @@
+"""`--dry-run`: what would be done, and what it would take."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairprobe.cli.live import fraction_done, status
+from fairprobe.cli.plan import Pilot, estimates
+from fairprobe.domain import Domain, Integer
+from fairprobe.search.job import Snapshot
+from fairprobe.search.settings import Limits
+
+
+def test_says_what_it_would_do_and_writes_nothing(search, folder):
+    outcome = search("--dry-run", "--out", "cases.csv", "--max-inputs", 1_000_000, "--seed", 7)
+    assert outcome.code == 0
+    for part in (
+        "toys:flips",
+        "sex (2 values)",
+        "1 twin",
+        "2 queries",
+        "fully-directed, seed 7",
+        "3 parameters, 1,480,000 inputs",
+        "integer, 17 to 90",
+        "--max-inputs 1,000,000: 2,000,000 queries at most",
+        "--max-cases 10,000: if every input were a case: 20,000 queries",
+        "a guess",
+    ):
+        assert part in outcome.out
+    assert not (folder / "cases.csv").exists()
+
+
+def test_as_json(search):
+    content = json.loads(search("--dry-run", "--json", "--max-queries", 5001).out)
+    assert content["dry_run"] is True
+    assert content["domain"]["n_twins"] == 1
+    assert content["settings"]["n_walkers"] == 1000
+    by_limit = {estimate["limit"]: estimate for estimate in content["estimates"]}
+    assert by_limit["max_queries"]["n_queries"] == 5000
+    assert content["pilot"]["seconds_per_input"] > 0
+
+
+def test_slow_model_is_asked_little(search):
+    content = json.loads(search("--dry-run", "--json", "--walkers", 10**6, model="toys:slow").out)
+    assert content["pilot"]["how"] == "uniform inputs"
+
+
+def test_no_case_seen_no_guess(search):
+    assert "saw no case" in search("--dry-run", model="toys:blind").out
+
+
+def test_estimates():
+    domain = Domain([Integer("age", 1, 50), Integer("sex", 0, 2)], sensitive=["sex"])
+    limits = Limits(max_cases=100, max_seconds=2.0, max_queries=100, max_inputs=1000, max_barren=500)
+    seen = Pilot(n_inputs=40, n_queries=120, n_cases=10, seconds_per_input=0.01, how="uniform inputs")
+    found = [(e.limit, e.n_inputs, e.n_queries, e.is_guess) for e in estimates(domain, limits, seen)]
+    assert found == [
+        ("max_inputs", 1000, 3000, False),
+        ("max_queries", 33, 99, False),
+        ("max_seconds", 200, 600, True),
+        ("max_cases", 100, 300, False),
+        ("max_cases", 400, 1200, True),
+        ("max_barren", 500, 1500, False),
+        ("exhausted", 50, 150, False),
+    ]
+    assert estimates(domain, limits, seen)[0].seconds == pytest.approx(10.0)
+
+
+def test_progress_in_words():
+    assert status(Snapshot(n_cases=50, n_judged=200, n_queries=400), 2.0) == "50 cases, yield >=25.0%, 25 cases/s"
+    assert status(Snapshot(0, 0, 0), 0.0) == "0 cases, yield >=0.0%, 0 cases/s"
+
+
+def test_progress_is_about_the_nearest_limit():
+    snapshot = Snapshot(n_cases=50, n_judged=200, n_queries=400)
+    assert fraction_done(Limits(max_cases=100, max_inputs=1000), snapshot, 1.0) == 0.5
+    assert fraction_done(Limits(max_cases=100, max_seconds=1.25), snapshot, 1.0) == 0.8
+    assert fraction_done(Limits(), snapshot, 1.0) == 0.0
+    assert fraction_done(Limits(max_queries=100), snapshot, 1.0) == 1.0

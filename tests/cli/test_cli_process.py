@@ -1,0 +1,147 @@
+"""The command line as a process: exit codes, signals, pipes, a terminal, and what it imports."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+COMMAND = [sys.executable, "-m", "fairprobe"]
+SEARCH = [*COMMAND, "search", "--domain", "domain.toml"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from fairprobe.cli import main; code = main(['--help']); "
+        "heavy = {'pandas', 'sklearn', 'scipy', 'pyarrow', 'skops', 'joblib', 'matplotlib'} & set(sys.modules); "
+        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(command in done.stdout for command in ("demo", "search", "domain", "--version"))
+
+
+@pytest.mark.parametrize("command", ["demo", "search", "domain"])
+def test_help_of_a_command_fits_a_terminal(command):
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\x1b" not in done.stdout
+
+
+def test_version():
+    from fairprobe import __version__
+
+    assert run("--version").stdout == f"fairprobe {__version__}\n"
+
+
+def test_exit_codes(folder):
+    assert run("search", "--model", "toys:flips", "--domain", "domain.toml", "--max-cases", "5").returncode == 0
+    assert run("search", "--model", "toys:flip", "--domain", "domain.toml").returncode == 2
+    assert run("search", "--model", "toys:raises", "--domain", "domain.toml").returncode == 3
+
+
+def test_interrupted_search_keeps_what_it_found(folder):
+    command = [*SEARCH, "--model", "toys:slow", "--walkers", "20", "--max-cases", "none", "--out", "cases.csv"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(folder / "called")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    cases = pd.read_csv(folder / "cases.csv")
+    assert len(cases) > 0
+    assert err == f"interrupted; kept: {len(cases):,} cases, written to cases.csv\n"
+    again = shlex.split(out.split("The same again:")[1].replace("cases.csv", "again.csv"))
+    assert run(*again[1:]).returncode == 0
+    assert (folder / "cases.csv").read_bytes() == (folder / "again.csv").read_bytes()
+
+
+def test_interrupted_while_the_model_is_loaded(folder):
+    (folder / "sleepy.py").write_text("import pathlib, time\npathlib.Path('called').touch()\ntime.sleep(60)\n")
+    process = subprocess.Popen([*SEARCH, "--model", "sleepy:model"], stderr=subprocess.PIPE, text=True)
+    wait_for(folder / "called")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "interrupted\n"
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_reader_that_leaves_ends_it_quietly(folder):
+    command = [*SEARCH, "--model", "toys:flips", "--max-cases", "50000", "--out", "-"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(timeout=30) == 141
+    assert err == ""
+
+
+def test_progress_is_off_where_there_is_no_terminal(folder):
+    done = run(
+        "search", "--model", "toys:slow", "--domain", "domain.toml", "--max-seconds", "0.5", "--max-cases", "none"
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+
+
+def test_progress_on_a_terminal_goes_to_the_standard_error(folder):
+    limits = ["--max-seconds", "1", "--max-cases", "none"]
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen(
+        [*SEARCH, "--model", "toys:slow", *limits], stdout=subprocess.PIPE, stderr=follower, env=environment
+    )
+    os.close(follower)
+    shown = read_all(leader)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "cases, yield >=" in shown
+    assert "cases/s" in shown
+    assert b"cases found in" in out
+    assert b"cases/s" not in out
+
+
+def read_all(leader: int) -> str:
+    chunks = []
+    try:
+        while chunk := os.read(leader, 65_536):
+            chunks.append(chunk)
+    except OSError:  # the other end is closed
+        pass
+    os.close(leader)
+    return b"".join(chunks).decode()
+
+
+def test_demo_on_a_terminal(cache_folder):
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    process = subprocess.Popen([*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=follower, env=environment, text=True)
+    os.close(follower)
+    shown = read_all(leader)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "fully-directed" in shown
+    assert "2,000,000" in out
