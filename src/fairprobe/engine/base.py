@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
@@ -61,9 +62,13 @@ class LocalEngine:
 
 def checked_jobs(n_jobs: int) -> int:
     """How many processes; -1 is one for each core."""
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0 or n_jobs < -1:
+    try:
+        number = operator.index(n_jobs)
+    except TypeError:
+        number = 0
+    if isinstance(n_jobs, bool) or number == 0 or number < -1:
         raise SettingError(f"n_jobs must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}")
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+    return number if number > 0 else os.cpu_count() or 1
 
 
 def make_engine(task: Task, n_jobs: int, progress: Progress | None = None) -> Engine:

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,9 @@ from fairprobe.engine.base import Counts, Progress, Task
 from fairprobe.errors import RunError, SettingError
 
 POLL_SECONDS = 0.1
+PATIENCE_SECONDS = 3.0
+"""How long workers may take to stop by themselves, before they are killed."""
+
 GRACE_SECONDS = 30.0
 """How long interrupted shards may take to hand over what they have: as long as one batch of a slow model."""
 
@@ -77,7 +80,9 @@ class ProcessEngine:
     def close(self) -> None:
         """Stop the shards under way; their results are not wanted."""
         self._board.stop()
-        self._executor.shutdown(wait=True, kill_workers=True)
+        futures = [future for _, future in self._pending if not future.cancel()]
+        unfinished = wait(futures, timeout=PATIENCE_SECONDS).not_done
+        self._executor.shutdown(wait=True, kill_workers=bool(unfinished))
         self._folder.cleanup()
 
 

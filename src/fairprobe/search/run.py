@@ -125,6 +125,8 @@ class _Run:
     """One call of `search`."""
 
     def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress) -> None:
+        import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
+
         self.job = job
         self.limits = limits
         self.progress = progress if callable(progress) else (print_line if progress else None)

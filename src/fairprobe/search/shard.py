@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,28 +71,25 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Global search, then local search from its seeds, again and again."""
-        for sample in self._global_samples():
-            judgement = self._judge(sample)
-            seeds = sample[judgement.hits]
-            if self.strategy.is_local and len(seeds):
-                for group in self._groups(seeds):
-                    self._walk(group)
+        """Global search, then local search from its seeds, again and again; after rows in vain, uniform inputs."""
+        for turn in itertools.count(self.shard):
+            if self.job.start is not None and self._explore(self._start_rows(turn)):
+                continue
+            self._explore(self.job.domain.sample_codes(self.job.settings.n_global, self.rng))
 
-    def _global_samples(self) -> Iterator[Codes]:
-        """Uniform inputs, or the rows given to start from, round by round; after rows in vain, uniform ones."""
-        n = self.job.settings.n_global
-        rows = self.job.start
-        first = self.shard * n
-        while True:
-            if rows is not None:
-                n_before = self.recorder.n_new()
-                take = (first + np.arange(min(n, len(rows)))) % len(rows)
-                first += len(take)
-                yield rows[take]
-                if self.recorder.n_new() > n_before:
-                    continue
-            yield self.job.domain.sample_codes(n, self.rng)
+    def _start_rows(self, turn: int) -> Codes:
+        """As many of the rows given to start from as a global round has, in turn."""
+        rows, n = self.job.start, self.job.settings.n_global
+        assert rows is not None
+        return rows[(turn * n + np.arange(min(n, len(rows)))) % len(rows)]
+
+    def _explore(self, sample: Codes) -> bool:
+        """Judge a global sample and walk from its cases; says whether there were any."""
+        seeds = sample[self._judge(sample).hits]
+        if self.strategy.is_local and len(seeds):
+            for group in self._groups(seeds):
+                self._walk(group)
+        return len(seeds) > 0
 
     def _groups(self, seeds: Codes) -> Iterator[Codes]:
         """As many seeds as walkers at a time; where there are fewer, they are used in turn."""
