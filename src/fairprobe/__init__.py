@@ -5,20 +5,46 @@
 from fairprobe import datasets, errors, subjects, testing
 from fairprobe._version import __version__
 from fairprobe.domain import Category, Domain, Integer, Ordinal, Parameter, Real
+from fairprobe.estimate import (
+    Comparison,
+    Share,
+    Verdict,
+    breakdown,
+    causal_score,
+    causal_search,
+    chance_of_finding,
+    compare,
+    estimate,
+    estimate_strata,
+    propose_strata,
+    verdict,
+)
 from fairprobe.search import Found, search
 
 __all__ = [
     "Category",
+    "Comparison",
     "Domain",
     "Found",
     "Integer",
     "Ordinal",
     "Parameter",
     "Real",
+    "Share",
+    "Verdict",
     "__version__",
+    "breakdown",
+    "causal_score",
+    "causal_search",
+    "chance_of_finding",
+    "compare",
     "datasets",
     "errors",
+    "estimate",
+    "estimate_strata",
+    "propose_strata",
     "search",
     "subjects",
     "testing",
+    "verdict",
 ]

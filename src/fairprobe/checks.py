@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from typing import Any
 
@@ -31,4 +32,4 @@ def checked_seed(seed: Any) -> int:
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite number; truth values are none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -35,6 +35,15 @@ def strings(X):
     return np.where(X[:, 0] > 50, "high", "low")
 
 
+def words(X):
+    return np.where(flips(X), "yes", "no")
+
+
+def proba(X):
+    high = 0.1 + 0.5 * flips(X)
+    return np.column_stack([1 - high, high])
+
+
 def loud(X):
     print("the model says hello")
     return flips(X)
@@ -42,7 +51,8 @@ def loud(X):
 
 def slow(X):
     time.sleep(0.005)
-    Path("called").touch()
+    with Path("called").open("a") as calls:
+        calls.write(".")
     return flips(X)
 
 
@@ -142,5 +152,15 @@ def search(fairprobe):
 
     def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
         return fairprobe("search", "--model", model, "--domain", domain, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def estimate(fairprobe):
+    """Runs `fairprobe estimate` on the domain of the current folder."""
+
+    def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
+        return fairprobe("estimate", "--model", model, "--domain", domain, *arguments)
 
     return run

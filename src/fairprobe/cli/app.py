@@ -109,6 +109,63 @@ def search(
     return run_search(request)
 
 
+@app.command(
+    cls=_Command,
+    epilog="To try it without a model of your own: "
+    "fairprobe estimate --model subject:mlp --domain fairprobe.datasets:census_domain",
+)
+def estimate(
+    context: typer.Context,
+    model: o.Model,
+    data: o.DataOfRows = None,
+    domain: o.Domain = None,
+    label: o.Label = None,
+    ignore: o.Ignore = None,
+    sensitive: o.Sensitive = None,
+    missing: o.Missing = None,
+    population: o.Population = None,
+    method: o.Method = None,
+    experiments: o.Experiments = None,
+    samples: o.Samples = None,
+    confidence: o.Confidence = None,
+    width: o.Width = None,
+    exact_limit: o.ExactLimit = None,
+    by_parameter: o.ByParameter = False,
+    output: o.Output = None,
+    threshold: o.Threshold = None,
+    seed: o.Seed = None,
+    batch: o.Batch = None,
+    max_share: o.MaxShare = None,
+    gate: o.Gate = None,
+    favourable: o.Favourable = None,
+    plot: o.Plot = None,
+    as_json: o.Json = False,
+    dry_run: o.DryRun = False,
+) -> int:
+    """Estimate how common discriminatory inputs are, with an interval.
+
+    An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
+    the rows given and of the whole domain stand side by side: they can be far apart.
+    """
+    from fairprobe.cli.domains import Source
+    from fairprobe.cli.estimate import Request, run_estimate
+
+    request = Request(
+        model=model,
+        source=Source(data, domain, label, ignore or (), sensitive or (), missing or ()),
+        keywords=_keywords(context),
+        populations=population or (),
+        gate=gate,
+        favourable=favourable,
+        by_parameter=by_parameter,
+        plot=plot,
+        as_json=as_json,
+        dry_run=dry_run,
+        again=lambda changes: _command_line(context, changes),
+    )
+    return run_estimate(request)
+
+
 @app.command(cls=_Command)
 def domain(
     data: o.Rows,
@@ -129,7 +186,7 @@ def domain(
 
 
 def _keywords(context: typer.Context) -> dict[str, Any]:
-    """The arguments of `search` for the options that were given."""
+    """The arguments of the library for the options that were given."""
     given = {parameter.opts[0]: context.params[str(parameter.name)] for parameter in context.command.params}
     return {
         keyword: None if given[flag] == values.NONE else given[flag]

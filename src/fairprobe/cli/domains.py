@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class Source:
                 check_columns(rows, domain.names)
             return domain, rows
         if rows is None:
-            raise SettingError("a search needs --data to infer its domain from, or --domain, got neither")
+            raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
         if not compared:
             raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
         return infer_domain(rows, compared), rows
@@ -54,10 +54,10 @@ class Source:
 
 
 def infer_domain(rows: pd.DataFrame, compared: dict[str, list[str] | None]) -> Domain:
-    """The domain that rows span."""
+    """The domain that rows span. A sensitive value that is unknown is none to compare with those that are known."""
     from fairprobe.domain.infer import infer_parameters
 
-    parameters = infer_parameters(rows)
+    parameters = [replace(p, missing=False) if p.name in compared else p for p in infer_parameters(rows)]
     return Domain(parameters, _compared(parameters, compared))
 
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Watch = Callable[["Snapshot", float], None]
 
+Update = Callable[[float | None, str], None]
+"""Takes the part that is done, None if that is not known, and what to write beside the bar."""
+
 
 def is_on() -> bool:
     """Whether there is a terminal to show anything on."""
@@ -38,6 +41,26 @@ def progress_bar(limits: Limits) -> Iterator[Watch | bool]:
     if not is_on():
         yield False
         return
+    with _bar("asking the model ...") as update:
+
+        def watch(snapshot: Snapshot, seconds: float) -> None:
+            update(fraction_done(limits, snapshot, seconds), status(snapshot, seconds))
+
+        yield watch
+
+
+@contextmanager
+def estimate_bar(population: str) -> Iterator[Update]:
+    """Shows the share so far; gives what to call with the part done, if it is known, and the figures in words."""
+    if not is_on():
+        yield lambda *_: None
+        return
+    with _bar(f"{population}: asking the model ...") as update:
+        yield update
+
+
+@contextmanager
+def _bar(status: str) -> Iterator[Update]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -48,12 +71,12 @@ def progress_bar(limits: Limits) -> Iterator[Watch | bool]:
         TimeElapsedColumn(),
     ]
     with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as bar:
-        task = bar.add_task("search", total=1.0, status="asking the model ...")
+        task = bar.add_task("", total=None, status=status)
 
-        def watch(snapshot: Snapshot, seconds: float) -> None:
-            bar.update(task, completed=fraction_done(limits, snapshot, seconds), status=status(snapshot, seconds))
+        def update(done: float | None, status: str) -> None:
+            bar.update(task, total=None if done is None else 1.0, completed=done, status=status)
 
-        yield watch
+        yield update
 
 
 def status(snapshot: Snapshot, seconds: float) -> str:

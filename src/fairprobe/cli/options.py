@@ -9,16 +9,24 @@ import typer
 
 from fairprobe.cli import values
 from fairprobe.cli.words import FLAGS
+from fairprobe.estimate.run import MOST_EXPERIMENTS, N_EXPERIMENTS, estimate
+from fairprobe.estimate.share import POPULATIONS
 from fairprobe.model import OUTPUTS
 from fairprobe.search import STRATEGIES
 from fairprobe.search.run import search
 
-WHAT = "What is searched"
+WHAT = "The model and its inputs"
 HOW = "How"
 LIMITS = "Limits (the first met ends the search; none for no limit)"
+VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 RESULTS = "Results"
 
-_DEFAULTS = {parameter.name: parameter.default for parameter in inspect.signature(search).parameters.values()}
+_DEFAULTS = {
+    parameter.name: parameter.default
+    for function in (estimate, search)
+    for parameter in inspect.signature(function).parameters.values()
+}
+"""What `search` and `estimate` both take has the same default in both."""
 
 _METAVARS = {
     str: "NAME",
@@ -30,7 +38,7 @@ _METAVARS = {
 
 
 def _setting(keyword: str, parser: Any, text: str, panel: str = HOW) -> Any:
-    """An option for an argument of `search`. The default told is the library's, which applies if none is given."""
+    """An option for an argument of the library. The default told is its own, which applies if none is given."""
     default = _DEFAULTS[keyword]
     if default is not None:
         text += f" Default: {f'{default:,}' if isinstance(default, int) else default}."
@@ -128,6 +136,78 @@ MaxSeconds = Annotated[Any, _setting("max_seconds", values.number_or_none, "Seco
 MaxQueries = Annotated[Any, _setting("max_queries", values.whole_or_none, "Rows sent to the model.", LIMITS)]
 MaxInputs = Annotated[Any, _setting("max_inputs", values.whole_or_none, "Inputs judged.", LIMITS)]
 MaxBarren = Annotated[Any, _setting("max_barren", values.whole_or_none, "Inputs in a row without a new case.", LIMITS)]
+
+# Shares
+
+DataOfRows = Annotated[
+    str | None,
+    _about(
+        WHAT,
+        "FILE",
+        "Rows, a population of their own; the domain is inferred from them unless --domain is given: .csv, .csv.gz "
+        "(UTF-8, commas, a header) or .parquet.",
+    ),
+]
+Population = Annotated[
+    list[str] | None,
+    _about(
+        HOW,
+        "NAME",
+        f"Whose share: {', '.join(POPULATIONS)} (the part of the domain that its constraints allow is valid); give it "
+        "again or put commas between them. Default: all there are.",
+    ),
+]
+Experiments = Annotated[
+    Any,
+    _setting(
+        "n_experiments",
+        values.whole,
+        f"Experiments of a sample. Default: {N_EXPERIMENTS:,}; with --width or --max-share at most "
+        f"{MOST_EXPERIMENTS:,}.",
+    ),
+]
+Samples = Annotated[Any, _setting("n_samples", values.whole, "Inputs of an experiment.")]
+Confidence = Annotated[Any, _setting("confidence", values.number, "Of the intervals, between 0 and 1.")]
+Method = Annotated[
+    Any, _setting("method", str, "sample, exact, or auto: exact where it can be had. Rows are always all judged.")
+]
+ExactLimit = Annotated[
+    Any, _setting("exact_limit", values.whole, "A domain of no more inputs is looked at one by one.")
+]
+Width = Annotated[
+    Any, _setting("width", values.number, "Sample until the interval is no wider, as 0.01 for one percentage point.")
+]
+ByParameter = Annotated[
+    bool,
+    _about(HOW, None, "Also the share of each sensitive parameter alone and of their combinations.", "--by-parameter"),
+]
+MaxShare = Annotated[
+    Any,
+    _setting(
+        "max_share",
+        values.number,
+        "The share allowed, as 0.01 for 1%. A sample goes on until it is settled which side of it the share is on.",
+        VERDICT,
+    ),
+]
+Gate = Annotated[
+    str | None,
+    _about(
+        VERDICT, "NAME", "The population that --max-share is about. Default: rows where there are any, else domain."
+    ),
+]
+Favourable = Annotated[
+    str | None,
+    _about(
+        RESULTS,
+        "OUTCOME",
+        "The good outcome, to say who is worse off: a label; for scores highest or lowest.",
+    ),
+]
+Plot = Annotated[
+    str | None,
+    _about(RESULTS, "FILE", "Draw how the sample converges, as .svg, over a file that is there."),
+]
 
 # Results
 

@@ -24,13 +24,14 @@ class Target:
     """A file, or the standard output."""
 
     name: str
+    option: str = "--out"
 
     @classmethod
-    def of(cls, name: str | None, suffixes: tuple[str, ...]) -> Target | None:
-        """The target named, made sure of; None if none is."""
+    def of(cls, name: str | None, suffixes: tuple[str, ...], option: str = "--out") -> Target | None:
+        """The target that an option names, made sure of; None if none is. Only --out may be the standard output."""
         if name is None:
             return None
-        target = cls(name)
+        target = cls(name, option)
         if not target.is_stdout:
             target._check(suffixes)
         return target
@@ -38,7 +39,7 @@ class Target:
     @property
     def is_stdout(self) -> bool:
         """Whether it is "-"."""
-        return self.name == STDOUT
+        return self.name == STDOUT and self.option == "--out"
 
     @property
     def path(self) -> Path:
@@ -48,18 +49,20 @@ class Target:
     def _check(self, suffixes: tuple[str, ...]) -> None:
         path = self.path
         if path.is_dir():
-            raise SettingError(f"--out must be a file, got the folder {self.name}")
+            raise SettingError(f"{self.option} must be a file, got the folder {self.name}")
         if path.suffix.lower() not in suffixes:
-            raise SettingError(f"--out must end in {' or '.join(suffixes)}, or be -; got {self.name!r}")
+            or_stdout = ", or be -" if self.option == "--out" else ""
+            raise SettingError(f"{self.option} must end in {' or '.join(suffixes)}{or_stdout}; got {self.name!r}")
         if not path.parent.is_dir():
-            raise SettingError(f"--out must lie in a folder that exists, got {self.name}")
+            raise SettingError(f"{self.option} must lie in a folder that exists, got {self.name}")
         try:
             if path.exists() and not os.access(path, os.W_OK):
                 raise PermissionError(13, "Permission denied")
             with tempfile.TemporaryFile(dir=path.parent):
                 pass
         except OSError as error:
-            raise SettingError(f"--out must be a file that can be written, got {error.strerror}: {self.name}") from None
+            got = f"got {error.strerror}: {self.name}"
+            raise SettingError(f"{self.option} must be a file that can be written, {got}") from None
 
     def write_frame(self, frame: pd.DataFrame) -> None:
         """Write a frame as what the name ends in; as CSV to the standard output."""
@@ -67,18 +70,19 @@ class Target:
             frame.to_csv(sys.stdout, index=False)
         elif self.path.suffix.lower() == ".parquet":
             plain = _without_mixtures(frame)
-            self._write(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
+            self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
         else:
-            self._write(lambda part: frame.to_csv(part, index=False))
+            self.write_by(lambda part: frame.to_csv(part, index=False))
 
     def write_text(self, text: str) -> None:
         """Write a text."""
         if self.is_stdout:
             sys.stdout.write(text)
         else:
-            self._write(lambda part: part.write_text(text, encoding="utf-8"))
+            self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
 
-    def _write(self, write: Callable[[Path], object]) -> None:
+    def write_by(self, write: Callable[[Path], object]) -> None:
+        """Let a function write the file; it is given another name, which becomes the right one when all is written."""
         try:
             with _part_of(self.path) as part:
                 write(part)

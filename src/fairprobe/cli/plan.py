@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from fairprobe.cli.words import FLAGS, counted, duration
+from fairprobe.cli.words import FLAGS, counted, duration, say
 from fairprobe.domain import Category, Domain, Ordinal, Parameter
 from fairprobe.errors import HealthWarning
 from fairprobe.model import Asker
@@ -68,18 +71,30 @@ def pilot(model: Any, domain: Domain, settings: Settings, keywords: dict[str, An
 def _uniform_batches(oracle: Oracle, size: int) -> tuple[Pilot, float]:
     """Uniform inputs in batches up to the size that the search would use; also the seconds of the last batch."""
     rng = np.random.default_rng(0)
+
+    def judge(n: int) -> int:
+        return int(oracle.judge(oracle.domain.sample_codes(n, rng)).hits.sum())
+
+    n_inputs, n_cases, per_input, last = measured(judge, size)
+    return Pilot(n_inputs, oracle.asker.n_queries, n_cases, per_input, "uniform inputs"), last
+
+
+def measured(judge: Callable[[int], int], most: int) -> tuple[int, int, float, float]:
+    """Judge growing batches, up to a size, for about a second: inputs, cases, seconds an input and of the last batch.
+
+    `judge` judges so many inputs and gives the number of cases among them.
+    """
     begun = time.perf_counter()
     batch, n_inputs, n_cases = 1, 0, 0
     while True:
-        codes = oracle.domain.sample_codes(batch, rng)
         asked = time.perf_counter()
-        n_cases += int(oracle.judge(codes).hits.sum())
+        n_cases += judge(batch)
         seconds = time.perf_counter() - asked
         n_inputs += batch
         left = PILOT_SECONDS - (time.perf_counter() - begun)
-        if batch == size or left < GROWTH * seconds:
-            return Pilot(n_inputs, oracle.asker.n_queries, n_cases, seconds / batch, "uniform inputs"), seconds
-        batch = min(size, GROWTH * batch)
+        if batch == most or left < GROWTH * seconds:
+            return n_inputs, n_cases, seconds / batch, seconds
+        batch = min(most, GROWTH * batch)
 
 
 def _short_search(model: Any, domain: Domain, keywords: dict[str, Any]) -> Found:
@@ -129,16 +144,10 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        n_members = len(self.domain.combinations)
         return {
             "dry_run": True,
             "model": self.model,
-            "domain": {
-                "n_inputs": self.domain.size,
-                "parameters": {p.name: describe_parameter(p) for p in self.domain.parameters},
-                "sensitive": list(self.domain.sensitive),
-                "n_twins": n_members - 1,
-            },
+            "domain": domain_as_dict(self.domain),
             "output": self.keywords["output"],
             "threshold": self.keywords["threshold"],
             "seed": self.keywords["seed"],
@@ -169,22 +178,12 @@ class Plan:
         )
 
     def _what(self) -> list[str]:
-        domain, settings = self.domain, self.settings
-        n_members = len(domain.combinations)
-        width = max(len(name) for name in domain.names)
-        named = ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
-        threshold = self.keywords["threshold"]
         return [
-            f"  model      {self.model}, output {self.keywords['output']}"
-            + (f", threshold {threshold:g}" if threshold is not None else ""),
-            f"  sensitive  {named}: an input has {counted(n_members - 1, 'twin')} and costs "
-            f"{counted(n_members, 'query')}",
-            f"  strategy   {settings.strategy}, seed {self.keywords['seed']}",
-            f"  settings   {_settings(settings)}",
+            *model_lines(self.model, self.domain, self.keywords),
+            f"  strategy   {self.settings.strategy}, seed {self.keywords['seed']}",
+            f"  settings   {_settings(self.settings)}",
             f"  out        {self.out or 'a summary only; --out FILE writes the cases'}",
-            f"  domain     {counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
-            + (f", less what {counted(len(domain.constraints), 'constraint')} forbid" if domain.constraints else ""),
-            *(f"    {p.name:{width}}  {describe_parameter(p)}" for p in domain.parameters),
+            *domain_lines(self.domain),
         ]
 
     def _costs(self) -> list[str]:
@@ -193,6 +192,57 @@ class Plan:
         if self.limits.max_cases is not None and not self.seen.n_cases:
             lines.append("the measurement saw no case, so there is no guess of how long cases take to find")
         return lines
+
+
+class Printable(Protocol):
+    """A plan that can be shown."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+
+    def lines(self) -> list[tuple[str, int]]:
+        """For people: paragraphs, and how far their lines after the first are indented."""
+
+
+def print_plan(plan: Printable, as_json: bool) -> None:
+    """Write a plan to the standard output."""
+    if as_json:
+        sys.stdout.write(json.dumps(plan.as_dict()) + "\n")
+        return
+    for line, indent in plan.lines():
+        say(line, indent=" " * indent)
+
+
+def model_lines(model: str, domain: Domain, keywords: dict[str, Any]) -> list[str]:
+    """What is asked, and what an input costs."""
+    n_members = len(domain.combinations)
+    named = ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
+    threshold = keywords["threshold"]
+    return [
+        f"  model      {model}, output {keywords['output']}"
+        + (f", threshold {threshold:g}" if threshold is not None else ""),
+        f"  sensitive  {named}: an input has {counted(n_members - 1, 'twin')} and costs {counted(n_members, 'query')}",
+    ]
+
+
+def domain_lines(domain: Domain) -> list[str]:
+    """The domain and its parameters."""
+    width = max(len(name) for name in domain.names)
+    return [
+        f"  domain     {counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
+        + (f", less what {counted(len(domain.constraints), 'constraint')} forbid" if domain.constraints else ""),
+        *(f"    {p.name:{width}}  {describe_parameter(p)}" for p in domain.parameters),
+    ]
+
+
+def domain_as_dict(domain: Domain) -> dict[str, Any]:
+    """The domain, for JSON."""
+    return {
+        "n_inputs": domain.size,
+        "parameters": {p.name: describe_parameter(p) for p in domain.parameters},
+        "sensitive": list(domain.sensitive),
+        "n_twins": len(domain.combinations) - 1,
+    }
 
 
 def _cost(estimate: Estimate, limits: Limits) -> str:

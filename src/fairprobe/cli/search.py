@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import sys
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +10,9 @@ from typing import Any
 from fairprobe.cli import live, show
 from fairprobe.cli.domains import Source
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.loading import SUBJECT, load_model
 from fairprobe.cli.output import Target
-from fairprobe.cli.plan import Plan, pilot
+from fairprobe.cli.plan import Plan, pilot, print_plan
+from fairprobe.cli.request import Again, load, with_defaults
 from fairprobe.cli.words import counted, in_flags, notes, say
 from fairprobe.domain import Domain
 from fairprobe.errors import RunError, SettingError
@@ -25,9 +22,6 @@ from fairprobe.search.registry import strategy_path
 from fairprobe.search.settings import Limits, Settings
 
 SUFFIXES = (".csv", ".parquet")
-
-Again = Callable[[dict[str, Any]], str]
-"""The command line that gives the same again, with some options changed."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ def run_search(request: Request) -> int:
     target = Target.of(request.out, SUFFIXES)
     if request.as_json and target is not None and target.is_stdout:
         raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
-    keywords = _with_defaults(request.keywords)
+    keywords = with_defaults(search, request.keywords)
     settings, limits = _checked(keywords)
     # Whatever a model or its module prints must not end up among the results.
     with notes(), redirect_stdout(sys.stderr):
@@ -59,23 +53,16 @@ def run_search(request: Request) -> int:
             if rows is None:
                 raise SettingError("--start-from-data needs --data, got none")
             keywords["start"] = rows
-        model = _load(request.model)
+        model = load(request.model)
         if request.dry_run:
             seen = pilot(model, domain, settings, keywords)
             plan = Plan(request.model, domain, settings, limits, keywords, seen, request.out)
         else:
             found, failure = _search(model, domain, limits, keywords)
     if request.dry_run:
-        _print_plan(plan, request.as_json)
+        print_plan(plan, request.as_json)
         return 0
     return _finish(request, target, found, failure)
-
-
-def _with_defaults(given: dict[str, Any]) -> dict[str, Any]:
-    """All keyword arguments of `search`: those given, the others as its signature says."""
-    parameters = inspect.signature(search).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-    return {**defaults, **given}
 
 
 def _checked(keywords: dict[str, Any]) -> tuple[Settings, Limits]:
@@ -84,12 +71,6 @@ def _checked(keywords: dict[str, Any]) -> tuple[Settings, Limits]:
     checked_threshold(keywords["threshold"], keywords["output"])
     settings = Settings(**{name: keywords[name] for name in Settings.__dataclass_fields__})
     return settings, Limits(**{name: keywords[name] for name in Limits.__dataclass_fields__})
-
-
-def _load(reference: str) -> Any:
-    is_subject = reference.startswith(f"{SUBJECT}:")
-    with live.spinner(f"loading {reference}{'; the first time it is fitted, which takes a while' * is_subject}"):
-        return load_model(reference)
 
 
 def _search(
@@ -101,14 +82,6 @@ def _search(
             return search(model, domain, **{**keywords, "progress": watch}), None
     except RunError as failure:
         return failure.found, failure
-
-
-def _print_plan(plan: Plan, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(plan.as_dict()) + "\n")
-        return
-    for line, indent in plan.lines():
-        say(line, indent=" " * indent)
 
 
 def _finish(request: Request, target: Target | None, found: Found | None, failure: RunError | None) -> int:

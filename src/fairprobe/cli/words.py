@@ -34,8 +34,15 @@ FLAGS = {
     "max_queries": "--max-queries",
     "max_inputs": "--max-inputs",
     "max_barren": "--max-barren",
+    "n_experiments": "--experiments",
+    "n_samples": "--samples",
+    "confidence": "--confidence",
+    "method": "--method",
+    "exact_limit": "--exact-limit",
+    "width": "--width",
+    "max_share": "--max-share",
 }
-"""The arguments of `search` and the options that set them."""
+"""The arguments of `search` and `estimate`, and the options that set them."""
 
 _NAMES = [name for name in FLAGS if "_" in name]
 _WORDS = [name for name in FLAGS if "_" not in name]  # of plain English too, so only where a message begins with it

@@ -178,13 +178,16 @@ class Domain:
         columns = {p.name: p.decode(codes[:, i].astype(np.int64)) for i, p in enumerate(self.parameters)}
         return pd.DataFrame(columns, copy=False)
 
-    def encode(self, rows: pd.DataFrame | NDArray[Any]) -> Codes:
-        """A frame, or an array with its columns in domain order, as codes; -1 where a value is outside the domain."""
+    def encode(self, rows: pd.DataFrame | NDArray[Any], *, nearest: bool = False) -> Codes:
+        """A frame, or an array with its columns in domain order, as codes; -1 where a value is outside the domain.
+
+        A number between two steps of its grid is outside too; with `nearest` it is the nearer step.
+        """
         frame = self.as_frame(rows)
         absent = [name for name in self.names if name not in frame.columns]
         if absent:
             raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
-        codes = [parameter.encode(frame[parameter.name]) for parameter in self.parameters]
+        codes = [parameter.encode(frame[parameter.name], nearest=nearest) for parameter in self.parameters]
         return np.column_stack(codes)
 
     def as_frame(self, rows: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:

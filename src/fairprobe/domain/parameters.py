@@ -52,7 +52,7 @@ class Parameter(ABC):
         """The values as floats, missing ones as NaN; only for a numeric parameter."""
 
     @abstractmethod
-    def _encode(self, series: Any) -> Codes: ...
+    def _encode(self, series: Any, nearest: bool) -> Codes: ...
 
     @property
     def levels(self) -> int:
@@ -69,12 +69,12 @@ class Parameter(ABC):
         """(offset, scale) if value = offset + scale * code exactly, else None."""
         return None
 
-    def encode(self, values: Any) -> Codes:
-        """The codes of a batch of values; -1 where a value is outside."""
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The codes of values; -1 where one is outside, or between two steps unless the `nearest` is meant."""
         import pandas as pd
 
         series = pd.Series(values)
-        codes = self._encode(series)
+        codes = self._encode(series, nearest)
         if self.missing:
             codes[series.isna().to_numpy()] = self.levels - 1
         return codes
@@ -178,13 +178,15 @@ class _Number(Parameter):
             numbers[codes == self.levels - 1] = np.nan
         return numbers
 
-    def _encode(self, series: Any) -> Codes:
+    def _encode(self, series: Any, nearest: bool) -> Codes:
         import pandas as pd
 
         numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         steps = (np.where(np.isfinite(numbers), numbers, self.low - self.step) - self.low) / self.step
         codes = np.rint(steps)
-        inside = (np.abs(codes - steps) <= self._blur()) & (codes >= 0) & (codes < self._n_values())
+        inside = (
+            (np.abs(codes - steps) <= (0.5 if nearest else self._blur())) & (codes >= 0) & (codes < self._n_values())
+        )
         return np.where(inside, codes, -1).astype(np.int64)
 
 
@@ -319,7 +321,7 @@ class _Listed(Parameter):
     def numbers(self, codes: Codes) -> NDArray[np.float64]:
         return self._number_table[codes]
 
-    def _encode(self, series: Any) -> Codes:
+    def _encode(self, series: Any, nearest: bool) -> Codes:
         import pandas as pd
 
         codes: Codes = pd.Index(list(self.values), dtype=object).get_indexer(series.astype(object)).astype(np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ STRATEGIES: dict[str, str] = {
 
 def strategy_path(name: str) -> str:
     """Where the class behind a name is: "module:Class"."""
-    if name not in STRATEGIES:
+    if not isinstance(name, str) or name not in STRATEGIES:
         raise SettingError(f"strategy must be one of {', '.join(STRATEGIES)}; got {name!r}")
     return STRATEGIES[name]
 
@@ -34,6 +35,8 @@ def load_strategy(path: str) -> type[Strategy]:
 
 def register(name: str, path: str) -> None:
     """Add a strategy of your own: `path` is "module:Class"."""
+    if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
+        raise SettingError(f'a strategy is at "module:Class", got {path!r}')
     if name in STRATEGIES:
         raise SettingError(f"a strategy's name must be new, got {name!r}, which is {STRATEGIES[name]}")
     STRATEGIES[name] = path

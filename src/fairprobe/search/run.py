@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 N_GLOBAL = 5000
 N_LOCAL = 300
 SHARD_INPUTS = 1_000_000
+SHOW_SECONDS = 0.1
 
 
 def search(
@@ -77,7 +78,7 @@ def search(
         delta_pr: how much a case changes the probability of a parameter.
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
         seed: the same seed and settings give the same result; None draws one, which the result records.
-        start: rows to start from instead of uniform inputs.
+        start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
         n_jobs: processes; the result does not depend on it.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for a line on the standard error, or a callable.
@@ -95,6 +96,8 @@ def search(
     0   41    1
     1   42    1
     """
+    if not isinstance(domain, Domain):
+        raise SettingError(f"domain must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame")
     settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs)
     limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
     limits.check_affords(len(domain.combinations))
@@ -132,6 +135,7 @@ class _Run:
         self.progress = progress if callable(progress) else (print_line if progress else None)
         self.tally = Tally(job.domain, limits)
         self.started = time.monotonic()
+        self.next_show = SHOW_SECONDS
         self.plan = _Plan(job, limits, self.started)
         n_jobs = checked_jobs(n_jobs)
         if limits.max_queries is not None and job.domain.constraints:
@@ -145,6 +149,8 @@ class _Run:
                 self.tally.add(trace)
                 if self.tally.stop_reason is not None:
                     break
+                if self.progress is not None:
+                    self._show([])
         except KeyboardInterrupt:
             self.tally.stop_reason = StopReason.INTERRUPTED
         except RunError as error:
@@ -176,11 +182,13 @@ class _Run:
         return found
 
     def _show(self, under_way: list[tuple[int, int, int]]) -> None:
-        assert self.progress is not None
+        seconds = time.monotonic() - self.started
+        if self.progress is None or seconds < self.next_show:
+            return
+        self.next_show = seconds + SHOW_SECONDS
         done = self.tally.snapshot()
-        cases, judged, queries = (sum(counts) for counts in zip(*under_way, strict=True))
-        snapshot = Snapshot(done.n_cases + cases, done.n_judged + judged, done.n_queries + queries)
-        self.progress(snapshot, time.monotonic() - self.started)
+        counts = [(done.n_cases, done.n_judged, done.n_queries), *under_way]
+        self.progress(Snapshot(*(sum(column) for column in zip(*counts, strict=True))), seconds)
 
 
 class _Plan:
@@ -213,7 +221,7 @@ class _Plan:
 
 
 def _start_codes(domain: Domain, rows: Any) -> Codes:
-    codes = domain.encode(rows)
+    codes = domain.encode(rows, nearest=True)
     inside = np.asarray((codes >= 0).all(axis=1))
     inside[inside] = domain.allows(codes[inside])
     if not inside.any():

@@ -1,1 +1,39 @@
 """Conformance suites and toy models with known shares, for us and for others."""
+
+from fairprobe.testing.counting import CountingModel
+from fairprobe.testing.models import check_model, model_checks
+from fairprobe.testing.strategies import check_strategy, strategy_checks
+from fairprobe.testing.toys import (
+    Toy,
+    all_toys,
+    always,
+    box,
+    checkerboard,
+    loans,
+    never,
+    odd_one_out,
+    pair,
+    proba,
+    score,
+    sparse,
+)
+
+__all__ = [
+    "CountingModel",
+    "Toy",
+    "all_toys",
+    "always",
+    "box",
+    "check_model",
+    "check_strategy",
+    "checkerboard",
+    "loans",
+    "model_checks",
+    "never",
+    "odd_one_out",
+    "pair",
+    "proba",
+    "score",
+    "sparse",
+    "strategy_checks",
+]

@@ -1,0 +1,83 @@
+"""Two models on the same inputs: which has the larger share, by how much, and whether it could be chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.checks import checked_count, checked_seed
+from fairprobe.domain.domain import Domain
+from fairprobe.estimate import intervals
+from fairprobe.estimate.counting import Count
+from fairprobe.estimate.making import Maker
+from fairprobe.estimate.paired import mcnemar_p, paired_difference
+from fairprobe.estimate.populations import Asking, Target
+from fairprobe.estimate.share import Share, percent
+from fairprobe.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The shares of two models on the same inputs."""
+
+    a: Share
+    b: Share
+    difference: float
+    """The share of a less that of b."""
+    low: float
+    high: float
+    """The interval of the difference, at the shares' confidence."""
+    p_value: float
+    """McNemar's exact test of equal shares."""
+    only_a: int
+    only_b: int
+    """Inputs that are discriminatory for the one model and not for the other."""
+    n: int
+
+    def sentence(self) -> str:
+        """The comparison in words."""
+        return (
+            f"{percent(self.a.value)} against {percent(self.b.value)} of {self.n:,} inputs: "
+            f"{100 * self.difference:+.3g} points, with {percent(self.a.confidence)} confidence between "
+            f"{100 * self.low:+.3g} and {100 * self.high:+.3g} (p = {self.p_value:.2g})"
+        )
+
+
+def compare(
+    model_a: Model,
+    model_b: Model,
+    domain: Domain,
+    population: str | pd.DataFrame | Any = "domain",
+    *,
+    n_experiments: int = 400,
+    n_samples: int = 1000,
+    confidence: float = 0.95,
+    threshold: float | None = None,
+    output: str = "label",
+    favourable: Any = None,
+    seed: int | None = 0,
+    batch: str | None = None,
+) -> Comparison:
+    """Judge both models on the same inputs and compare their shares. The arguments are those of `estimate`."""
+    intervals.checked_confidence(confidence)
+    n = checked_count("n_experiments", n_experiments) * checked_count("n_samples", n_samples)
+    seed = checked_seed(seed)
+    targets = [Target(Asking(model, domain, threshold, output, batch), population) for model in (model_a, model_b)]
+    counts = [Count(target.oracle, domain.sensitive, n_samples) for target in targets]
+    only_a = only_b = 0
+    for families in zip(*(target.families(n, seed) for target in targets), strict=True):
+        a, b = (count.add(batch) for count, batch in zip(counts, families, strict=True))
+        only_a += int((a & ~b).sum())
+        only_b += int((b & ~a).sum())
+    shares = []
+    for target, count in zip(targets, counts, strict=True):
+        maker = Maker(target.oracle, target.name, confidence, favourable, seed, target.n_left_out)
+        shares.append(maker.fixed(count, "rows" if target.rows is not None else "sample"))
+    n = counts[0].n
+    low, high = paired_difference(only_a, only_b, n, confidence)
+    p_value = mcnemar_p(only_a, only_b)
+    difference = (only_a - only_b) / n
+    return Comparison(shares[0], shares[1], difference, low, high, p_value, only_a, only_b, n)

@@ -1,0 +1,110 @@
+"""Counting: how many inputs of a population are discriminatory, and who among the twins gets what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
+from fairprobe.estimate.populations import Families
+from fairprobe.oracle import Mask, Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Count:
+    """The hits among the families added, when only some of the sensitive parameters may change."""
+
+    def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
+        self.sensitive = sensitive
+        self._oracle = oracle
+        self._held = [i for i, name in enumerate(oracle.domain.sensitive) if name not in sensitive]
+        self._n_samples = n_samples
+        self._per_experiment: list[int] = []
+        self._in_experiment = 0
+        self._outcomes: Counter[tuple[int, Any]] = Counter()
+        self.n = 0
+        self.hits = 0
+
+    def add(self, families: Families) -> Mask:
+        """Count a batch; says which inputs are hits."""
+        present = self._members(families)
+        hits = self._oracle.are_discriminatory(families.outputs, present)
+        if families.counted is not None:
+            hits = hits[families.counted]
+        self._count(hits)
+        rows = np.flatnonzero(hits)
+        if len(rows):
+            self._note_outcomes(families, present, rows)
+        return hits
+
+    def _members(self, families: Families) -> Mask | None:
+        """Which members are compared: those that agree with the input in the sensitive parameters that are held."""
+        if not self._held:
+            return families.present
+        combinations = self._oracle.domain.combinations[:, None, self._held]
+        agrees = (combinations == families.own[None][:, :, self._held]).all(axis=2)
+        extra = len(families.outputs) - len(agrees)
+        agrees = np.concatenate([agrees, np.ones((extra, agrees.shape[1]), dtype=bool)])
+        return agrees if families.present is None else agrees & families.present
+
+    def _count(self, hits: Mask) -> None:
+        """Whole experiments are closed as they fill up."""
+        ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
+        seen = np.concatenate([[0], np.cumsum(hits)])
+        before = np.concatenate([[-self._in_experiment], seen[ends]])
+        self._per_experiment += np.diff(before).tolist()
+        self._in_experiment = int(seen[-1] - before[-1])
+        self.n += len(hits)
+        self.hits += int(seen[-1])
+
+    def _note_outcomes(self, families: Families, present: Mask | None, rows: NDArray[np.int64]) -> None:
+        """What each combination gets, over the hits."""
+        n = len(self._oracle.domain.combinations)
+        outputs = families.outputs[:, rows]
+        exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
+        for name, where in self._oracle.outcomes(outputs, exists).items():
+            for combination, count in enumerate(where[:n].sum(axis=1).tolist()):
+                self._outcomes[combination, name] += count
+
+    @property
+    def rates(self) -> NDArray[np.float64]:
+        """The fraction of hits in each whole experiment."""
+        return np.array(self._per_experiment, dtype=np.float64) / self._n_samples
+
+    def outcomes(self) -> pd.DataFrame | None:
+        """A row a combination, a column an outcome; None without hits."""
+        return outcome_table(self._oracle.domain, self._outcomes) if self.hits else None
+
+
+def outcome_table(domain: Domain, counts: Counter[tuple[int, Any]]) -> pd.DataFrame:
+    """How often each combination gets each outcome."""
+    import pandas as pd
+
+    names = sorted({name for _, name in counts}, key=lambda name: (str(type(name)), name))
+    table = [[counts[position, name] for name in names] for position in range(len(domain.combinations))]
+    index = pd.Index([combination_words(domain, position) for position in range(len(table))], name="sensitive")
+    return pd.DataFrame(table, index=index, columns=pd.Index(names, name="outcome"))
+
+
+def combination_words(domain: Domain, position: int) -> str:
+    """A combination of sensitive values in words."""
+    codes = domain.combinations[position]
+    values = [domain[name].decode(np.array([code]))[0] for name, code in zip(domain.sensitive, codes, strict=True)]
+    return ", ".join(f"{name}={value}" for name, value in zip(domain.sensitive, values, strict=True))
+
+
+def worse_off(outcomes: pd.DataFrame | None, favourable: Any) -> str | None:
+    """The combination that gets the favourable outcome least often; None if none was named or two are level."""
+    if favourable is None or outcomes is None:
+        return None
+    if favourable not in outcomes.columns:
+        seen = ", ".join(map(repr, outcomes.columns))
+        raise SettingError(f"favourable must be an outcome that was seen, one of {seen}; got {favourable!r}")
+    counts = outcomes[favourable].sort_values()
+    return None if counts.iloc[0] == counts.iloc[1] else str(counts.index[0])

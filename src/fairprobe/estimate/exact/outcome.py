@@ -1,0 +1,54 @@
+"""Outcome: what was counted, or why it was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+Method = Literal["tree", "ensemble", "linear"]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """How many families of a domain are discriminatory, exactly."""
+
+    method: Method
+    hits: int
+    """Discriminatory families: the labels over all combinations of the sensitive values are not all equal."""
+    families: int
+    """All families: the value assignments to the parameters that are not sensitive."""
+    by_label: dict[Any, list[int]]
+    """By label, then combination: in how many discriminatory families that combination gets this label."""
+
+    @property
+    def share(self) -> Fraction:
+        """The discriminatory families among all."""
+        return Fraction(self.hits, self.families)
+
+
+@dataclass(frozen=True)
+class NotSolved:
+    """The model or the domain does not fit."""
+
+    reason: str
+
+
+class UnfitError(Exception):
+    """Raised inside where something does not fit; `solve` makes a `NotSolved` of it."""
+
+
+def shown(number: int) -> str:
+    """A number as a sentence shows it.
+
+    >>> shown(46_656_000), shown(2_150_000_000_000_000)
+    ('46,656,000', '2.2e15')
+    """
+    return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")
+
+
+def exact_dtype(total: int) -> np.dtype[Any]:
+    """What holds counts up to a total exactly: machine integers where they are wide enough, else Python's."""
+    return np.dtype(np.int64) if total < 2**63 else np.dtype(object)

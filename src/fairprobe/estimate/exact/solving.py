@@ -1,0 +1,51 @@
+"""Solving: find the way to count that fits a model, if there is one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.estimate.exact import trees
+from fairprobe.estimate.exact.linear import solve_linear
+from fairprobe.estimate.exact.outcome import Method, NotSolved, Solved, UnfitError
+from fairprobe.estimate.exact.plan import make_plan
+from fairprobe.estimate.exact.preprocessing import split
+from fairprobe.estimate.exact.score import is_linear
+from fairprobe.estimate.exact.seen import Seen
+from fairprobe.estimate.exact.walk import Walk
+
+MAX_BOXES = 1_500_000
+MAX_HALF = 10_000_000
+
+
+def solve(model: Any, domain: Domain, *, max_boxes: int = MAX_BOXES, max_half: int = MAX_HALF) -> Solved | NotSolved:
+    """Count the discriminatory families of a domain exactly."""
+    if domain.constraints:
+        return NotSolved(f"the domain has {len(domain.constraints)} constraints, which only sampling can follow")
+    try:
+        return _solve(model, domain, max_boxes, max_half)
+    except UnfitError as error:
+        return NotSolved(str(error))
+
+
+def _solve(model: Any, domain: Domain, max_boxes: int, max_half: int) -> Solved:
+    final = split(model)[1]
+    if trees.is_tree(final):
+        return _solve_trees("tree", model, domain, max_boxes)
+    if trees.is_ensemble(final):
+        return _solve_trees("ensemble", model, domain, max_boxes)
+    if is_linear(final):
+        return solve_linear(Seen(model, domain, "numeric"), max_half)
+    raise UnfitError(f"{type(final).__name__} is not a kind of model that can be solved")
+
+
+def _solve_trees(method: Method, model: Any, domain: Domain, max_boxes: int) -> Solved:
+    seen = Seen(model, domain, np.float32)
+    classes = seen.final.classes_
+    walk = Walk(make_plan(seen, trees.read(seen)), seen.asker, classes, max_boxes)
+    walk.run()
+    walk.confirm()
+    assert domain.n_families is not None  # a domain with constraints is not solved
+    return Solved(method, walk.hits, domain.n_families, dict(zip(classes.tolist(), walk.by_label, strict=True)))

@@ -1,0 +1,245 @@
+"""Walk: a domain cut into boxes within which every combination of sensitive values has one label.
+
+All combinations start at the roots of the trees. In each box one node that still matters is chosen, the box is cut by
+its test, and whatever stands on that node moves on. A box is done with as soon as nothing that is still open can tell
+the combinations apart, or as two of them are sure to get different labels: then the rest of its combinations walk on
+alone, only to learn their labels. Many boxes take a step at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.parameters import Codes
+from fairprobe.estimate.exact.axes import Mask, Slots
+from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype
+from fairprobe.estimate.exact.plan import UNDECIDED, Plan, Small
+from fairprobe.model.asking import Asker
+
+_BLOCK_NUMBERS = 1_000_000
+_N_CONFIRMED = 256
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Boxes, and where in the trees the combinations of sensitive values stand in each."""
+
+    slots: Slots
+    nodes: Small
+    """By box, then combination, then tree."""
+    who: Small
+    """By box, which combinations they are: all of them, or one that walks alone."""
+    alone: bool
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def take(self, rows: Any) -> _Boxes:
+        return _Boxes(self.slots[rows], self.nodes[rows], self.who[rows], self.alone)
+
+    @classmethod
+    def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
+        return cls(
+            np.concatenate([part.slots for part in parts]),
+            np.concatenate([part.nodes for part in parts]),
+            np.concatenate([part.who for part in parts]),
+            parts[0].alone,
+        )
+
+
+class Walk:
+    """Counts the discriminatory families of one plan."""
+
+    def __init__(self, plan: Plan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
+        self._plan = plan
+        self._asker = asker
+        self._classes = classes
+        self._max_boxes = max_boxes
+        self._slots = plan.slots()
+        n_combinations, n_trees = plan.start.shape
+        self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
+        self._pending: list[_Boxes] = []
+        self._hits = 0
+        self._by_label = np.zeros((len(classes), n_combinations), dtype=exact_dtype(plan.tested))
+        self._shown: list[tuple[Codes, Small]] = []
+        self.n_boxes = 1
+
+    def run(self) -> None:
+        """Walk until no box is left."""
+        start = self._plan.start[None].copy()
+        whole = _Boxes(self._plan.whole()[None], start, np.arange(start.shape[1], dtype=np.int32)[None], False)
+        self._push(self._advanced(whole, np.ones(start.shape, dtype=bool)))
+        while self._pending:
+            boxes = self._next()
+            if boxes.alone:
+                self._step_alone(boxes)
+            else:
+                self._step(boxes)
+
+    @property
+    def hits(self) -> int:
+        """How many families are discriminatory."""
+        return self._hits * self._plan.untested
+
+    @property
+    def by_label(self) -> list[list[int]]:
+        """By class, then combination: in how many discriminatory families it gets that label."""
+        return [[int(count) * self._plan.untested for count in counts] for counts in self._by_label]
+
+    def _push(self, boxes: _Boxes) -> None:
+        if len(boxes):
+            self._pending.append(boxes)
+
+    def _next(self) -> _Boxes:
+        """The boxes put off last, as many as make a good block."""
+        parts = [self._pending.pop()]
+        while self._pending and self._pending[-1].alone == parts[0].alone and sum(map(len, parts)) < self._block:
+            parts.append(self._pending.pop())
+        boxes = _Boxes.join(parts)
+        self._push(boxes.take(slice(self._block, None)))
+        return boxes.take(slice(self._block))
+
+    def _step(self, boxes: _Boxes) -> None:
+        """One step of families of which no two labels are known to differ."""
+        boxes = boxes.take(self._depends(boxes.nodes))
+        labels = self._plan.labels(boxes.nodes)
+        differ = _differ(labels)
+        self._count(boxes.take(differ), labels[differ])
+        is_open = ~differ & (labels == UNDECIDED).any(axis=1)
+        boxes, labels = boxes.take(is_open), labels[is_open]
+        pull = self._pull(boxes, labels)
+        stuck = pull.max(axis=1, initial=0) == 0
+        if stuck.any():
+            self._ask(boxes.take(stuck))
+        self._cut(boxes.take(~stuck), pull[~stuck].argmax(axis=1))
+
+    def _step_alone(self, boxes: _Boxes) -> None:
+        """One step of combinations whose families are counted, while their own labels are open."""
+        labels = self._plan.labels(boxes.nodes)
+        is_open = labels[:, 0] == UNDECIDED
+        self._note(boxes.take(~is_open), labels[~is_open])
+        boxes = boxes.take(is_open)
+        pull = self._plan.spread[boxes.nodes[:, 0]]
+        stuck = pull.max(axis=1, initial=0) == 0
+        if stuck.any():
+            self._ask_alone(boxes.take(stuck))
+        self._cut(boxes.take(~stuck), pull[~stuck].argmax(axis=1))
+
+    def _depends(self, nodes: Small) -> Mask:
+        """Whether the label may depend on the combination at all."""
+        differ = (nodes != nodes[:, :1]).any(axis=1)
+        return np.asarray((differ | self._plan.touches[nodes[:, 0]]).any(axis=1))
+
+    def _pull(self, boxes: _Boxes, labels: Small) -> NDArray[np.float64]:
+        """By box, then combination and tree: how much it matters to move on from there.
+
+        While no combination has left the others, only a node that may part them does.
+        """
+        nodes = boxes.nodes
+        pull = self._plan.spread[nodes] * (labels == UNDECIDED)[:, :, None]
+        together = (nodes == nodes[:, :1]).all(axis=(1, 2))
+        pull[together] *= self._plan.touches[nodes[together]]
+        return pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2])
+
+    def _cut(self, boxes: _Boxes, choice: NDArray[np.int64]) -> None:
+        """Cut each box in two by the test of the node chosen, and put both off."""
+        if not len(boxes):
+            return
+        self._count_boxes(len(boxes))
+        plan, n_trees = self._plan, boxes.nodes.shape[2]
+        every = np.arange(len(boxes))
+        node = boxes.nodes[every, choice // n_trees, choice % n_trees]
+        axis = plan.axis[node]
+        left, right = boxes.slots.copy(), boxes.slots.copy()
+        for which in np.unique(axis):
+            rows, slots = np.flatnonzero(axis == which), self._slots[which]
+            parts = plan.axes[which].cut(boxes.slots[rows, slots], plan.answer[node[rows]])
+            left[rows, slots], right[rows, slots] = parts[:2]
+        affected = plan.axis[boxes.nodes] == axis[:, None, None]
+        for part in (left, right):
+            self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who, boxes.alone), affected))
+
+    def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
+        """Move on from the affected nodes whose answer is now the same in all of the box, and so from those behind."""
+        plan = self._plan
+        box, combination, tree = np.nonzero(affected)
+        while len(box):
+            node = boxes.nodes[box, combination, tree]
+            goes_left, goes_right = self._ways(boxes.slots, box, node)
+            settled = np.flatnonzero(goes_left != goes_right)
+            box, combination, tree, node = box[settled], combination[settled], tree[settled], node[settled]
+            who = boxes.who[box, combination]
+            ahead = np.where(goes_left[settled], plan.to_left[node, who], plan.to_right[node, who])
+            boxes.nodes[box, combination, tree] = ahead
+        return boxes
+
+    def _ways(self, slots: Slots, box: NDArray[np.int64], node: Small) -> tuple[Mask, Mask]:
+        """Whether a box holds levels that go left at a node, and such that go right; at a leaf, neither."""
+        goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
+        axis = self._plan.axis[node]
+        for which in range(len(self._plan.axes)):
+            rows = np.flatnonzero(axis == which)
+            mine = slots[box[rows], self._slots[which]]
+            goes_left[rows], goes_right[rows] = self._plan.axes[which].cut(mine, self._plan.answer[node[rows]])[2:]
+        return goes_left, goes_right
+
+    def _count_boxes(self, more: int) -> None:
+        self.n_boxes += more
+        if self.n_boxes > self._max_boxes:
+            raise UnfitError(f"the boxes that the trees cut the domain into exceed the limit of {self._max_boxes:,}")
+
+    def _count(self, boxes: _Boxes, labels: Small) -> None:
+        """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
+        self._hits += int(self._plan.volumes(boxes.slots).sum())
+        self._show(boxes, labels)
+        self._note(boxes, labels)
+        rows, combinations = np.nonzero(labels == UNDECIDED)
+        alone = _Boxes(
+            boxes.slots[rows], boxes.nodes[rows, combinations][:, None], boxes.who[rows, combinations][:, None], True
+        )
+        self._push(alone)
+
+    def _note(self, boxes: _Boxes, labels: Small) -> None:
+        """Add the families of each box to the labels that its combinations get."""
+        rows, combinations = np.nonzero(labels != UNDECIDED)
+        volumes = self._plan.volumes(boxes.slots)
+        np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
+
+    def _ask(self, boxes: _Boxes) -> None:
+        """Let the model itself say who wins where the trees' sums are too close."""
+        labels = self._numbers(self._asker.ask_families(self._plan.inputs(boxes.slots))).T
+        differ = _differ(labels)
+        self._count(boxes.take(differ), labels[differ])
+
+    def _ask_alone(self, boxes: _Boxes) -> None:
+        codes = self._plan.inputs(boxes.slots)
+        domain = self._plan.domain
+        codes[:, list(domain.sensitive_columns)] = domain.combinations[boxes.who[:, 0]]
+        self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
+
+    def _numbers(self, labels: NDArray[Any]) -> Small:
+        return np.searchsorted(self._classes, labels).astype(np.int32)
+
+    def _show(self, boxes: _Boxes, labels: Small) -> None:
+        n = _N_CONFIRMED - sum(len(codes) for codes, _ in self._shown)
+        if n > 0:
+            self._shown.append((self._plan.inputs(boxes.slots[:n]), labels[:n]))
+
+    def confirm(self) -> None:
+        """Raise unless the model agrees on some of the families that were counted."""
+        for codes, labels in self._shown:
+            answers = self._numbers(self._asker.ask_families(codes)).T if len(codes) else labels
+            if ((answers != labels) & (labels != UNDECIDED)).any():
+                raise UnfitError("the model's labels are not those that its trees, walked here, give")
+
+
+def _differ(labels: Small) -> Mask:
+    """Where two labels known are not the same."""
+    known = labels != UNDECIDED
+    lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
+    return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

@@ -1,0 +1,138 @@
+"""The convergence plot: how the estimate settles as experiments are added (the paper's figure).
+
+Drawn by matplotlib as SVG. The same shares give the same bytes: no date, a fixed salt for ids, text kept as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from fairprobe.errors import SettingError
+from fairprobe.estimate.share import POPULATIONS, Share, percent
+
+INK = "#1b4965"
+SOFT = "#5b6770"
+BAND = "#bee3f0"
+RULES: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairprobe",
+    "font.family": "sans-serif",
+    "font.size": 10.0,
+    "text.parse_math": False,  # a parameter may be named "a$b"
+    "path.simplify": True,
+    "figure.constrained_layout.w_pad": 0.1,
+    "figure.constrained_layout.h_pad": 0.1,
+}
+WIDTH, HEIGHT = 7.2, 3.6
+"""Of a panel, in inches."""
+
+REACH = 6
+"""So many times as far as the interval reaches from the value is shown."""
+
+FEW = 30
+"""Up to so many experiments each is marked by a dot."""
+
+
+def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:
+    """Draw the running mean after each experiment, with the final interval as a band; a panel for each share."""
+    panels = [shares] if isinstance(shares, Share) else list(shares)
+    if not panels:
+        raise SettingError("a convergence plot needs a share, got none")
+    for share in panels:
+        if not has_history(share):
+            raise SettingError(
+                f"a convergence plot needs a share that was sampled in whole experiments, got the method "
+                f"{share.method!r}: use method='sample'"
+            )
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    # Without what the user's own matplotlibrc says, so that the bytes are the same everywhere.
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RULES)
+        figure = Figure(figsize=(WIDTH, HEIGHT * len(panels)), layout="constrained")
+        FigureCanvasSVG(figure)
+        for axes, share in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
+            _draw(axes, share)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "fairprobe"})
+
+
+def has_history(share: Share) -> bool:
+    """Whether there is anything to draw: only a sample has experiments."""
+    return share.history is not None and len(share.history) > 0
+
+
+def _draw(axes: Any, share: Share) -> None:
+    history = share.history
+    assert history is not None
+    experiments = range(1, len(history) + 1)
+    axes.axhspan(share.low, share.high, color=BAND, linewidth=0, zorder=1)
+    axes.axhline(share.value, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=2)
+    marker = "o" if len(history) <= FEW else ""
+    axes.plot(experiments, history, color=INK, linewidth=1.6, marker=marker, markersize=3.5, zorder=3)
+    axes.set_xlim(*_span(len(history)))
+    axes.set_ylim(*_range(share))
+    axes.set_xlabel("experiments")
+    axes.set_ylabel(f"share of {POPULATIONS[share.population]}")
+    axes.set_title(_title(share), loc="left", fontsize=10, color=SOFT, pad=10)
+    _label(axes, share)
+    _tidy(axes)
+
+
+def _span(n: int) -> tuple[float, float]:
+    return (0.5, 1.5) if n == 1 else (1.0, float(n))
+
+
+def _range(share: Share) -> tuple[float, float]:
+    """The band and the history around it; the first experiments may swing so far that they are cut off."""
+    assert share.history is not None
+    reach = REACH * max(share.high - share.value, share.value - share.low)
+    low = min(share.low, max(share.history.min(), share.value - reach))
+    high = max(share.high, min(share.history.max(), share.value + reach))
+    room = 0.06 * (high - low)
+    return low - room, high + room
+
+
+def _title(share: Share) -> str:
+    """What was measured, on a line that fits the figure."""
+    assert share.history is not None
+    names = ", ".join(share.sensitive)
+    short = names if len(names) <= 40 else f"{len(share.sensitive)} parameters"
+    n = len(share.history)
+    return f"sensitive: {short}; {share.n:,} inputs in {n:,} experiment{'s' * (n > 1)}"
+
+
+def _label(axes: Any, share: Share) -> None:
+    """The value and its interval in words, beside the end of the line."""
+    interval = f"{percent(share.confidence)} interval:\n{percent(share.low)} to\n{percent(share.high)}"
+    axes.annotate(
+        f"{percent(share.value)}\n{interval}",
+        xy=(1, share.value),
+        xycoords=("axes fraction", "data"),
+        xytext=(8, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        color=INK,
+        annotation_clip=False,
+    )
+
+
+def _tidy(axes: Any) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
+    axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.grid(axis="y", color="#e6e9eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=SOFT, length=3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(SOFT)

@@ -1,0 +1,262 @@
+"""Rare shares: strata that hold most of the cases are sampled on their own, so that far fewer inputs tell as much.
+
+A stratum is a box: for some of the free parameters, a range (low, high) or a list of values. Boxes must not overlap;
+what lies in none of them is a stratum too. Each has an exactly known part of the domain, is sampled anew, and gets
+exact bounds at a part of the error that is fixed before the samples are seen. So the combined interval holds wherever
+the boxes came from, a search among other things; only its width depends on how well they were chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.checks import checked_count, checked_seed
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Category, Codes
+from fairprobe.errors import SettingError
+from fairprobe.estimate import intervals
+from fairprobe.estimate.counting import Count
+from fairprobe.estimate.making import Maker
+from fairprobe.estimate.populations import Asking, Target, chunk, judged
+from fairprobe.estimate.share import Share
+from fairprobe.estimate.stratified import strata_bounds
+from fairprobe.model import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Box = Mapping[str, Any]
+"""Parameters and what they may be: (low, high), both included, or a list of values."""
+
+BOXES_SAMPLES = 0.1
+"""The part of the inputs that goes to the boxes: small, as the bound of the rest is what takes most."""
+
+THINNEST = 1e-3
+"""The smallest part of the domain that is sampled by leaving the boxes out."""
+
+
+def estimate_strata(
+    model: Model,
+    domain: Domain,
+    strata: Sequence[Box],
+    *,
+    n_samples: int = 400_000,
+    confidence: float = 0.95,
+    threshold: float | None = None,
+    output: str = "label",
+    favourable: Any = None,
+    seed: int | None = 0,
+    batch: str | None = None,
+) -> Share:
+    """Estimate a rare share of the domain, with strata that were fixed before.
+
+    `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
+    """
+    intervals.checked_confidence(confidence)
+    boxes = _checked_boxes(domain, strata)
+    target = Target(Asking(model, domain, threshold, output, batch), "domain")
+    seed = checked_seed(seed)
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    weights = [box.weight for box in boxes]
+    rest = 1 - sum(weights, Fraction(0))
+    sizes = _allocation([float(weight) for weight in weights], float(rest), checked_count("n_samples", n_samples))
+    pooled = Count(target.oracle, domain.sensitive, n_samples)
+    hits = []
+    with target.oracle.asker.quiet():
+        strata_samples: list[_Levels | _Rest] = [*boxes, _Rest(target.domain, boxes)]
+        for stratum, size in zip(strata_samples, sizes, strict=True):
+            before = pooled.hits
+            step = chunk(target.oracle, max(1, size))
+            for first in range(0, size, step):
+                pooled.add(judged(target.oracle, stratum.sample(min(step, size - first), rng)))
+            hits.append(pooled.hits - before)
+    maker = Maker(target.oracle, "domain", confidence, favourable, seed, detail=f"{len(boxes)} strata and the rest")
+    everything = [*weights, rest]
+    value, low, high = strata_bounds(everything, hits, sizes, confidence)
+    one_sided = max(2 * confidence - 1, confidence / 2)  # twice the error, of which one bound uses one half
+    _, lower, upper = strata_bounds(everything, hits, sizes, one_sided)
+    return maker.make(
+        value,
+        (low, high),
+        (lower, upper),
+        n=pooled.n,
+        hits=pooled.hits,
+        method="strata",
+        sensitive=domain.sensitive,
+        outcomes=pooled.outcomes(),
+        n_queries=target.oracle.asker.n_queries,
+    )
+
+
+def propose_strata(
+    domain: Domain, cases: pd.DataFrame, *, max_strata: int = 32, margin: float = 0.05, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Boxes where cases lie close together, such as those that a search found; to be given to `estimate_strata`.
+
+    A small decision tree tells the cases from as many uniform inputs. Each of its leaves that cases dominate becomes
+    the box that just holds its cases, widened by `margin` of its sides but not past the leaf.
+    """
+    codes = domain.encode(cases)
+    codes = codes[(codes >= 0).all(axis=1)]
+    if not len(codes):
+        raise SettingError("strata are proposed from cases that lie in the domain, got none")
+    free = list(domain.free_columns)
+    uniform = domain.without_constraints().sample_codes(len(codes), np.random.default_rng(checked_seed(seed)))
+    leaves = _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata)
+    return [_as_box(domain, free, _widened(members, leaf, margin)) for members, leaf in leaves]
+
+
+def _leaves_of_cases(cases: Codes, uniform: Codes, levels: Codes, most: int) -> list[tuple[Codes, Codes]]:
+    """The cases of each leaf that they dominate, and the leaf's bounds by column, the upper one excluded."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    is_case = np.repeat([1, 0], [len(cases), len(uniform)])
+    tree = DecisionTreeClassifier(max_leaf_nodes=2 * checked_count("max_strata", most), random_state=0)
+    tree.fit(np.concatenate([cases, uniform]), is_case)
+    leaf_of = tree.apply(cases)
+    bounds = _leaf_bounds(tree.tree_, levels)
+    found = [
+        (cases[leaf_of == leaf], bounds[leaf]) for leaf in np.unique(leaf_of) if tree.tree_.value[leaf][0][1] > 0.5
+    ]
+    return sorted(found, key=lambda pair: -len(pair[0]))[:most]
+
+
+def _leaf_bounds(tree: Any, levels: Codes) -> dict[int, Codes]:
+    bounds = {0: np.column_stack([np.zeros_like(levels), levels])}
+    for node in range(tree.node_count):
+        column = tree.feature[node]
+        if column < 0:
+            continue
+        cut = math.floor(tree.threshold[node]) + 1
+        for child, side in ((tree.children_left[node], 1), (tree.children_right[node], 0)):
+            bounds[child] = bounds[node].copy()
+            bounds[child][column, side] = cut
+    return bounds
+
+
+def _widened(members: Codes, leaf: Codes, margin: float) -> Codes:
+    low, high = members.min(axis=0), members.max(axis=0) + 1
+    more = np.ceil(margin * (high - low)).astype(np.int64)
+    return np.column_stack([np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1])])
+
+
+def _as_box(domain: Domain, free: list[int], bounds: Codes) -> dict[str, Any]:
+    box: dict[str, Any] = {}
+    for column, (low, high) in zip(free, bounds, strict=True):
+        parameter = domain.parameters[column]
+        if high - low < parameter.levels:
+            values = parameter.decode(np.arange(low, high))
+            numbers = parameter.kind in ("integer", "real") and not parameter.missing
+            box[parameter.name] = (values[0], values[-1]) if numbers else list(values)
+    return box
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """A box as the levels allowed of each parameter."""
+
+    allowed: tuple[NDArray[np.bool_], ...]
+    sensitive_columns: tuple[int, ...]
+
+    @property
+    def weight(self) -> Fraction:
+        """The part of the domain that it is."""
+        parts = [Fraction(int(levels.sum()), len(levels)) for levels in self.allowed]
+        return math.prod(parts, start=Fraction(1))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs of the box, drawn uniformly."""
+        columns = [np.flatnonzero(levels) for levels in self.allowed]
+        return np.column_stack([choices[rng.integers(0, len(choices), n)] for choices in columns])
+
+    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which inputs lie in it."""
+        inside = np.ones(len(codes), dtype=bool)
+        for column, levels in enumerate(self.allowed):
+            if not levels.all():
+                inside &= levels[codes[:, column]]
+        return inside
+
+    def overlaps(self, other: _Levels) -> bool:
+        """Whether an input lies in both."""
+        return all((mine & theirs).any() for mine, theirs in zip(self.allowed, other.allowed, strict=True))
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What lies in none of the boxes."""
+
+    domain: Domain
+    boxes: list[_Levels]
+
+    def sample(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs of the rest, drawn uniformly: those of the domain, less those in a box."""
+        kept: list[Codes] = []
+        while sum(map(len, kept)) < n:
+            codes = self.domain.sample_codes(n, rng)
+            for box in self.boxes:
+                codes = codes[~box.holds(codes)]
+            kept.append(codes)
+        return np.concatenate(kept)[:n]
+
+
+def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
+    boxes = [_levels(domain, box) for box in strata]
+    if not boxes:
+        raise SettingError("strata must hold one box at least, got none")
+    for i, box in enumerate(boxes):
+        for j in range(i):
+            if box.overlaps(boxes[j]):
+                raise SettingError(f"strata must not overlap, got {dict(strata[j])} and {dict(strata[i])}")
+    rest = 1 - sum((box.weight for box in boxes), Fraction(0))
+    if 0 < rest < THINNEST:
+        raise SettingError(
+            f"strata must leave nothing of the domain or {THINNEST:g} of it at least, got {float(rest):.2g}"
+        )
+    return boxes
+
+
+def _levels(domain: Domain, box: Box) -> _Levels:
+    unknown = [name for name in box if name not in domain.names or name in domain.sensitive]
+    if unknown:
+        raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(map(repr, unknown))}")
+    allowed = tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)
+    return _Levels(allowed, domain.sensitive_columns)
+
+
+def _allowed(parameter: Any, values: Any) -> NDArray[np.bool_]:
+    """Which levels a stratum lets in."""
+    if values is None:
+        return np.ones(parameter.levels, dtype=bool)
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise SettingError(f"a stratum has (low, high) or a list of values for {parameter.name!r}, got {values!r}")
+    codes = parameter.encode(list(values))
+    if not len(codes) or (codes < 0).any():
+        raise SettingError(f"a stratum's values must lie in the domain of {parameter.name!r}, got {values!r}")
+    allowed = np.zeros(parameter.levels, dtype=bool)
+    if isinstance(values, tuple) and not isinstance(parameter, Category):
+        if len(codes) != 2 or codes[0] > codes[1]:
+            raise SettingError(f"a stratum's range is (low, high) for {parameter.name!r}, got {values!r}")
+        allowed[codes[0] : codes[1] + 1] = True
+    else:
+        allowed[codes] = True
+    return allowed
+
+
+def _allocation(weights: list[float], rest: float, n: int) -> list[int]:
+    """How many inputs each stratum gets, the rest last.
+
+    The boxes share a tenth of them, or their part of the domain if that is more, by weight ** (2/3): that makes the sum
+    of their widths, each as weight / sqrt(n), the least.
+    """
+    for_boxes = n * (max(BOXES_SAMPLES, sum(weights)) if rest else 1.0)
+    parts = np.array(weights) ** (2 / 3)
+    sizes = np.maximum(1, (for_boxes * parts / parts.sum()).astype(np.int64)).tolist()
+    return [*sizes, max(1, n - sum(sizes)) if rest else 0]

@@ -1,0 +1,137 @@
+"""Conformance suite for models: whether a model can be tested by this package, on a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import ModelError
+from fairprobe.model import Asker, describe
+
+N_SAMPLES = 200
+N_ALONE = 20
+SEED = 0
+
+Check = Callable[[Asker], None]
+
+
+def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
+    """Check that a model can be tested: raises an AssertionError, or a ModelError, that says what is wrong.
+
+    Args:
+        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        domain: what an input may be.
+        output: "label", "score", "proba" or "value", as for `search`.
+        batch: "array" or "frame" to say what the model eats.
+
+    >>> from fairprobe.testing import box
+    >>> toy = box()
+    >>> check_model(toy.model, toy.domain)
+    """
+    asker = Asker(model, domain, output=output, batch=batch)
+    for _, check in model_checks():
+        check(asker)
+
+
+def model_checks() -> list[tuple[str, Check]]:
+    """The checks by name; each takes an `Asker` for the model and its domain, and raises if it fails."""
+    return [(check.__name__.removeprefix("_check_").replace("_", "-"), check) for check in _CHECKS]
+
+
+def _check_answers_the_whole_domain(asker: Asker) -> None:
+    """One answer a row, for uniform inputs and for both ends of every parameter."""
+    codes = _inputs(asker.domain)
+    answer = asker.ask(codes)
+    _require(len(answer) == len(codes), asker, f"one answer a row, got {len(answer)} for {len(codes)} rows")
+
+
+def _check_same_answer_twice(asker: Asker) -> None:
+    codes = _inputs(asker.domain)
+    _require_same(asker, codes, asker.ask(codes), asker.ask(codes), "the same answer to the same batch")
+
+
+def _check_same_answer_in_any_order(asker: Asker) -> None:
+    codes = _inputs(asker.domain)
+    answer = asker.ask(codes[::-1].copy())[::-1]
+    _require_same(asker, codes, asker.ask(codes), answer, "the same answer to a row wherever it stands in a batch")
+
+
+def _check_same_answer_alone(asker: Asker) -> None:
+    codes = _inputs(asker.domain)
+    together = asker.ask(codes)[-N_ALONE:]
+    codes = codes[-N_ALONE:]
+    alone = np.concatenate([asker.ask(row[None, :]) for row in codes])
+    _require_same(asker, codes, together, alone, "the same answer to a row alone and in a batch")
+
+
+def _check_batch_is_left_alone(asker: Asker) -> None:
+    form, codes = asker.adapter.form, _inputs(asker.domain)
+    batch = form.rows(codes)
+    try:
+        asker.adapter.function(batch)
+    except Exception as error:
+        raise ModelError(f"the model must answer every input of the domain, got {_name(error)}: {error}") from error
+    _require(_is_same_batch(batch, form.rows(codes)), asker, "not change the batch it is given")
+
+
+_CHECKS: tuple[Check, ...] = (
+    _check_answers_the_whole_domain,
+    _check_same_answer_twice,
+    _check_same_answer_in_any_order,
+    _check_same_answer_alone,
+    _check_batch_is_left_alone,
+)
+
+
+def _inputs(domain: Domain) -> Codes:
+    """The ends of every parameter, its missing value too, in inputs that are uniform otherwise; then uniform ones."""
+    rng = np.random.default_rng(SEED)
+    ends = [
+        (column, code)
+        for column, parameter in enumerate(domain.parameters)
+        for code in sorted({0, max(0, parameter.levels - 1 - parameter.missing), parameter.levels - 1})
+    ]
+    corners = domain.sample_codes(len(ends), rng)
+    for row, (column, code) in enumerate(ends):
+        corners[row, column] = code
+    return np.concatenate([corners[domain.allows(corners)], domain.sample_codes(N_SAMPLES, rng)])
+
+
+def _require(holds: bool, asker: Asker, rule: str) -> None:
+    if not holds:
+        raise AssertionError(f"the model {asker.adapter.name} must {rule}")
+
+
+def _require_same(asker: Asker, codes: Codes, one: NDArray[Any], other: NDArray[Any], rule: str) -> None:
+    """Labels must be equal; numbers may differ in the last bits, as sums over batches of other sizes do."""
+    if asker.output == "label":
+        differs = one != other
+    else:
+        differs = ~np.isclose(one, other, rtol=1e-6, atol=1e-9).reshape(len(codes), -1).all(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise AssertionError(
+            f"the model {asker.adapter.name} must give {rule}, got {one[row]} and {other[row]} "
+            f"for {describe(asker.domain, codes[row])}"
+        )
+
+
+def _is_same_batch(one: Any, other: Any) -> bool:
+    if hasattr(one, "equals"):
+        return bool(one.equals(other))
+    if one.dtype == object:
+        return one.shape == other.shape and all(a is b or a == b or (a != a and b != b) for a, b in _cells(one, other))
+    return np.array_equal(one, other, equal_nan=True)
+
+
+def _cells(one: NDArray[Any], other: NDArray[Any]) -> Iterator[tuple[Any, Any]]:
+    return zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+
+
+def _name(error: Exception) -> str:
+    return type(error).__name__

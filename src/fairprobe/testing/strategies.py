@@ -1,0 +1,272 @@
+"""Conformance suite for search strategies: a new one gets its tests with one line.
+
+from fairprobe.testing import strategy_checks
+
+@pytest.mark.parametrize(("name", "check"), strategy_checks())
+def test_my_strategy(name, check):
+    check("my_package.my_module:MyStrategy")
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairprobe.domain import Category, Domain, Integer, Real
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import HealthWarning
+from fairprobe.model import Asker
+from fairprobe.oracle import Oracle
+from fairprobe.search import STRATEGIES, Found, Strategy, Walk, search
+from fairprobe.search.registry import load_strategy, strategy_path
+from fairprobe.search.settings import Settings
+from fairprobe.testing.counting import CountingModel
+from fairprobe.testing.toys import Toy, all_toys, box, loans
+
+N_WALKERS = 16
+N_ASKS = 30
+
+Check = Callable[[str], None]
+
+
+def check_strategy(path_or_name: str) -> None:
+    """Check that a strategy keeps to the rules; raises an AssertionError that says which one it breaks.
+
+    Args:
+        path_or_name: where the class is, "module:Class", or the name it is registered by.
+
+    >>> check_strategy("uniform")
+    """
+    for _, check in strategy_checks():
+        check(path_or_name)
+
+
+def strategy_checks() -> list[tuple[str, Check]]:
+    """The checks by name; each takes the path or name of a strategy and raises an AssertionError if it fails."""
+    return [(check.__name__.removeprefix("_check_").replace("_", "-"), check) for check in _CHECKS]
+
+
+# Checks by asking and telling
+
+
+def _check_asks_inside_the_domain(strategy: str) -> None:
+    for name, toy in all_toys():
+        for asked in _drive(strategy, toy).asked:
+            inside = (asked >= 0) & (asked < toy.domain.levels)
+            _require(bool(inside.all()), strategy, f"ask only about inputs of the domain, on the toy {name!r}", asked)
+
+
+def _check_asks_whole_numbers_in_rows(strategy: str) -> None:
+    toy = box()
+    for asked in _drive(strategy, toy).asked:
+        fits = asked.ndim == 2 and asked.shape[1] == len(toy.domain.parameters) and asked.dtype == np.int64
+        _require(fits, strategy, "ask for int64 codes, a column a parameter", f"{asked.shape} of {asked.dtype}")
+
+
+def _check_walk_asks_a_row_for_each_walker(strategy: str) -> None:
+    if not issubclass(_class(strategy), Walk):
+        return
+    for asked in _drive(strategy, box()).asked:
+        _require(len(asked) == N_WALKERS, strategy, f"ask for {N_WALKERS} inputs, one a walker", len(asked))
+
+
+def _check_leaves_sensitive_parameters_alone(strategy: str) -> None:
+    """A walker keeps the sensitive values of its seed; any other local search uses only those of the seeds."""
+    if not _class(strategy).is_local:
+        return
+    for name, toy in all_toys():
+        run = _drive(strategy, toy)
+        columns = list(toy.domain.sensitive_columns)
+        of_seeds = run.seeds[:, columns]
+        for asked in run.asked:
+            if issubclass(_class(strategy), Walk):
+                kept = np.array_equal(asked[:, columns], of_seeds)
+            else:
+                kept = {*map(tuple, asked[:, columns])} <= {*map(tuple, of_seeds)}
+            _require(kept, strategy, f"never move a sensitive parameter, on the toy {name!r}", asked[:, columns])
+
+
+def _check_leaves_its_seeds_alone(strategy: str) -> None:
+    toy = box()
+    seeds = _seeds(toy)
+    before = seeds.copy()
+    _drive(strategy, toy, seeds)
+    _require(np.array_equal(seeds, before), strategy, "not change the seeds it is given", seeds)
+
+
+def _check_respects_constraints(strategy: str) -> None:
+    toy = _constrained()
+    for asked in _drive(strategy, toy).asked:
+        _require(bool(toy.domain.allows(asked).all()), strategy, "ask only about inputs the constraints allow", asked)
+
+
+def _check_same_draws_same_asks(strategy: str) -> None:
+    one, other = _drive(strategy, loans()), _drive(strategy, loans())
+    same = all(map(np.array_equal, one.asked, other.asked))
+    _require(same, strategy, "ask for the same inputs again when it is given the same draws and answers", "others")
+
+
+# Checks by searching
+
+
+def _check_same_seed_same_result(strategy: str) -> None:
+    one, other = (_search(strategy, loans(), seed=3, max_inputs=1_500) for _ in range(2))
+    same = one.to_frame().equals(other.to_frame()) and one.n_inputs == other.n_inputs
+    _require(same, strategy, "give the same result for the same seed", f"{one} and {other}")
+
+
+def _check_survives_odd_domains(strategy: str) -> None:
+    for name, toy in _odd_toys():
+        for asked in _drive(strategy, toy).asked:
+            inside = (asked >= 0) & (asked < toy.domain.levels)
+            _require(bool(inside.all()), strategy, f"stay inside a domain with {name}", asked)
+        found = _search(strategy, toy, max_inputs=1_500, n_global=10)
+        enough = found.n_cases > 0 and str(found.stop_reason) in ("exhausted", "max-inputs")
+        _require(enough, strategy, f"find cases in a domain with {name}", found)
+
+
+def _check_counts_are_honest(strategy: str) -> None:
+    """The model sees exactly the rows reported: a strategy that asks it in secret is found out."""
+    for name, toy in all_toys():
+        model = CountingModel(toy.model)
+        found = _search(strategy, toy, model=model, max_inputs=1_500)
+        rule = f"send the model the rows it reports, on the toy {name!r}"
+        _require(found.n_queries == model.n_rows, strategy, rule, f"{found.n_queries} reported, {model.n_rows} sent")
+        n_twins = len(toy.domain.combinations)
+        least, most = found.n_judged * n_twins, (found.n_judged + 1_000) * n_twins
+        _require(least <= found.n_queries <= most, strategy, rule, f"{found.n_queries} for {found.n_judged} inputs")
+
+
+def _check_every_case_is_one(strategy: str) -> None:
+    """Plain calls of the model confirm every case, and the plan of the toy agrees."""
+    for name, toy in all_toys():
+        found = _search(strategy, toy, max_inputs=1_500)
+        rule = f"report only cases, on the toy {name!r}"
+        cases, twins = _batch(toy, found.cases), _batch(toy, found.twins)
+        planted = toy.is_case(cases)
+        _require(bool(planted.all()), strategy, rule, f"{int((~planted).sum())} others")
+        if "threshold" not in toy.settings:
+            _require(bool((toy.model(cases) != toy.model(twins)).all()), strategy, rule, "the same label for both ends")
+        free = [toy.domain.names[column] for column in toy.domain.free_columns]
+        _require(found.cases[free].equals(found.twins[free]), strategy, rule, "twins that differ in another parameter")
+        _require(not found.cases[free].duplicated().any(), strategy, rule + ", each once", "one more than once")
+
+
+_CHECKS: tuple[Check, ...] = (
+    _check_asks_inside_the_domain,
+    _check_asks_whole_numbers_in_rows,
+    _check_walk_asks_a_row_for_each_walker,
+    _check_leaves_sensitive_parameters_alone,
+    _check_leaves_its_seeds_alone,
+    _check_respects_constraints,
+    _check_same_draws_same_asks,
+    _check_same_seed_same_result,
+    _check_survives_odd_domains,
+    _check_counts_are_honest,
+    _check_every_case_is_one,
+)
+
+
+# How they are run
+
+
+@dataclass(frozen=True)
+class _Drive:
+    seeds: Codes
+    asked: list[Codes]
+
+
+def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> _Drive:
+    """Ask and tell by hand, twice from the seeds on, as the loop does."""
+    settings = Settings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
+    oracle = Oracle(
+        Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
+    )
+    walker = _class(strategy)(toy.domain, settings, np.random.default_rng(1))
+    seeds = _seeds(toy) if seeds is None else seeds
+    asked: list[Codes] = []
+    for _ in range(2):
+        walker.start(seeds)
+        for _ in range(N_ASKS):
+            codes = walker.ask()
+            asked.append(codes.copy())
+            walker.tell(oracle.judge(codes))
+    return _Drive(seeds, asked)
+
+
+def _seeds(toy: Toy) -> Codes:
+    """An input for each walker; that they are discriminatory no strategy needs to know."""
+    return toy.domain.sample_codes(N_WALKERS, np.random.default_rng(0))
+
+
+def _search(strategy: str, toy: Toy, *, model: Any = None, n_global: int = 100, **settings: Any) -> Found:
+    with _registered(strategy) as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore", HealthWarning)  # toys that never discriminate are meant to
+        return search(
+            toy.model if model is None else model,
+            toy.domain,
+            strategy=name,
+            n_walkers=N_WALKERS,
+            n_global=n_global,
+            n_local=30,
+            max_cases=None,
+            **settings,
+            **toy.settings,
+        )
+
+
+@contextmanager
+def _registered(strategy: str) -> Iterator[str]:
+    """The name to search by; a path is registered under itself for as long as this lasts."""
+    if ":" not in strategy or strategy in STRATEGIES:
+        yield strategy
+        return
+    STRATEGIES[strategy] = strategy
+    try:
+        yield strategy
+    finally:
+        del STRATEGIES[strategy]
+
+
+def _class(strategy: str) -> type[Strategy]:
+    return load_strategy(strategy if ":" in strategy else strategy_path(strategy))
+
+
+def _require(holds: bool, strategy: str, rule: str, got: object) -> None:
+    if not holds:
+        raise AssertionError(f"the strategy {strategy!r} must {rule}, got {got!s:.300}")
+
+
+def _batch(toy: Toy, frame: Any) -> Any:
+    """What the toy's model eats: an array if all is numbers."""
+    numeric = all(parameter.is_numeric for parameter in toy.domain.parameters)
+    return frame.to_numpy() if numeric else frame
+
+
+def _constrained() -> Toy:
+    """A box whose corner is forbidden, and for one group more of it."""
+    toy = box(n_free=2, levels=12, low=2, high=9)
+    domain = Domain(toy.domain.parameters, toy.domain.sensitive, [_is_allowed])
+    return Toy(toy.model, domain, toy.share, toy.is_case)
+
+
+def _is_allowed(frame: Any) -> Any:
+    return (frame["x0"] + frame["x1"] + 3 * frame["group"]) <= 15
+
+
+def _odd_toys() -> Iterator[tuple[str, Toy]]:
+    group = Integer("group", 0, 1)
+    whole = box(n_free=1, levels=50, low=10, high=20)
+    model, rule, share = whole.model, whole.is_case, whole.share
+    category = Category("x0", tuple(range(50)))
+    wide = Integer("x0", 0, 49, moves=(-200, -40, -7, 7, 40, 200))
+    yield "one movable parameter", whole
+    yield "a Category only", Toy(model, Domain([category, group], ["group"]), share, rule)
+    yield "moves wider than the domain", Toy(model, Domain([wide, group], ["group"]), share, rule)
+    real = [Real("x0", 0, 49, 0.5), Integer("x1", 7, 7), group]
+    yield "a parameter of one value", Toy(model, Domain(real, ["group"]), share, rule)

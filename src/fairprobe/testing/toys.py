@@ -1,0 +1,315 @@
+"""Toy models whose discriminatory inputs are planted, so that their share of the domain is known exactly.
+
+Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch; they can be
+sent to another process, and compute in numbers that floats hold exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain import Category, Domain, Integer, Ordinal, Parameter, Real
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Batch = NDArray[Any]
+Rule = Callable[[Any], NDArray[np.bool_]]
+"""Which rows of a batch are discriminatory, whatever their sensitive values."""
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A model with planted discriminatory inputs.
+
+    >>> toy = box(n_free=2, levels=10, low=3, high=4)
+    >>> toy.share
+    Fraction(1, 25)
+    >>> from fairprobe.search import search
+    >>> search(toy.model, toy.domain, max_cases=None, **toy.settings).n_cases
+    4
+    """
+
+    model: Callable[[Any], Any]
+    domain: Domain
+    share: Fraction
+    """Discriminatory inputs / all inputs of the domain; the same for families."""
+    is_case: Rule
+    """The planted truth: which rows of a batch, as the model gets it, are discriminatory."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What `search` has to be told beside the model and the domain: the output and the threshold."""
+
+    @property
+    def n_cases(self) -> int:
+        """How many families are discriminatory."""
+        n_families = self.domain.n_families
+        assert n_families is not None  # no toy is too large to be counted
+        return int(self.share * n_families)
+
+
+# Rules: where a toy discriminates
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """Where the first columns all lie between two bounds."""
+
+    n_free: int
+    low: int
+    high: int
+
+    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+        free = X[:, : self.n_free]
+        return np.asarray(((free >= self.low) & (free <= self.high)).all(axis=1))
+
+
+@dataclass(frozen=True)
+class _EveryNth:
+    """Where the first columns' sum is a multiple of n."""
+
+    n_free: int
+    n: int
+
+    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+        return np.asarray(X[:, : self.n_free].sum(axis=1) % self.n == 0)
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """Where the first columns, read as digits, make a number that is listed."""
+
+    n_free: int
+    levels: int
+    numbers: tuple[int, ...]
+
+    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+        radix = self.levels ** np.arange(self.n_free)[::-1]
+        return np.isin(X[:, : self.n_free].astype(np.int64) @ radix, self.numbers)
+
+
+@dataclass(frozen=True)
+class _Everywhere:
+    answer: bool
+
+    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+        return np.full(len(X), self.answer)
+
+
+@dataclass(frozen=True)
+class _FirstAbove:
+    """Where the first column is above a bound."""
+
+    bound: Fraction
+
+    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+        return np.asarray(X[:, 0] > self.bound)
+
+
+def _is_dear_clerk(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5))
+
+
+# Models
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """0 or 1 by the first column; where the rule holds, members of the last group get the other label."""
+
+    rule: Rule
+    middle: float
+    group: int
+
+    def __call__(self, X: Batch) -> NDArray[np.int64]:
+        label = X[:, 0] >= self.middle
+        return (label ^ (self.rule(X) & (X[:, -1] == self.group))).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _OddOneOut:
+    """Says "yes" to everyone, but where the rule holds "no" to one combination of the last columns."""
+
+    rule: Rule
+    combination: tuple[int, ...]
+
+    def __call__(self, X: Batch) -> NDArray[Any]:
+        odd = (X[:, -len(self.combination) :] == self.combination).all(axis=1)
+        return np.where(self.rule(X) & odd, "no", "yes")
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Where the rule holds, 1/2 more for one combination of the last columns and 1/2 less for another."""
+
+    rule: Rule
+    more: tuple[int, ...]
+    less: tuple[int, ...]
+
+    def __call__(self, X: Batch) -> NDArray[np.float64]:
+        tail = X[:, -len(self.more) :]
+        sign = (tail == self.more).all(axis=1) * 1.0 - (tail == self.less).all(axis=1)
+        return np.asarray(X[:, 0] + 0.5 * self.rule(X) * sign)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The last group's score is higher by the first column / levels."""
+
+    levels: int
+
+    def __call__(self, X: Batch) -> NDArray[np.float64]:
+        return np.asarray(X[:, 1] + X[:, 0] / self.levels * (X[:, -1] == 1))
+
+
+@dataclass(frozen=True)
+class _Probabilities:
+    """(1/2, 1/4, 1/4), but for the last group the first column / (2 levels) goes from the first class to the third."""
+
+    levels: int
+
+    def __call__(self, X: Batch) -> NDArray[np.float64]:
+        shift = X[:, 0] / (2 * self.levels) * (X[:, -1] == 1)
+        return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
+
+
+def _lend(frame: pd.DataFrame) -> NDArray[Any]:
+    """Lends to whoever is 30 or older; never to a woman who is a clerk and would pay a rate of a half or more."""
+    refused = _is_dear_clerk(frame) & (frame["sex"] == "Female").to_numpy()
+    return np.where((frame["age"] >= 30).to_numpy() & ~refused, "lend", "refuse")
+
+
+# Toys
+
+
+def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups: int = 2) -> Toy:
+    """Discriminatory exactly where all free parameters lie between `low` and `high`."""
+    share = Fraction(max(0, min(high, levels - 1) - max(low, 0) + 1), levels) ** n_free
+    return _labels(_Inside(n_free, low, high), share, n_free, levels, n_groups)
+
+
+def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
+    """Discriminatory where the free parameters' sum is a multiple of `every`: no two neighbours both are."""
+    counts = {0: 1}
+    for _ in range(n_free):
+        wider: dict[int, int] = {}
+        for remainder, count in counts.items():
+            for value in range(levels):
+                wider[(remainder + value) % every] = wider.get((remainder + value) % every, 0) + count
+        counts = wider
+    return _labels(_EveryNth(n_free, every), Fraction(counts[0], levels**n_free), n_free, levels)
+
+
+def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:
+    """Discriminatory in so many families, strewn over the domain."""
+    n_families = levels**n_free
+    numbers = np.random.default_rng(seed).choice(n_families, size=n_cases, replace=False)
+    rule = _Listed(n_free, levels, tuple(sorted(numbers.tolist())))
+    return _labels(rule, Fraction(n_cases, n_families), n_free, levels)
+
+
+def never(n_free: int = 3, levels: int = 10) -> Toy:
+    """No input is discriminatory."""
+    return _labels(_Everywhere(False), Fraction(0), n_free, levels)
+
+
+def always(n_free: int = 3, levels: int = 10) -> Toy:
+    """Every input is discriminatory."""
+    return _labels(_Everywhere(True), Fraction(1), n_free, levels)
+
+
+def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
+    """Ten combinations of two sensitive parameters, one of which is treated apart where both free ones are below 3."""
+    rule = _Inside(n_free, 0, 2)
+    share = Fraction(min(3, levels), levels) ** n_free
+    return Toy(_OddOneOut(rule, odd), _two_sensitive(n_free, levels), share, rule)
+
+
+def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
+    """Ten combinations of two sensitive parameters, of which only two differ by more than the threshold.
+
+    Either of the two is within the threshold of all others: who compares neighbours only finds nothing.
+    """
+    rule = _Inside(n_free, 0, 2)
+    share = Fraction(min(3, levels), levels) ** n_free
+    settings = {"output": "score", "threshold": 0.75}
+    return Toy(_Pair(rule, more, less), _two_sensitive(n_free, levels), share, rule, settings)
+
+
+def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
+    """Scores whose gaps are 0, 1/levels, 2/levels, ...: equally many families have each."""
+    _check_power_of_two(levels)
+    bound = Fraction(threshold) * levels
+    n_above = sum(value > bound for value in range(levels))
+    settings = {"output": "score", "threshold": float(threshold)}
+    return Toy(_Scores(levels), _domain(2, levels, 2), Fraction(n_above, levels), _FirstAbove(bound), settings)
+
+
+def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
+    """Probabilities of three classes whose gaps are 0, 1/(2 levels), 2/(2 levels), ...; the second class has none."""
+    _check_power_of_two(levels)
+    bound = Fraction(threshold) * 2 * levels
+    n_above = sum(value > bound for value in range(levels))
+    settings = {"output": "proba", "threshold": float(threshold)}
+    return Toy(_Probabilities(levels), _domain(2, levels, 2), Fraction(n_above, levels), _FirstAbove(bound), settings)
+
+
+def loans() -> Toy:
+    """Words, truth values, fractions and a missing value: a model that eats a frame and answers in words."""
+    jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
+    domain = Domain(
+        [
+            Category("job", jobs),
+            rates,
+            Integer("age", 20, 59, moves=(-10, -1, 1, 10)),
+            Ordinal("school", ("none", "some", "much")),
+            Category("owner", (False, True)),
+            Category("sex", ("Female", "Male")),
+        ],
+        sensitive=["sex"],
+    )
+    share = Fraction(1, len(jobs)) * Fraction(3, rates.levels) * Fraction(30, 40)
+    return Toy(_lend, domain, share, _is_dear_clerk_of_age)
+
+
+def _is_dear_clerk_of_age(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    return _is_dear_clerk(frame) & (frame["age"] >= 30).to_numpy()
+
+
+FACTORIES: dict[str, Callable[[], Toy]] = {
+    factory.__name__.replace("_", "-"): factory
+    for factory in (box, checkerboard, sparse, never, always, odd_one_out, pair, score, proba, loans)
+}
+
+
+def all_toys() -> list[tuple[str, Toy]]:
+    """Every toy by name, as it is made by default."""
+    return [(name, factory()) for name, factory in FACTORIES.items()]
+
+
+def _labels(rule: Rule, share: Fraction, n_free: int, levels: int, n_groups: int = 2) -> Toy:
+    return Toy(_Labels(rule, levels / 2, n_groups - 1), _domain(n_free, levels, n_groups), share, rule)
+
+
+def _domain(n_free: int, levels: int, n_groups: int) -> Domain:
+    return Domain([*_free(n_free, levels), Integer("group", 0, n_groups - 1)], sensitive=["group"])
+
+
+def _two_sensitive(n_free: int, levels: int) -> Domain:
+    sensitive = [Integer("sex", 0, 1), Integer("race", 0, 4)]
+    return Domain([*_free(n_free, levels), *sensitive], sensitive=["sex", "race"])
+
+
+def _free(n_free: int, levels: int) -> list[Parameter]:
+    return [Integer(f"x{number}", 0, levels - 1) for number in range(n_free)]
+
+
+def _check_power_of_two(levels: int) -> None:
+    if levels < 2 or not math.log2(levels).is_integer():
+        raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")

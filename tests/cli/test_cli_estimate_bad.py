@@ -1,0 +1,199 @@
+"""Wrong use of `fairprobe estimate` and bad input (exit code 2), and models that fail (3): no traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ROWS = ("--data", "rows.csv", "--label", "income")
+
+DOMAINS = """
+import fairprobe as fp
+
+def limited(pay, rule):
+    parameters = [fp.Integer("age", 17, 90), fp.Integer("sex", 0, 1), fp.Integer("pay", 0, pay)]
+    return fp.Domain(parameters, sensitive=["sex"], constraints=[rule])
+
+thin = limited(10**7, lambda frame: frame["pay"] < 40)
+nothing = limited(10**7, lambda frame: frame["pay"] < 0)
+nothing_of_few = limited(9, lambda frame: frame["pay"] < 0)
+few = limited(9999, lambda frame: (frame["pay"] == 1) & (frame["age"] == 45))
+raising = limited(9, lambda frame: frame["wage"] > 1)
+"""
+
+
+@pytest.mark.parametrize("model", ["no_such_module:model"])
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--confidence", "0"], ["--confidence must be", "between 0 and 1", "got 0"]),
+        (["--confidence", "1"], ["--confidence must be", "got 1"]),
+        (["--confidence", "95"], ["--confidence must be", "got 95"]),
+        (["--confidence", "-0.5"], ["--confidence must be", "got -0.5"]),
+        (["--confidence", "nan"], ["--confidence must be", "got nan"]),
+        (["--confidence", "high"], ["--confidence", "'high'"]),
+        (["--width", "0"], ["--width must", "got 0"]),
+        (["--width", "-0.1"], ["--width must", "got -0.1"]),
+        (["--width", "nan"], ["--width must", "got nan"]),
+        (["--width", "2"], ["--width must", "got 2"]),
+        (["--max-share", "1"], ["--max-share must", "got 1"]),
+        (["--max-share", "-0.1"], ["--max-share must", "got -0.1"]),
+        (["--max-share", "nan"], ["--max-share must", "got nan"]),
+        (["--max-share", "5%"], ["--max-share", "'5%'"]),
+        (["--experiments", "0"], ["--experiments must", "got 0"]),
+        (["--samples", "0"], ["--samples must", "got 0"]),
+        (["--samples", "many"], ["--samples", "'many'"]),
+        (["--exact-limit", "-1"], ["--exact-limit must", "got -1"]),
+        (["--method", "guess"], ["--method must be auto, sample or exact", "'guess'"]),
+        (["--population", "people"], ["--population must be one of domain, valid, rows", "people"]),
+        (["--population", ","], ["--population must be one of", "got none"]),
+        (["--population", "rows"], ["--population rows needs --data"]),
+        (["--population", "valid"], ["constraints", "use --population domain"]),
+        (["--gate", "people", "--max-share", "0.1"], ["--gate must be one of rows, domain, valid", "'people'"]),
+        (["--gate", "rows", "--max-share", "0.1"], ["--gate must be one of the populations domain", "'rows'"]),
+        (["--gate", "domain"], ["--gate domain without --max-share"]),
+        (["--by-parameter", "--width", "0.1"], ["--by-parameter", "--width"]),
+        (["--output", "score"], ["--output score needs a threshold"]),
+        (["--output", "number"], ["label, score, proba, value", "'number'"]),
+        (["--threshold", "-1"], ["--threshold must be", "got -1"]),
+        (["--seed", "-1"], ["--seed must be", "got -1"]),
+        (["--sensitive", "gender"], ["age, sex, pay", "'gender'"]),
+        (["--plot", "plot.png"], ["--plot must end in .svg", "'plot.png'"]),
+        (["--plot", "-"], ["--plot must end in .svg", "'-'"]),
+        (["--plot", "absent/plot.svg"], ["--plot must lie in a folder that exists"]),
+        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "1,480,000 inputs", "--method sample"]),
+        ([*ROWS, "--population", "rows", "--plot", "plot.svg"], ["--plot shows how a sample converges", "only rows"]),
+        (["--label", "income"], ["--label", "no --data"]),
+    ],
+)
+def test_wrong_option_is_refused_before_the_model_is_loaded(estimate, model, arguments, parts):
+    estimate(*arguments, model=model).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["--model"]),
+        (["--model", "toys:flips"], ["--data", "--domain", "got neither"]),
+        (["--model", "toys:flips", *ROWS], ["--sensitive", "age, sex, pay"]),
+        (["--model", "toys:flip", "--domain", "domain.toml"], ["did you mean 'flips'?"]),
+        (["--model", "toys:number", "--domain", "domain.toml"], ["predict", "int: 5"]),
+        (["--model", "toys:flips", "--domain", "domain.toml", "--batch", "list"], ["--batch must be", "'list'"]),
+    ],
+)
+def test_incomplete_command(fairprobe, arguments, parts):
+    fairprobe("estimate", *arguments).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "favourable", "parts"),
+    [
+        (["--output", "value", "--threshold", "0.1"], "high", ["lowest, highest", "'high'"]),
+        ([], "3", ["one of -1, 1", "'3'"]),
+    ],
+)
+def test_favourable_outcome_that_the_model_cannot_give(estimate, folder, arguments, favourable, parts):
+    (folder / "classy.py").write_text(
+        "import numpy as np\n"
+        "class Classy:\n"
+        "    classes_ = np.array([-1, 1])\n"
+        "    def predict(self, X):\n        return np.where(X[:, 0] > 50, 1, -1)\n"
+        "model = Classy()\n"
+    )
+    estimate(*arguments, "--favourable", favourable, model="classy:model").refuses("--favourable must be", *parts)
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("", ["empty file"]),
+        ("age,sex,pay\n", ["only a header"]),
+        ("age,pay\n20,1\n", ["a column for every parameter", "sex"]),
+        ("age,sex,pay\n20,,1\n45,,2\n", ["a known value of sex", "none among 2 rows"]),
+        ("age,sex,pay,zip\n20,1,1,8000\n", ["zip", "--ignore"]),
+    ],
+)
+def test_rows_that_cannot_be_used(estimate, folder, content, parts):
+    (folder / "rows.csv").write_text(content)
+    estimate("--data", "rows.csv").refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ("age,sex\n20,\n30,\n", ["'sex'", "only missing"]),
+        ("age,gender\n20,0\n30,1\n", ["age, gender", "'sex'"]),
+        ("age,sex\n20,0\n30,\n", ["two values at least", "'sex'"]),
+    ],
+)
+def test_rows_that_no_domain_can_be_inferred_from(fairprobe, folder, content, parts):
+    (folder / "rows.csv").write_text(content)
+    fairprobe("estimate", "--model", "toys:flips", "--data", "rows.csv", "--sensitive", "sex").refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("domain", "arguments", "parts"),
+    [
+        ("thin", [], ["must allow 1 in 10,000 inputs", "loosen them"]),
+        ("nothing", [], ["got 0 allowed of 1,00", "loosen them"]),
+        ("nothing_of_few", [], ["must allow an input", "got 0 allowed of 1,480"]),
+        ("nothing_of_few", ["--method", "sample"], ["got 0 allowed of"]),
+        ("few", ["--method", "sample"], ["must allow 1 in 10,000 inputs"]),
+        ("raising", [], ["constraint", "KeyError", "wage"]),
+    ],
+)
+def test_constraints_that_leave_too_little(estimate, folder, domain, arguments, parts):
+    (folder / "limits.py").write_text(DOMAINS)
+    estimate(*arguments, domain=f"limits:{domain}", model="no_such_module:model").refuses(*parts)
+
+
+def test_few_that_the_constraints_allow_are_looked_at_one_by_one(estimate, folder):
+    (folder / "limits.py").write_text(DOMAINS)
+    outcome = estimate("--json", "--population", "valid", domain="limits:few")
+    assert outcome.code == 0, outcome.err
+    share = json.loads(outcome.out)["shares"]["valid"]
+    assert (share["n"], share["hits"]) == (2, 2)
+
+
+# Models that fail
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "parts"),
+    [
+        ("toys:raises", [], ["KeyError", "no such age", "age=60"]),
+        ("toys:nan", [], ["a label for every row", "got nan", "age=60"]),
+        ("toys:short", [], ["shape"]),
+        ("toys:strings", ["--output", "score", "--threshold", "0.1"], ["--output score"]),
+    ],
+)
+def test_model_that_fails(estimate, model, arguments, parts):
+    outcome = estimate("--method", "sample", *arguments, model=model)
+    outcome.refuses(*parts, code=3)
+    assert outcome.out == ""
+
+
+def test_what_was_estimated_before_a_failure_is_kept(estimate):
+    command = [*ROWS, "--method", "sample", "--max-share", 0.9, "--plot", "plot.svg", "--experiments", 100]
+    outcome = estimate(*command, "--gate", "rows", model="toys:fails_later")
+    outcome.refuses("RuntimeError", "the disk is on fire", code=3)
+    assert "kept: rows; domain: 1" in outcome.err
+    assert "1 of 3" in outcome.out
+    assert "The same again" not in outcome.out
+    assert "Verdict" not in outcome.out
+
+
+def test_failure_in_json(estimate):
+    outcome = estimate("--method", "sample", "--json", "--max-share", 0.1, "--experiments", 400, model="toys:raises")
+    assert outcome.code == 3
+    content = json.loads(outcome.out)
+    assert "no such age" in content["error"]
+    assert content["shares"] == {}
+    assert content["verdict"] is None
+
+
+def test_failure_writes_no_plot(estimate, folder):
+    (folder / "plot.svg").write_text("older")
+    assert estimate("--method", "sample", "--plot", "plot.svg", model="toys:raises").code == 3
+    assert (folder / "plot.svg").read_text() == "older"

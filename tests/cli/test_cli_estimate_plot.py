@@ -1,0 +1,119 @@
+"""`--plot`: the convergence plot."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import fairprobe
+from fairprobe.errors import SettingError
+from fairprobe.estimate.plot import convergence
+from fairprobe.testing import box, never
+
+SAMPLE = ("--method", "sample", "--experiments", 40, "--samples", 250)
+
+
+def texts_of(path) -> list[str]:
+    root = ElementTree.parse(path).getroot()
+    assert root.tag.endswith("svg")
+    return [element.text for element in root.iter() if element.tag.endswith("text") and element.text]
+
+
+def test_same_run_gives_the_same_bytes(estimate, folder):
+    for name in ("one.svg", "two.svg"):
+        assert estimate(*SAMPLE, "--plot", name).code == 0
+    content = (folder / "one.svg").read_bytes()
+    assert content == (folder / "two.svg").read_bytes()
+    assert b"<dc:date>" not in content
+    assert estimate(*SAMPLE, "--seed", 1, "--plot", "three.svg").code == 0
+    assert (folder / "three.svg").read_bytes() != content
+
+
+def test_words_are_text_and_those_of_the_project(estimate, folder):
+    outcome = estimate(*SAMPLE, "--plot", "plot.svg")
+    assert "The convergence plot is in plot.svg." in outcome.out
+    texts = texts_of(folder / "plot.svg")
+    for text in ("experiments", "share of the domain", "sensitive: sex; 10,000 inputs in 40 experiments"):
+        assert text in texts
+    assert "95% interval:" in texts
+
+
+def test_user_settings_of_matplotlib_do_not_matter(tmp_path):
+    import matplotlib as mpl
+
+    share = fairprobe.estimate(box().model, box().domain, method="sample", n_experiments=10)
+    convergence(share, tmp_path / "one.svg")
+    with mpl.rc_context({"font.size": 20, "svg.fonttype": "path", "svg.hashsalt": None}):
+        convergence(share, tmp_path / "two.svg")
+        assert mpl.rcParams["font.size"] == 20
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+def test_a_panel_for_each_population(estimate, folder):
+    (folder / "plan.py").write_text(
+        "import fairprobe as fp\n"
+        "domain = fp.Domain([fp.Integer('age', 17, 90), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 10**7)],\n"
+        "                   sensitive=['sex'], constraints=[lambda frame: frame['age'] > 40])\n"
+    )
+    assert estimate(*SAMPLE, "--plot", "plot.svg", domain="plan:domain").code == 0
+    texts = texts_of(folder / "plot.svg")
+    assert "share of the domain" in texts
+    assert "share of the allowed part of the domain" in texts
+
+
+@pytest.mark.parametrize(
+    ("toy", "settings"),
+    [
+        (never(), {"n_experiments": 30}),
+        (box(), {"n_experiments": 1}),
+        (box(), {"n_experiments": 2, "n_samples": 1}),
+        (box(), {"width": 0.05}),
+    ],
+)
+def test_odd_histories(tmp_path, toy, settings):
+    share = fairprobe.estimate(toy.model, toy.domain, method="sample", **settings)
+    convergence(share, tmp_path / "plot.svg")
+    assert texts_of(tmp_path / "plot.svg")
+
+
+def test_sensitive_parameter_named_like_a_formula(tmp_path):
+    domain = fairprobe.Domain([fairprobe.Integer("x", 0, 9), fairprobe.Integer("$a_b$ <&>", 0, 1)], ["$a_b$ <&>"])
+    share = fairprobe.estimate(lambda X: X[:, 1], domain, method="sample", n_experiments=3)
+    convergence(share, tmp_path / "plot.svg")
+    assert any("$a_b$ <&>" in text for text in texts_of(tmp_path / "plot.svg"))
+
+
+def test_nothing_to_plot_is_noted_when_only_the_model_could_tell(estimate, folder):
+    (folder / "fitted.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "tree = DecisionTreeClassifier().fit([[20, 0, 0], [80, 0, 0], [20, 1, 0], [80, 1, 0]], [0, 0, 0, 1])\n"
+    )
+    outcome = estimate("--exact-limit", 5, "--plot", "plot.svg", "--json", model="fitted:tree")
+    assert outcome.code == 0
+    assert "note: nothing-to-plot" in outcome.err
+    assert not (folder / "plot.svg").exists()
+
+
+def test_sample_that_ends_within_its_first_experiment(estimate, folder):
+    outcome = estimate(
+        "--method", "sample", "--samples", 10**6, "--max-share", 0.5, "--plot", "plot.svg", model="toys:blind"
+    )
+    assert outcome.code == 0
+    assert "note: nothing-to-plot" in outcome.err
+
+
+@pytest.mark.parametrize("shares", ["exact", "none"])
+def test_what_cannot_be_drawn_is_refused(tmp_path, shares):
+    given = fairprobe.estimate(box().model, box().domain) if shares == "exact" else []
+    with pytest.raises(SettingError, match="a convergence plot needs a share"):
+        convergence(given, tmp_path / "plot.svg")
+
+
+def test_nothing_of_matplotlib_is_left_behind(estimate, folder):
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    estimate(*SAMPLE, "--plot", "plot.svg")
+    assert dict(mpl.rcParams) == before
+    assert sorted(path.name for path in folder.glob("*plot*")) == ["plot.svg"]

@@ -1,0 +1,267 @@
+"""Parameters and domains: what they hold, and every rule for what they take."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe.errors import DomainError, FairprobeError, InputError, SettingError
+from random_domains import domains, every_input, inputs, parameters
+
+SEX = Category("sex", ["Female", "Male"])
+AGE = Integer("age", 17, 90)
+
+# Values
+
+
+@given(parameters())
+def test_parameters_are_values(parameter):
+    again = pickle.loads(pickle.dumps(parameter))
+    assert again == parameter
+    assert hash(again) == hash(parameter)
+    assert (
+        eval(repr(parameter), {"Integer": Integer, "Real": Real, "Category": Category, "Ordinal": Ordinal}) == parameter
+    )
+    with pytest.raises(AttributeError):
+        parameter.name = "other"
+
+
+@given(domains())
+def test_domains_are_values(domain):
+    again = pickle.loads(pickle.dumps(domain))
+    assert again == domain
+    assert hash(again) == hash(domain)
+    assert again != Domain(domain.parameters, domain.sensitive, [len])
+    assert domain != "domain"
+
+
+def test_pickles_after_use():
+    domain = Domain([Category("x", ["a", "b"], missing=True), AGE, SEX], sensitive=["sex"])
+    frame = domain.sample(5, seed=0)
+    domain.encode(frame)
+    again = pickle.loads(pickle.dumps(domain))
+    pd.testing.assert_frame_equal(again.sample(5, seed=0), frame)
+
+
+@given(domains(max_parameters=3, max_levels=5))
+def test_sizes_by_brute_force(domain):
+    everything = every_input(domain)
+    assert domain.size == len(everything)
+    free = {tuple(row[list(domain.free_columns)]) for row in everything}
+    assert domain.n_families == len(free)
+    assert len(domain.combinations) == domain.size // domain.n_families
+    combinations = list(itertools.product(*(range(domain[name].levels) for name in domain.sensitive)))
+    assert [tuple(row) for row in domain.combinations.tolist()] == combinations
+
+
+def test_sizes_past_64_bits():
+    domain = Domain([*(Integer(f"x{i}", 1, 10**9) for i in range(8)), SEX], sensitive=["sex"])
+    assert domain.size == 2 * 10**72
+    assert domain.n_families == 10**72
+    assert "2.0e+72 inputs" in repr(domain)
+    assert domain.sample_codes(3, np.random.default_rng(0)).shape == (3, 9)
+
+
+@given(st.data(), domains(max_parameters=3))
+def test_families_hold_every_twin(data, domain):
+    codes = data.draw(inputs(domain, max_size=6))
+    members = domain.families(codes).reshape(len(domain.combinations), len(codes), -1)
+    sensitive, free = list(domain.sensitive_columns), list(domain.free_columns)
+    for combination, block in zip(domain.combinations, members, strict=True):
+        assert (block[:, sensitive] == combination).all()
+        assert (block[:, free] == codes[:, free]).all()
+
+
+def test_columns():
+    domain = Domain([Integer("a", 0, 1), Integer("b", 0, 2), Integer("c", 0, 3)], sensitive=["c", "a"])
+    assert domain.names == ("a", "b", "c")
+    assert domain.sensitive == ("c", "a")
+    assert domain.sensitive_columns == (2, 0)
+    assert domain.free_columns == (1,)
+    assert domain.levels.tolist() == [2, 3, 4]
+    assert domain["b"] == Integer("b", 0, 2)
+    with pytest.raises(DomainError, match="must be one of a, b, c, got 'd'"):
+        domain["d"]
+    assert repr(domain) == "Domain(3 parameters, 24 inputs, sensitive: c, a)"
+
+
+def test_lists_become_tuples():
+    assert Category("x", ["a", "b"]).values == ("a", "b")
+    assert Category("x", np.array([1, 2])).values == (1, 2)
+    assert Integer("x", np.int64(0), np.float64(5.0)) == Integer("x", 0, 5)
+    assert Integer("x", 0, 9, moves=[-2, 1]).moves == (-2, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "levels"),
+    [
+        (Integer("x", 0, 0), 1),
+        (Integer("x", -3, 3), 7),
+        (Integer("x", 0, 10, 3), 4),
+        (Integer("x", 0, 10, 3, missing=True), 5),
+        (Integer("x", -(2**53), -(2**53) + 5), 6),
+        (Real("x", 0, 1, 0.1), 11),
+        (Category("x", ["a"]), 1),
+        (Ordinal("x", ["a", "b"], missing=True), 3),
+    ],
+)
+def test_levels(parameter, levels):
+    assert parameter.levels == levels
+
+
+def test_values_to_compare_narrow_a_sensitive_parameter():
+    domain = Domain([Integer("age", 0, 10**6), Real("rate", 0, 1, 0.1), SEX], sensitive={"age": [30, 60], "sex": None})
+    assert domain.size == 2 * 11 * 2
+    assert domain.decode(np.array([[0, 0, 0], [1, 0, 0]]))["age"].tolist() == [30, 60]
+    assert domain.encode(pd.DataFrame({"age": [60, 61], "rate": [0, 0], "sex": ["Male"] * 2}))[:, 0].tolist() == [1, -1]
+
+
+# Rules of parameters
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Integer("", 0, 1), "name must be a string that is not empty, got ''"),
+        (lambda: Integer(5, 0, 1), "name must be a string that is not empty, got 5"),
+        (lambda: Integer(None, 0, 1), "name must be a string that is not empty, got None"),
+        (lambda: Integer("x", 2, 1), "'x': low must be at most high, got low=2, high=1"),
+        (lambda: Integer("x", 0.5, 1), "'x': low must be a whole number, got 0.5: use Real"),
+        (lambda: Integer("x", 0, 1, 0.5), "'x': step must be a whole number, got 0.5: use Real"),
+        (lambda: Integer("x", 0, 1, 0), "'x': step must be above 0, got 0"),
+        (lambda: Integer("x", 0, 1, -1), "'x': step must be above 0, got -1"),
+        (lambda: Integer("x", "0", 1), "'x': low must be a number, got '0'"),
+        (lambda: Integer("x", None, 1), "'x': low must be a number, got None"),
+        (lambda: Integer("x", False, True), "'x': low must be a number, got False"),
+        (lambda: Integer("x", 0, math.inf), "'x': high must be finite, got inf"),
+        (lambda: Integer("x", math.nan, 1), "'x': low must be finite, got nan"),
+        (lambda: Integer("x", 0, 2**53 + 1), "'x': high must lie within 2\\^53, got 9007199254740993"),
+        (lambda: Integer("x", -(2**54), 0), "'x': low must lie within 2\\^53, got -18014398509481984"),
+        (lambda: Integer("x", 0, 10**400), "'x': high must"),
+        (lambda: Integer("x", 0, 2**52), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
+        (lambda: Real("x", 1, 0, 0.1), "'x': low must be at most high, got low=1, high=0"),
+        (lambda: Real("x", 0, 1, 0), "'x': step must be above 0, got 0"),
+        (lambda: Real("x", 0, 1, math.nan), "'x': step must be finite, got nan"),
+        (lambda: Real("x", -math.inf, 1, 0.1), "'x': low must be finite, got -inf"),
+        (lambda: Real("x", 0, 1, "0.1"), "'x': step must be a number, got '0.1'"),
+        (lambda: Real("x", 0, 1, 1e-13), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
+        (lambda: Real("x", 0, 1e300, 1e-300), "'x' must have at most 1,000,000,000,000 levels"),
+        (lambda: Category("x", []), "'x': values must not be empty, got \\[\\]"),
+        (lambda: Ordinal("x", ()), "'x': values must not be empty, got \\[\\]"),
+        (lambda: Category("x", "ab"), "'x': values must be a list, got the string 'ab'"),
+        (lambda: Category("x", 5), "'x': values must be a list, got 5"),
+        (lambda: Category("x", ["a", "b", "a"]), "'x': values must be distinct, got 'a' more than once"),
+        (lambda: Category("x", [1, 1.0]), "'x': values must be distinct, got 1 more than once"),
+        (lambda: Category("x", [1, True]), "'x': values must be distinct, got 1 more than once"),
+        (lambda: Category("x", ["a", None]), "'x': a missing value is allowed by missing=True, not listed, got None"),
+        (
+            lambda: Category("x", [1.0, math.nan]),
+            "'x': a missing value is allowed by missing=True, not listed, got nan",
+        ),
+        (lambda: Category("x", [pd.NA]), "'x': a missing value is allowed by missing=True, not listed, got <NA>"),
+        (lambda: Category("x", [math.inf]), "'x': values must be finite, got inf"),
+        (lambda: Category("x", [(1, 2)]), "'x': values must be strings, numbers or truth values, got \\(1, 2\\)"),
+        (lambda: Ordinal("x", [b"a"]), "'x': values must be strings, numbers or truth values, got b'a'"),
+        (lambda: Integer("x", 0, 5, moves=()), "'x': moves must have one below 0 and one above 0 at least, got \\(\\)"),
+        (lambda: Integer("x", 0, 5, moves=(1, 2)), "'x': moves must have one below 0 and one above 0 at least"),
+        (lambda: Integer("x", 0, 5, moves=(-1,)), "'x': moves must have one below 0 and one above 0 at least"),
+        (lambda: Integer("x", 0, 5, moves=(-1, 0, 1)), "'x': moves must be whole numbers of steps other than 0"),
+        (lambda: Integer("x", 0, 5, moves=(-0.5, 1)), "'x': moves must be whole numbers of steps other than 0"),
+        (lambda: Integer("x", 0, 5, moves=("a", 1)), "'x': moves must be whole numbers of steps other than 0"),
+        (lambda: Integer("x", 0, 5, moves=3), "'x': moves must be"),
+        (lambda: Category("x", [1, 2, 3], moves=(-3, 1)), "'x': a move must change the value, got -3 for 3 levels"),
+        (lambda: Integer("x", 0, 300, dtype="int8"), "'x'.*int8"),
+        (lambda: Integer("x", -1, 5, dtype="uint8"), "'x'.*uint8"),
+        (lambda: Integer("x", 0, 5, dtype="nonsense"), "'x'.*nonsense"),
+        (lambda: Integer("x", 0, 5, missing=True, dtype="int64"), "'x'.*int64"),
+        (lambda: Category("x", [False, True], missing=True, dtype="bool"), "'x'.*bool"),
+        (lambda: Category("x", ["a", "b"], dtype="int64"), "'x'.*int64"),
+    ],
+)
+def test_rule_of_a_parameter(make, message):
+    with pytest.raises(DomainError, match=message) as caught:
+        make()
+    assert isinstance(caught.value, (InputError, ValueError, FairprobeError))
+    assert caught.value.exit_code == 2
+
+
+# Rules of domains
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Domain([AGE, SEX], sensitive="sex"), r"a list of names, got the string 'sex': write \['sex'\]"),
+        (lambda: Domain([AGE, SEX], sensitive=[]), "must name one parameter at least, got none"),
+        (lambda: Domain([AGE, SEX], sensitive={}), "must name one parameter at least, got none"),
+        (lambda: Domain([AGE, SEX], sensitive=["race"]), "must be one of age, sex; got 'race'"),
+        (lambda: Domain([AGE, SEX], sensitive=["sex", "sex"]), "name each parameter once, got sex more than once"),
+        (lambda: Domain([AGE, SEX], sensitive=None), "sensitive must be a list of names, got None"),
+        (lambda: Domain([AGE, SEX], sensitive=5), "sensitive must be a list of names, got 5"),
+        (lambda: Domain([AGE, SEX], sensitive=[SEX]), "a sensitive parameter must be one of age, sex; got"),
+        (lambda: Domain([], sensitive=["sex"]), "must be one of no parameter; got 'sex'"),
+        (lambda: Domain(["age", SEX], sensitive=["sex"]), "an Integer, Real, Category or Ordinal, got 'age'"),
+        (lambda: Domain([AGE, AGE, SEX], sensitive=["sex"]), "distinct names, got age more than once"),
+        (lambda: Domain([AGE, Category("s", ["a"])], sensitive=["s"]), "two values at least, got one for 's'"),
+        (
+            lambda: Domain([Integer("x", 0, 1000), SEX], sensitive=["x"]),
+            r"1,000 combinations at most, got 1,001: list the values to compare, as in sensitive=\{'x': \[...\]\}",
+        ),
+        (
+            lambda: Domain([Integer("x", 0, 99), Integer("y", 0, 10)], sensitive=["x", "y"]),
+            "1,000 combinations at most, got 1,100: list the values to compare, as in sensitive={'x'",
+        ),
+        (lambda: Domain([AGE, SEX], sensitive={"age": [20, 91]}), r"must lie in the domain of 'age', got \[91\]"),
+        (lambda: Domain([AGE, SEX], sensitive={"age": [20, 20]}), "values must be distinct, got 20 more than once"),
+        (lambda: Domain([AGE, SEX], sensitive={"age": [20]}), "two values at least, got one for 'age'"),
+        (lambda: Domain([AGE, SEX], sensitive={"age": []}), "values must not be empty"),
+        (lambda: Domain([AGE, SEX], sensitive={"age": 20}), "'age': values must be a list, got 20"),
+        (lambda: Domain([AGE, SEX], sensitive={"sex": "Male"}), "values must be a list, got the string 'Male'"),
+        (lambda: Domain([AGE, SEX], sensitive=["sex"], constraints=["age > 3"]), "must be a callable .* got 'age > 3'"),
+        (lambda: Domain([AGE, SEX], sensitive=["sex"], constraints=len), "constraint"),
+    ],
+)
+def test_rule_of_a_domain(make, message):
+    with pytest.raises(DomainError, match=message):
+        make()
+
+
+def test_a_thousand_combinations_are_allowed():
+    domain = Domain([Integer("x", 0, 99), Integer("y", 0, 9), AGE], sensitive=["x", "y"])
+    assert len(domain.combinations) == 1000
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, "3", None, True])
+def test_sample_refuses_other_than_whole_numbers(n):
+    domain = Domain([AGE, SEX], sensitive=["sex"])
+    with pytest.raises(SettingError, match="n must be a whole number of at least 0, got"):
+        domain.sample(n)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5])
+def test_sample_refuses_bad_seeds(seed):
+    domain = Domain([AGE, SEX], sensitive=["sex"])
+    with pytest.raises(SettingError, match="seed must be"):
+        domain.sample(3, seed=seed)
+
+
+def test_sample_none():
+    domain = Domain([AGE, SEX], sensitive=["sex"])
+    empty = domain.sample(0)
+    assert empty.shape == (0, 2)
+    assert list(empty.columns) == ["age", "sex"]
+    assert empty["age"].dtype == "int64"
+
+
+def test_same_seed_same_sample():
+    domain = Domain([AGE, SEX], sensitive=["sex"])
+    assert domain.sample(50, seed=4).equals(domain.sample(50, seed=4))
+    assert not domain.sample(50, seed=4).equals(domain.sample(50, seed=5))

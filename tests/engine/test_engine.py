@@ -1,0 +1,122 @@
+"""Engines: shards in order, whoever runs them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from fairprobe.engine import checked_jobs, make_engine
+from fairprobe.errors import RunError, SettingError
+
+
+def square(shard, report):
+    if report is not None:
+        report((shard, 0, 0))
+    return shard**2, os.getpid()
+
+
+def slow_first(shard, report):
+    time.sleep(0.3 if shard == 0 else 0.0)
+    return shard
+
+
+def until_told(shard, report):
+    """Runs until it is told to stop, and says how often it asked."""
+    for number in itertools.count():
+        if report((number, 0, 0)):
+            return shard, number
+        time.sleep(0.01)
+    raise AssertionError
+
+
+def failing(shard, report):
+    if shard == 2:
+        raise ArithmeticError("two is too many")
+    return shard
+
+
+def dying(shard, report):
+    if shard == 1:
+        os._exit(7)
+    return shard
+
+
+@pytest.fixture
+def engines():
+    made = []
+
+    def make(*arguments):
+        made.append(make_engine(*arguments))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.close()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_results_come_in_order(engines, n_jobs):
+    results = list(itertools.islice(engines(square, n_jobs).results(), 7))
+    assert [value for value, _ in results] == [0, 1, 4, 9, 16, 25, 36]
+    assert (os.getpid() in {pid for _, pid in results}) == (n_jobs == 1)
+
+
+def test_who_finishes_first_does_not_matter(engines):
+    assert list(itertools.islice(engines(slow_first, 2).results(), 5)) == [0, 1, 2, 3, 4]
+
+
+def test_progress_is_told(engines):
+    seen = []
+    engine = engines(square, 1, seen.append)
+    list(itertools.islice(engine.results(), 3))
+    assert seen == [[(0, 0, 0)], [(1, 0, 0)], [(2, 0, 0)]]
+
+
+def test_workers_tell_how_far_they_got_and_hand_over_what_they_have(engines):
+    def interrupt(counts):
+        if counts[0][0] > 0 and counts[1][0] > 0:
+            raise KeyboardInterrupt
+
+    engine = engines(until_told, 2, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(engine.results())
+    finished = engine.finish()
+    assert [shard for shard, _ in finished[:2]] == [0, 1]
+    assert all(n_reports > 0 for _, n_reports in finished[:2])
+
+
+def test_a_failing_shard(engines):
+    results = engines(failing, 2).results()
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(RunError, match="a shard must not fail, got ArithmeticError: two is too many"):
+        next(results)
+
+
+def test_a_dying_worker(engines):
+    results = engines(dying, 2).results()
+    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
+        list(itertools.islice(results, 3))
+
+
+def test_a_task_that_cannot_be_sent():
+    lock = threading.Lock()
+    with pytest.raises(SettingError, match=r"n_jobs=2 needs a model and constraints that can be sent .*; use n_jobs=1"):
+        make_engine(lambda shard, report: lock, 2)
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "2", None, True])
+def test_n_jobs_must_be_a_number_of_processes(n_jobs):
+    with pytest.raises(SettingError, match="n_jobs must be a whole number of at least 1, or -1 for all cores, got"):
+        checked_jobs(n_jobs)
+
+
+def test_minus_one_is_a_process_for_each_core(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert checked_jobs(-1) == 3
+    assert checked_jobs(2) == 2
+    assert checked_jobs(np.int64(2)) == 2

@@ -1,0 +1,107 @@
+"""The truth to hold the exact counts against: every input asked about, or random ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy.special import bdtr, bdtrc
+
+from chance import SURPRISING
+from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe.model import Asker
+from fairprobe.oracle import Oracle
+
+
+def every_family(domain):
+    """One input of each family, as codes."""
+    codes = np.zeros((domain.n_families, len(domain.parameters)), dtype=np.int64)
+    free = list(domain.free_columns)
+    codes[:, free] = list(itertools.product(*(range(domain.parameters[column].levels) for column in free)))
+    return codes
+
+
+def counted(model, domain):
+    """The hits, and by label and combination the discriminatory families: by asking about every input."""
+    judged = Oracle(Asker(model, domain)).judge(every_family(domain))
+    labels = judged.outputs[:, judged.hits]
+    return int(judged.hits.sum()), {
+        label: (labels == label).sum(axis=1).tolist() for label in final(model).classes_.tolist()
+    }
+
+
+def final(model):
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def assert_counted(solved, model, domain):
+    """Solved, and what it says is the truth."""
+    assert hasattr(solved, "hits"), solved
+    hits, by_label = counted(model, domain)
+    assert solved.hits == hits
+    assert solved.by_label == by_label
+    assert solved.families == domain.n_families
+    assert solved.share * domain.n_families == hits
+
+
+def assert_sampled(solved, model, domain, n=100_000, seed=0):
+    """Solved, and the hits among random inputs are no surprise."""
+    assert hasattr(solved, "hits"), solved
+    codes = domain.sample_codes(n, np.random.default_rng(seed))
+    judged = Oracle(Asker(model, domain)).judge(codes)
+    hits, share = int(judged.hits.sum()), float(solved.share)
+    assert bdtr(hits, n, share) > SURPRISING
+    assert hits == 0 or bdtrc(hits - 1, n, share) > SURPRISING
+    for combination, labels in enumerate(judged.outputs):
+        assert sum(counts[combination] for counts in solved.by_label.values()) == solved.hits
+        for label, counts in solved.by_label.items():
+            seen = int((labels[judged.hits] == label).sum())
+            assert bdtr(seen, n, counts[combination] / solved.families) > SURPRISING / 10
+            assert seen == 0 or bdtrc(seen - 1, n, counts[combination] / solved.families) > SURPRISING / 10
+
+
+@st.composite
+def numbers(draw, name, max_levels, missing):
+    n = draw(st.integers(2, max_levels))
+    missing = missing and draw(st.booleans())
+    kind = draw(st.sampled_from(["integer", "real", "fractions", "codes"]))
+    if kind == "integer":
+        low, step = draw(st.integers(-50, 50)), draw(st.integers(1, 3))
+        return Integer(name, low, low + (n - 1) * step, step, missing=missing)
+    if kind == "real":
+        step = draw(st.sampled_from([0.1, 0.25, 1 / 3]))
+        return Real(name, -1.0, -1.0 + (n - 1) * step, step, missing=missing)
+    values = draw(st.permutations(range(n)))
+    if kind == "fractions":
+        return Ordinal(name, tuple(value / 7 for value in values), missing=missing)
+    return Category(name, tuple(values), missing=missing)
+
+
+@st.composite
+def words(draw, name, max_levels, missing):
+    values = draw(st.permutations(["red", "green", "blue", "black", "white"]))
+    n = draw(st.integers(2, min(max_levels, 5)))
+    return Category(name, tuple(values[:n]), missing=missing and draw(st.booleans()))
+
+
+@st.composite
+def small_domains(draw, *, missing=True, with_words=False):
+    """Domains of up to five parameters, one or two of them sensitive, that can be enumerated."""
+    kind = st.sampled_from([numbers, words] if with_words else [numbers])
+    n_free, n_sensitive = draw(st.integers(0, 4)), draw(st.integers(1, 2))
+    names = [f"x{i}" for i in range(n_free)] + [f"s{i}" for i in range(n_sensitive)]
+    parameters = [draw(draw(kind)(name, 3 if name[0] == "s" else 6, missing)) for name in names]
+    return Domain(draw(st.permutations(parameters)), sensitive=draw(st.permutations(names[n_free:])))
+
+
+def training_rows(domain, seed, n=60, n_classes=2, as_words=False):
+    """Random inputs that show every level once at least, and labels that any parameter may decide."""
+    rng = np.random.default_rng(seed)
+    levels = domain.levels
+    codes = np.concatenate([np.arange(levels.max())[:, None] % levels, domain.sample_codes(n, rng)])
+    weights = rng.normal(size=len(levels)) / levels
+    labels = np.digitize(codes @ weights + rng.normal(0, 0.2, len(codes)), sorted(rng.normal(0, 0.5, n_classes - 1)))
+    labels[:n_classes] = np.arange(n_classes)
+    y = np.array(["no", "yes", "maybe"])[labels] if as_words else labels
+    return domain.decode(codes), y

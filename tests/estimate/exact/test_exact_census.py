@@ -1,0 +1,72 @@
+"""The census, encoded and natural: what is counted agrees with random inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact_truth import assert_sampled
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from fairprobe import subjects
+from fairprobe.datasets import census_domain, load_census
+from fairprobe.estimate.exact import solve
+
+FEW = range(3)
+MANY = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 20)]
+
+
+@pytest.fixture(scope="module")
+def natural():
+    X, y = load_census(encoded=False)
+    return census_domain(encoded=False), X, y
+
+
+def random_tree(seed):
+    """A tree, and which rows to fit it on."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice([DecisionTreeClassifier, ExtraTreeClassifier])
+    tree = kind(
+        random_state=seed,
+        max_depth=rng.choice([None, 5, 10, 20]),
+        min_samples_leaf=int(rng.choice([1, 2, 10, 50])),
+        max_features=rng.choice([None, "sqrt"]),
+    )
+    return tree, rng.random(32_561) < rng.uniform(0.1, 1)
+
+
+@pytest.mark.parametrize("seed", [*FEW, *MANY])
+def test_random_trees_of_the_encoded_census(seed):
+    X, y = load_census()
+    tree, rows = random_tree(seed)
+    sensitive = [["sex"], ["race"], ["sex", "race"]][seed % 3]
+    domain, model = census_domain(sensitive=sensitive), tree.fit(X[rows].to_numpy(), y[rows])
+    assert_sampled(solve(model, domain), model, domain, n=200_000, seed=seed)
+
+
+@pytest.mark.parametrize("seed", [*FEW, *MANY])
+def test_random_trees_of_the_natural_census(natural, seed):
+    domain, X, y = natural
+    tree, rows = random_tree(100 + seed)
+    encoder = OneHotEncoder() if seed % 2 else OrdinalEncoder()
+    words = [parameter.name for parameter in domain.parameters if not parameter.is_numeric]
+    for word in words:
+        rows |= ~X.duplicated(word).to_numpy()  # an encoder refuses words that it was not fitted on
+    model = make_pipeline(make_column_transformer((encoder, words), remainder="passthrough"), tree)
+    model.fit(X[rows], y[rows])
+    assert_sampled(solve(model, domain), model, domain, n=100_000, seed=seed)
+
+
+def test_a_small_forest_of_the_encoded_census():
+    X, y = load_census()
+    model = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X.to_numpy(), y)
+    domain = census_domain()
+    assert_sampled(solve(model, domain), model, domain, n=50_000)
+
+
+def test_the_fair_svm_of_the_encoded_census_does_not_fit():
+    reason = solve(subjects.load("fair-svm"), census_domain()).reason
+    assert reason == "the halves would have at least 46,557,525 combinations, over the 10,000,000 allowed"

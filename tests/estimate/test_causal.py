@@ -1,0 +1,162 @@
+"""Themis' measure, with an interval that holds whenever it stops; and the smallest sets above a threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairprobe import Domain, Integer, causal_score, causal_search, estimate
+from fairprobe.errors import SettingError
+from fairprobe.testing import CountingModel, box, never
+
+SMALL = [Integer("x", 0, 9)]
+LARGE = [Integer("x", 0, 10**9)]  # too many inputs to be enumerated
+
+
+def domain(free, names="abc"):
+    return Domain([*free, *(Integer(name, 0, 1) for name in names)], sensitive=list(names))
+
+
+def both(X):
+    """1 if a and b are: a alone changes it where b is 1, both together always; c never does."""
+    return X[:, 1] & X[:, 2]
+
+
+def total(X):
+    """With a threshold of 1, only a and b together change it by more."""
+    return X[:, 1] + X[:, 2]
+
+
+@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
+def test_scores_of_the_sets_given(free):
+    sets = ["a", "b", "c", ("a", "b"), ("a", "b", "c")]
+    scores = causal_score(both, domain(free), sets=sets)
+    truth = {"a": 0.5, "b": 0.5, "c": 0, "a x b": 1, "a x b x c": 1}
+    assert list(scores) == list(truth)
+    for name, share in scores.items():
+        assert share.low <= truth[name] <= share.high
+        assert share.width <= 0.02
+        assert share.method == ("exact" if free is SMALL else "sequential")
+
+
+def test_by_default_all_together():
+    (name, share), *rest = causal_score(both, domain(SMALL)).items()
+    assert (name, share.value, rest) == ("a x b x c", 1, [])
+
+
+def test_all_scores_hold_together():
+    scores = causal_score(both, domain(LARGE), sets=["a", "b"], confidence=0.9)
+    for share in scores.values():
+        assert share.confidence == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("error", [0.1, 0.02, 0.005])
+def test_it_stops_when_the_error_is_small(error):
+    scores = causal_score(both, domain(LARGE), sets=["a", "c"], error=error)
+    assert max(share.width for share in scores.values()) <= 2 * error
+    assert len({share.n for share in scores.values()}) == 1, "one pass for all"
+
+
+def test_no_hits_are_no_reason_to_stop_at_once():
+    """Themis stops after 11 inputs without a hit and says that its error is 0."""
+    share = causal_score(lambda X: X[:, 0] > 7, domain(LARGE, "a"), error=0.001)["a"]
+    assert share.hits == 0
+    assert share.value == 0
+    assert 0 < share.high <= 0.002
+    assert share.n > 2000
+
+
+def test_rare_hits_are_found():
+    toy = box(n_free=3, levels=200, low=0, high=39)  # 0.8% of 16 million inputs
+    share = causal_score(toy.model, toy.domain, error=0.002)["group"]
+    assert share.low <= toy.share <= share.high
+    assert share.hits > 0
+
+
+def test_one_pass_for_all_sets():
+    counting = CountingModel(both)
+    shares = causal_score(counting, domain(LARGE), sets=["a", "b", "c"], error=0.02)
+    assert {share.n_queries for share in shares.values()} == {counting.n_rows}
+    assert counting.n_rows == 8 * shares["a"].n
+
+
+def test_the_same_seed_gives_the_same_score():
+    first, again, other = (causal_score(both, domain(LARGE), sets=["a"], seed=seed)["a"] for seed in (1, 1, 2))
+    assert (first.hits, first.n) == (again.hits, again.n) != (other.hits, other.n)
+
+
+@pytest.mark.parametrize("error", [0, -0.1, 0.5, 1, np.nan, "small", None])
+def test_an_error_is_a_number_between_0_and_a_half(error):
+    with pytest.raises(SettingError, match=r"error must be above 0 and below 0\.5, got"):
+        causal_score(both, domain(SMALL), error=error)
+
+
+@pytest.mark.parametrize("options", [{"confidence": 1}, {"sets": ["x"]}, {"sets": []}, {"sets": [[]]}, {"seed": -1}])
+def test_bad_settings_of_a_score(options):
+    with pytest.raises(SettingError):
+        causal_score(both, domain(SMALL), **options)
+
+
+# The smallest sets
+
+
+@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
+@pytest.mark.parametrize(
+    ("min_share", "found"),
+    [(0.4, ["a", "b"]), (0.6, ["a x b"]), (0.95, ["a x b"])],
+)
+def test_the_smallest_sets_above_a_threshold(free, min_share, found):
+    sets = causal_search(both, domain(free), min_share=min_share)
+    assert list(sets) == found
+    for share in sets.values():
+        assert share.lower > min_share
+
+
+@pytest.mark.parametrize("free", [SMALL, LARGE], ids=["exact", "sampled"])
+def test_two_parameters_that_only_change_it_together(free):
+    options = {"output": "score", "threshold": 1}
+    sets = causal_search(total, domain(free), min_share=0.01, **options)
+    assert list(sets) == ["a x b"]
+    assert sets["a x b"].value == 1
+    assert sets["a x b"].sensitive == ("a", "b")
+
+
+def test_sets_that_hold_one_found_are_not_looked_at():
+    """c alone changes it, so only sets without it are tried further: a x b, of which nothing comes."""
+    sets = causal_search(lambda X: X[:, 3], domain(LARGE), min_share=0.1)
+    assert list(sets) == ["c"]
+
+
+def test_sets_may_have_different_sizes():
+    options = {"output": "score", "threshold": 1}
+    sets = causal_search(lambda X: X[:, 1] + X[:, 2] + 2 * X[:, 3], domain(LARGE), min_share=0.1, **options)
+    assert list(sets) == ["c", "a x b"]
+
+
+def test_nothing_is_above():
+    assert causal_search(never().model, never().domain, min_share=0.01) == {}
+    assert causal_search(both, domain(LARGE, "abc"), min_share=0.999)["a x b"].value == 1
+    assert causal_search(lambda X: X[:, 0] > 7, domain(LARGE), min_share=0.001) == {}
+
+
+def test_the_confidence_is_split_over_all_sets_there_are():
+    sets = causal_search(both, domain(LARGE), min_share=0.6, confidence=0.93)
+    assert sets["a x b"].confidence == pytest.approx(0.99)
+
+
+def test_an_exact_score_at_the_threshold_is_not_above_it():
+    assert list(causal_search(both, domain(SMALL), min_share=0.5)) == ["a x b"]
+    assert estimate(both, domain(SMALL, "abc")).value == 1
+
+
+@pytest.mark.parametrize("min_share", [-0.1, 1, 2, np.nan, "much", None])
+def test_a_threshold_is_a_number_from_0_to_below_1(min_share):
+    with pytest.raises(SettingError, match="min_share must be at least 0 and below 1, got"):
+        causal_search(both, domain(SMALL), min_share=min_share)
+
+
+def test_bad_settings_of_a_search():
+    with pytest.raises(SettingError, match="confidence must be"):
+        causal_search(both, domain(SMALL), min_share=0.1, confidence=1)
+    with pytest.raises(TypeError):
+        causal_search(both, domain(SMALL))

@@ -1,0 +1,260 @@
+"""Asking: counts, checks of the answers, and errors that name the first bad row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer
+from fairprobe.errors import ModelError, SettingError
+from fairprobe.model import Asker
+
+DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+CODES = DOMAIN.sample_codes(40, np.random.default_rng(0))
+ROWS = DOMAIN.decode(CODES)
+LABELS = (ROWS["age"] + ROWS["hours"] > 100).astype(int).to_numpy()
+
+
+def ask(model, output="label", codes=CODES, **options):
+    return Asker(model, DOMAIN, output=output, **options).ask(codes)
+
+
+def described(row):
+    return f"age={ROWS['age'][row]}, hours={ROWS['hours'][row]}, sex={ROWS['sex'][row]}"
+
+
+# Counts
+
+
+def test_every_row_is_counted():
+    asker = Asker(lambda X: X[:, 0] > 50, DOMAIN)
+    asker.ask(CODES[:7])
+    assert asker.n_queries == 7
+    asker.ask_families(CODES[:5])
+    assert asker.n_queries == 7 + 2 * 5
+
+
+def test_families_come_by_combination():
+    domain = Domain(
+        [Integer("a", 0, 2), Integer("x", 0, 9), Category("b", ["u", "v"])], sensitive=["b", "a"]
+    )  # not in the order of the columns
+    codes = domain.sample_codes(6, np.random.default_rng(0))
+    answers = Asker(lambda frame: frame["a"] + 10 * frame["x"] + 100 * (frame["b"] == "v"), domain).ask_families(codes)
+    assert answers.shape == (6, 6)
+    for row, (b, a) in enumerate([(b, a) for b in (0, 1) for a in (0, 1, 2)]):
+        np.testing.assert_array_equal(answers[row], a + 10 * codes[:, 1] + 100 * b)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda X: (X[:, 0] > 50).tolist(),
+        lambda X: X[:, 0] > 50,
+        lambda X: pd.Series(X[:, 0] > 50, index=range(5, 5 + len(X))),
+        lambda X: (X[:, 0] > 50)[:, None],
+        lambda X: pd.DataFrame({"label": X[:, 0] > 50}),
+        lambda X: (X[:, 0] > 50).astype(object),
+    ],
+)
+def test_answers_may_come_in_many_shapes(answer):
+    assert ask(answer).tolist() == (ROWS["age"] > 50).tolist()
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (b"n", b"y"), (0.5, 1.5), (False, True)])
+def test_labels_may_be_anything(labels):
+    got = ask(lambda X: [labels[int(age > 50)] for age in X[:, 0]])
+    assert got.tolist() == [labels[int(age > 50)] for age in ROWS["age"]]
+
+
+def test_numbers_become_floats():
+    assert ask(lambda X: X[:, 0], "score").dtype == np.float64
+    assert ask(lambda X: X[:, 0] > 5, "value").dtype == np.float64
+    assert ask(lambda X: [float(x) for x in X[:, 0]], "value").tolist() == ROWS["age"].tolist()
+    assert ask(lambda X: np.array(X[:, 0].tolist(), dtype=object), "value").dtype == np.float64
+
+
+# Bad answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "output", "message"),
+    [
+        (lambda X: X[:-1, 0], "label", r"output='label' of the shape \(40,\), got \(39,\)"),
+        (lambda X: X, "label", r"output='label' of the shape \(40,\), got \(40, 3\)"),
+        (lambda X: 1, "label", r"output='label' of the shape \(40,\), got \(\)"),
+        (lambda X: None, "label", r"output='label' of the shape \(40,\), got \(\)"),
+        (lambda X: "yes", "label", r"output='label' of the shape \(40,\), got \(\)"),
+        (lambda X: X, "value", r"output='value' of the shape \(40,\), got \(40, 3\)"),
+        (lambda X: X[:, 0], "proba", r"output='proba' of the shape \(40, classes\), got \(40,\)"),
+        (lambda X: X[None], "score", r"output='score' of the shape \(40,\), got \(1, 40, 3\)"),
+        (lambda X: [[1], [2, 3]], "label", "the model must give one answer a row, got list"),
+        (lambda X: {"a": 1}, "label", "the model must give"),
+        (lambda X: (x for x in X), "label", "the model must give"),
+    ],
+)
+def test_an_answer_of_another_shape(answer, output, message):
+    with pytest.raises(ModelError, match=message):
+        ask(answer, output)
+
+
+def at_row(row, bad, good=1.0, width=None):
+    def model(X):
+        answers = [good] * len(X)
+        answers[row] = bad
+        return np.array(answers) if width is None else np.column_stack([np.array(answers)] * width)
+
+    return model
+
+
+@pytest.mark.parametrize("row", [0, 17, 39])
+@pytest.mark.parametrize(
+    ("bad", "good", "output", "message"),
+    [
+        (np.nan, 1.0, "label", "a label for every row, got nan for "),
+        (None, "a", "label", "a label for every row, got None for "),
+        (np.nan, 1.0, "score", "a finite number for every row, got nan for "),
+        (np.inf, 1.0, "value", "a finite number for every row, got inf for "),
+        (-np.inf, 1.0, "score", "a finite number for every row, got -inf for "),
+    ],
+)
+def test_the_first_bad_row_is_named(row, bad, good, output, message):
+    with pytest.raises(ModelError, match=message + described(row)):
+        ask(at_row(row, bad, good), output)
+
+
+def test_the_first_bad_row_of_probabilities_is_named():
+    with pytest.raises(ModelError, match=r"a finite number for every row, got .*nan.* for " + described(9)):
+        ask(at_row(9, np.nan, width=3), "proba")
+
+
+def test_missing_labels_among_objects():
+    with pytest.raises(ModelError, match="a label for every row, got (<NA>|nan) for " + described(3)):
+        ask(lambda X: pd.array([0, 1, 0, None] + [0] * 36, dtype="Int64"))
+
+
+def test_words_are_no_scores():
+    with pytest.raises(ModelError, match=r"needs numbers, got .*yes.* for .*: use output='label'"):
+        ask(lambda X: ["yes"] * len(X), "score")
+    with pytest.raises(ModelError, match="output='value' needs numbers, got 'x' for " + described(2)):
+        ask(lambda X: np.array([1.0, 2.0, "x", *[3.0] * 37], dtype=object), "value")
+
+
+def test_the_bad_row_of_families_is_named():
+    def model(X):
+        return np.where((X[:, 0] == ROWS["age"][5]) & (X[:, 1] == ROWS["hours"][5]) & (X[:, 2] == 1), np.nan, 1.0)
+
+    with pytest.raises(ModelError, match=f"for age={ROWS['age'][5]}, hours={ROWS['hours'][5]}, sex=1"):
+        Asker(model, DOMAIN).ask_families(CODES)
+
+
+# A model that raises
+
+
+@pytest.mark.parametrize("row", [0, 1, 20, 38, 39])
+def test_the_row_it_raises_on_is_named(row):
+    def model(X):
+        if (ROWS.to_numpy()[row] == X).all(axis=1).any():
+            raise ValueError("I cannot")
+        return X[:, 0]
+
+    with pytest.raises(
+        ModelError, match="must answer every input of the domain, got ValueError: I cannot; for " + described(row)
+    ) as caught:
+        ask(model)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_ctrl_c_is_no_failure_of_the_model():
+    def model(X):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(model)
+
+
+# What is no model
+
+
+def test_an_unfitted_estimator():
+    with pytest.raises(SettingError, match="must be fitted, got an unfitted DecisionTreeClassifier: call fit first"):
+        Asker(DecisionTreeClassifier(), DOMAIN)
+
+
+def test_a_class():
+    with pytest.raises(SettingError, match="must be an instance, got the class DecisionTreeClassifier: create and fit"):
+        Asker(DecisionTreeClassifier, DOMAIN)
+
+
+@pytest.mark.parametrize("model", [5, "model", None, object()])
+def test_not_callable(model):
+    with pytest.raises(SettingError, match="a model must have predict or be callable, got"):
+        Asker(model, DOMAIN)
+
+
+@pytest.mark.parametrize("output", ["labels", "", None, 1])
+def test_output_must_be_known(output):
+    with pytest.raises(SettingError, match="output must be one of label, score, proba, value; got"):
+        Asker(lambda X: X[:, 0], DOMAIN, output=output)
+
+
+# Scores and probabilities
+
+
+def test_score_is_the_decision_function_where_there_is_one():
+    model = LogisticRegression().fit(ROWS.to_numpy(), LABELS)
+    np.testing.assert_array_equal(ask(model, "score"), model.decision_function(ROWS.to_numpy().astype(float)))
+
+
+def test_score_is_else_the_probability_of_the_second_class():
+    model = RandomForestClassifier(5, random_state=0).fit(ROWS.to_numpy(), LABELS)
+    np.testing.assert_array_equal(ask(model, "score"), model.predict_proba(ROWS.to_numpy())[:, 1])
+
+
+def test_scores_of_many_classes_have_a_column_each():
+    classes = ROWS["age"].to_numpy() // 30
+    forest = RandomForestClassifier(5, random_state=0).fit(ROWS.to_numpy(), classes)
+    np.testing.assert_array_equal(ask(forest, "score"), forest.predict_proba(ROWS.to_numpy()))
+    machine = SVC(decision_function_shape="ovr").fit(ROWS.to_numpy(), classes)
+    assert ask(machine, "score").shape == (40, len(set(classes)))
+    answers = Asker(forest, DOMAIN, output="score").ask_families(CODES)
+    assert answers.shape == (2, 40, len(set(classes)))
+
+
+def test_probabilities():
+    model = RandomForestClassifier(5, random_state=0).fit(ROWS.to_numpy(), LABELS)
+    np.testing.assert_array_equal(ask(model, "proba"), model.predict_proba(ROWS.to_numpy()))
+
+
+def test_value_is_predict():
+    model = Ridge().fit(ROWS.to_numpy(), ROWS["hours"] * 1.5)
+    np.testing.assert_array_equal(ask(model, "value"), model.predict(ROWS.to_numpy().astype(float)))
+
+
+def test_a_model_without_probabilities():
+    model = LinearSVC().fit(ROWS.to_numpy(), LABELS)
+    with pytest.raises(SettingError, match="output='proba' needs a model with predict_proba, got LinearSVC"):
+        Asker(model, DOMAIN, output="proba")
+
+
+def test_a_model_without_scores():
+    model = Ridge().fit(ROWS.to_numpy(), LABELS)
+    with pytest.raises(SettingError, match="output='score' needs a model with decision_function or predict_proba"):
+        Asker(model, DOMAIN, output="score")
+
+
+def test_labels_of_a_tree_are_its_plain_predictions():
+    model = DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), np.where(LABELS, "high", "low"))
+    asker = Asker(model, DOMAIN)
+    with asker.quiet():
+        np.testing.assert_array_equal(asker.ask(CODES), model.predict(ROWS.to_numpy()))
+        np.testing.assert_array_equal(
+            asker.ask_families(CODES).ravel(), model.predict(DOMAIN.decode(DOMAIN.families(CODES)).to_numpy())
+        )

@@ -1,0 +1,330 @@
+"""What a model eats: arrays or frames as it was fitted, with the right columns, dtypes and values."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe.errors import DataError, SettingError
+from fairprobe.model import Asker
+from fairprobe.model.forms import ArrayForm, FrameForm, ObjectForm
+from random_domains import domains, inputs, numeric_parameters
+
+SEX = Category("sex", ["Female", "Male"])
+NUMBERS = Domain([Integer("age", 17, 90), Integer("hours", 0, 40, 5), Integer("sex", 0, 1)], sensitive=["sex"])
+WORDS = Domain([Integer("age", 17, 90), SEX, Category("job", ["a", "b", "c"])], sensitive=["sex"])
+
+
+class Spy:
+    """A callable that keeps the batches it gets, and says 0."""
+
+    def __init__(self):
+        self.batches = []
+
+    def __call__(self, batch):
+        self.batches.append(batch)
+        return np.zeros(len(batch), dtype=int)
+
+
+class SpyModel(Spy):
+    def predict(self, batch):
+        return self(batch)
+
+
+def asked(model, domain, n=20, **options):
+    codes = domain.sample_codes(n, np.random.default_rng(0))
+    Asker(model, domain, **options).ask(codes)
+    return model.batches[-1], codes
+
+
+# Which form
+
+
+def test_a_callable_gets_an_array_if_all_is_numbers():
+    batch, codes = asked(Spy(), NUMBERS)
+    assert type(batch) is np.ndarray
+    assert batch.dtype == np.int64
+    np.testing.assert_array_equal(batch, NUMBERS.decode(codes).to_numpy())
+
+
+def test_a_callable_gets_a_frame_otherwise():
+    batch, codes = asked(Spy(), WORDS)
+    pd.testing.assert_frame_equal(batch, WORDS.decode(codes))
+
+
+def test_truth_values_count_as_numbers():
+    domain = Domain([Category("a", [False, True]), Integer("b", 0, 3), SEX], sensitive=["sex"])
+    assert isinstance(asked(Spy(), domain)[0], pd.DataFrame)
+    domain = Domain([Category("a", [False, True]), Integer("b", 0, 3), Integer("s", 0, 1)], sensitive=["s"])
+    batch, _ = asked(Spy(), domain)
+    assert isinstance(batch, np.ndarray)
+    assert set(batch[:, 0]) == {0, 1}
+
+
+@pytest.mark.parametrize("model", [Spy, SpyModel])
+def test_batch_overrides(model):
+    batch, codes = asked(model(), NUMBERS, batch="frame")
+    pd.testing.assert_frame_equal(batch, NUMBERS.decode(codes))
+    batch, codes = asked(model(), WORDS, batch="array")
+    assert batch.dtype == object
+    assert batch.tolist() == WORDS.decode(codes).to_numpy(dtype=object).tolist()
+
+
+def test_a_plain_object_with_predict_is_like_a_callable():
+    assert asked(SpyModel(), NUMBERS)[0].dtype == np.int64
+
+
+@pytest.mark.parametrize("batch", ["list", "Frame", 1, True])
+def test_batch_must_be_known(batch):
+    with pytest.raises(SettingError, match="batch must be 'array', 'frame' or None, got"):
+        Asker(Spy(), NUMBERS, batch=batch)
+
+
+def training_frame(domain, n=300):
+    frame = domain.sample(n, seed=0)
+    return frame, (frame.iloc[:, 0].rank() > n / 2).astype(int)
+
+
+def test_fitted_on_a_frame_gets_a_frame_in_its_own_order_without_a_warning():
+    frame, y = training_frame(NUMBERS)
+    model = DecisionTreeClassifier(random_state=0).fit(frame[["sex", "age", "hours"]], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asker = Asker(model, NUMBERS)
+        codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
+        answer, families = asker.ask(codes), asker.ask_families(codes)
+    assert isinstance(asker.adapter.form, FrameForm)
+    assert list(asker.adapter.form.rows(codes).columns) == ["sex", "age", "hours"]
+    plain = NUMBERS.decode(codes)[["sex", "age", "hours"]]
+    np.testing.assert_array_equal(answer, model.predict(plain))
+    assert families.shape == (2, 50)
+
+
+def test_fitted_on_an_array_gets_an_array():
+    frame, y = training_frame(NUMBERS)
+    model = LogisticRegression().fit(frame.to_numpy(), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asker = Asker(model, NUMBERS)
+        codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
+        answer = asker.ask(codes)
+    assert isinstance(asker.adapter.form, ArrayForm)
+    np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes).to_numpy()))
+
+
+def test_fitted_on_a_frame_but_asked_by_array_gets_the_columns_in_its_own_order():
+    """The order of an array's columns is all that tells them apart."""
+    frame, y = training_frame(NUMBERS)
+    model = DecisionTreeClassifier(random_state=0).fit(frame[["sex", "hours", "age"]], y)
+    codes = NUMBERS.sample_codes(100, np.random.default_rng(0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's own remark on arrays, which was asked for
+        answer = Asker(model, NUMBERS, batch="array").ask(codes)
+    np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes)[["sex", "hours", "age"]]))
+
+
+def test_a_pipeline_over_words_gets_frames_with_dtypes():
+    domain = Domain([Category("job", ["a", "b"], dtype="category"), Integer("age", 0, 9), SEX], sensitive=["sex"])
+    frame, y = training_frame(domain)
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(frame, y)
+    codes = domain.sample_codes(50, np.random.default_rng(1))
+    np.testing.assert_array_equal(Asker(model, domain).ask(codes), model.predict(domain.decode(codes)))
+
+
+def test_a_pipeline_fitted_on_objects_gets_objects():
+    frame, y = training_frame(WORDS)
+    rows = frame.to_numpy(dtype=object)
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(rows, y)
+    asker = Asker(model, WORDS)
+    assert isinstance(asker.adapter.form, ObjectForm)
+    codes = WORDS.encode(frame)
+    np.testing.assert_array_equal(asker.ask(codes), model.predict(rows))
+
+
+# Columns that do not fit
+
+
+def test_a_column_of_the_model_that_is_no_parameter():
+    frame, y = training_frame(NUMBERS)
+    model = GaussianNB().fit(frame.assign(extra=1, more=2), y)
+    with pytest.raises(DataError, match="every column the model was fitted on must be a parameter, got no extra, more"):
+        Asker(model, NUMBERS)
+
+
+def test_a_parameter_that_is_no_column_of_the_model():
+    frame, y = training_frame(NUMBERS)
+    model = GaussianNB().fit(frame[["age", "sex"]], y)
+    with pytest.raises(DataError, match="must be a column that GaussianNB was fitted on, got hours: leave it out"):
+        Asker(model, NUMBERS)
+
+
+def test_another_number_of_columns():
+    frame, y = training_frame(NUMBERS)
+    model = GaussianNB().fit(frame[["age", "sex"]].to_numpy(), y)
+    with pytest.raises(DataError, match=r"GaussianNB was fitted on 2 columns, .* got 3: age, hours, sex"):
+        Asker(model, NUMBERS)
+
+
+# Which dtype
+
+
+def tree_for(domain, kind=DecisionTreeClassifier, **options):
+    codes = domain.sample_codes(200, np.random.default_rng(0))
+    rows = np.column_stack([p.numbers(codes[:, c]) for c, p in enumerate(domain.parameters)])
+    return kind(random_state=0, **options).fit(rows, codes[:, 0] % 2)
+
+
+def form_dtype(model, domain):
+    return Asker(model, domain).adapter.form.dtype
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda domain: tree_for(domain),
+        lambda domain: tree_for(domain, DecisionTreeRegressor),
+        lambda domain: tree_for(domain, RandomForestClassifier, n_estimators=3),
+        lambda domain: tree_for(domain, ExtraTreesClassifier, n_estimators=3),
+        lambda domain: VotingClassifier([("a", DecisionTreeClassifier()), ("b", RandomForestClassifier(3))]).fit(
+            domain.sample(50, seed=0).to_numpy(), np.arange(50) % 2
+        ),
+    ],
+)
+def test_trees_get_float32(make):
+    assert form_dtype(make(NUMBERS), NUMBERS) == np.float32
+
+
+def test_others_get_float64():
+    frame, y = training_frame(NUMBERS)
+    assert form_dtype(LogisticRegression().fit(frame.to_numpy(), y), NUMBERS) == np.float64
+    vote = VotingClassifier([("a", DecisionTreeClassifier()), ("b", GaussianNB())]).fit(frame.to_numpy(), y)
+    assert form_dtype(vote, NUMBERS) == np.float64
+
+
+@pytest.mark.parametrize(
+    ("parameter", "dtype"),
+    [
+        (Integer("x", 0, 2**24), np.float32),
+        (Integer("x", -(2**24), 0), np.float32),
+        (Integer("x", 0, 2**24 + 1), np.float64),
+        (Integer("x", -(2**24) - 1, 0), np.float64),
+        (Category("x", [1, 2**24 + 1, 2]), np.float64),
+        (Real("x", 0, 1, 0.1), np.float64),
+    ],
+)
+def test_trees_get_float64_where_float32_is_not_exact(parameter, dtype):
+    domain = Domain([parameter, Integer("s", 0, 1)], sensitive=["s"])
+    assert form_dtype(tree_for(domain), domain) == dtype
+
+
+@pytest.mark.parametrize("low", [-(2**24), -(2**24) + 1, -(2**23) - 1])
+def test_every_number_reaches_a_tree_as_it_is(low):
+    domain = Domain([Integer("x", low, 2**24), Integer("s", 0, 1)], sensitive=["s"])
+    form = Asker(tree_for(domain), domain).adapter.form
+    codes = np.array([[0, 0], [1, 1], [2**24 - 1, 0], [2**24 + 1, 0], [2**24 - low - 1, 1], [2**24 - low, 1]])
+    assert form.rows(codes)[:, 0].astype(float).tolist() == (low + codes[:, 0]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "dtype"),
+    [
+        ([Integer("x", 0, 9)], np.int64),
+        ([Integer("x", 0, 9, dtype="int8")], np.int64),
+        ([Integer("x", 0, 9, dtype="uint8")], np.int64),
+        ([Integer("x", 0, 9, dtype="Int64")], np.int64),
+        ([Integer("x", 0, 9, dtype="float64")], np.float64),
+        ([Integer("x", 0, 9, missing=True)], np.float64),
+        ([Integer("x", 0, 9, missing=True, dtype="Int64")], np.float64),
+        ([Category("x", [1, 2], missing=True, dtype="Int64")], np.float64),
+        ([Real("x", 0, 1, 0.5)], np.float64),
+        ([Category("x", [1, 2])], np.int64),
+        ([Category("x", [1, 2.5])], np.float64),
+    ],
+)
+def test_callables_get_integers_if_all_are(parameters, dtype):
+    domain = Domain([*parameters, Integer("s", 0, 1)], sensitive=["s"])
+    assert asked(Spy(), domain)[0].dtype == dtype
+
+
+def test_missing_nullable_integers_reach_a_callable_as_nan():
+    domain = Domain([Integer("x", 5, 6, missing=True, dtype="Int64"), Integer("s", 0, 1)], sensitive=["s"])
+    spy = Spy()
+    Asker(spy, domain).ask(np.array([[0, 0], [1, 1], [2, 0]]))
+    np.testing.assert_array_equal(spy.batches[0], [[5, 0], [6, 1], [np.nan, 0]])
+
+
+# What it holds
+
+
+def as_numbers(domain, codes):
+    columns = [p.decode(codes[:, c]) for c, p in enumerate(domain.parameters)]
+    return np.column_stack([pd.Series(column).to_numpy(dtype=np.float64, na_value=np.nan) for column in columns])
+
+
+@given(st.data(), domains(kinds=numeric_parameters))
+def test_arrays_hold_the_decoded_numbers(data, domain):
+    codes = data.draw(inputs(domain))
+    spy = Spy()
+    Asker(spy, domain).ask(codes)
+    assert isinstance(spy.batches[0], np.ndarray)
+    np.testing.assert_array_equal(spy.batches[0].astype(np.float64), as_numbers(domain, codes))
+
+
+@given(st.data(), domains())
+def test_objects_hold_the_decoded_values(data, domain):
+    codes = data.draw(inputs(domain))
+    rows = ObjectForm(domain).rows(codes)
+    assert rows.dtype == object
+    assert (domain.encode(rows) == codes).all()
+
+
+@given(st.data(), domains(kinds=numeric_parameters))
+def test_families_of_arrays_are_the_rows_of_the_families(data, domain):
+    codes = data.draw(inputs(domain))
+    form = ArrayForm(domain, np.float64)
+    np.testing.assert_array_equal(form.families(codes), form.rows(domain.families(codes)))
+
+
+@given(st.data(), domains())
+def test_families_of_objects_are_the_rows_of_the_families(data, domain):
+    codes = data.draw(inputs(domain))
+    form = ObjectForm(domain)
+    families, rows = form.families(codes), form.rows(domain.families(codes))
+    assert families.shape == rows.shape
+    assert (domain.encode(families) == domain.encode(rows)).all()
+    assert [[type(v) for v in row] for row in families.tolist()] == [[type(v) for v in row] for row in rows.tolist()]
+
+
+@given(st.data(), domains())
+def test_families_of_frames_are_the_rows_of_the_families(data, domain):
+    codes = data.draw(inputs(domain))
+    form = FrameForm(domain, domain.names[::-1])
+    families = form.families(codes)
+    pd.testing.assert_frame_equal(families, form.rows(domain.families(codes)))
+    assert tuple(families.columns) == domain.names[::-1]
+
+
+def test_forms_do_not_share_memory_with_the_codes():
+    codes = NUMBERS.sample_codes(10, np.random.default_rng(0))
+    before = codes.copy()
+    for form in (ArrayForm(NUMBERS, np.int64), ArrayForm(NUMBERS, np.float32)):
+        form.rows(codes)[:] = -1
+        form.families(codes)[:] = -1
+        np.testing.assert_array_equal(codes, before)
+
+
+def test_an_ordinal_of_words_makes_a_frame():
+    domain = Domain([Ordinal("size", ["S", "M"]), Integer("s", 0, 1)], sensitive=["s"])
+    assert isinstance(asked(Spy(), domain)[0], pd.DataFrame)

@@ -1,0 +1,158 @@
+"""Ctrl-C keeps what was found. Tried in processes of their own, as the signal goes to whoever runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
+
+HEAD = """
+    import json, os, signal, sys, time
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    import numpy as np
+    from fairprobe import search, testing
+    BOX = testing.box(n_free=8, levels=20, low=2, high=15)
+    MAIN = os.getpid()
+
+    def report(found):
+        whole = search(BOX.model, BOX.domain, max_inputs=max(1, found.n_judged), **SETTINGS)
+        print(json.dumps({
+            "reason": str(found.stop_reason),
+            "n_cases": found.n_cases,
+            "n_judged": found.n_judged,
+            "is_prefix": found.to_frame().equals(whole.to_frame().head(found.n_cases)),
+        }))
+
+    SETTINGS = dict(max_cases=None, n_walkers=50, n_global=300, n_local=20, shard_inputs=5_000)
+"""
+
+
+def start(body):
+    script = textwrap.dedent(HEAD) + textwrap.dedent(body)
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def outcome(process):
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    assert process.returncode == 0, err
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_raised_inside_the_model(n_jobs):
+    process = start(
+        f"""
+        calls = 0
+        def model(X):
+            global calls
+            calls += 1
+            if calls == 300:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                signal.raise_signal(signal.SIGINT)
+            return BOX.model(X)
+        report(search(model, BOX.domain, n_jobs={n_jobs}, **SETTINGS))
+        """
+    )
+    result = outcome(process)
+    assert result["reason"] == "interrupted"
+    assert result["n_cases"] > 100
+    assert result["n_judged"] > 5_000
+    if n_jobs == 1:
+        assert result["is_prefix"]
+
+
+def send(process, to_all):
+    """Wait until the search runs, then press Ctrl-C: a terminal sends it to all processes, `kill` to one."""
+    assert process.stdout.readline().strip() == "running"
+    time.sleep(0.5)
+    if to_all:
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        os.kill(process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize(("n_jobs", "to_all"), [(1, True), (2, True), (2, False)])
+def test_sent_from_outside(n_jobs, to_all):
+    process = start(
+        f"""
+        calls = 0
+        def model(X):
+            global calls
+            calls += 1
+            if calls == 100:
+                print("running", flush=True)
+            time.sleep(0.002)
+            return BOX.model(X)
+        report(search(model, BOX.domain, n_jobs={n_jobs}, **SETTINGS))
+        """
+    )
+    send(process, to_all)
+    result = outcome(process)
+    assert result["reason"] == "interrupted"
+    assert result["n_cases"] > 0
+    assert result["is_prefix"] or n_jobs == 2
+
+
+def test_before_the_first_answer():
+    process = start(
+        """
+        def model(X):
+            signal.raise_signal(signal.SIGINT)
+            return BOX.model(X)
+        found = search(model, BOX.domain, **SETTINGS)
+        print(json.dumps({"reason": str(found.stop_reason), "n_cases": found.n_cases, "n_judged": found.n_judged}))
+        """
+    )
+    result = outcome(process)
+    assert (result["reason"], result["n_cases"], result["n_judged"]) == ("interrupted", 0, 0)
+
+
+@pytest.mark.slow
+def test_at_any_moment():
+    """400 times, a few hundredths of a second after the start: whatever was under way, the figures fit together."""
+    process = start(
+        """
+        import random
+        def press(*_):
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGALRM, press)
+        whole = search(BOX.model, BOX.domain, max_inputs=300_000, **SETTINGS).to_frame()
+        random.seed(1)
+        wrong = []
+        for _ in range(400):
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.005, 0.06))
+            try:
+                found = search(BOX.model, BOX.domain, **SETTINGS)
+            except KeyboardInterrupt:
+                continue  # before the search began
+            frame = found.to_frame()
+            fits = (
+                found.stop_reason == "interrupted"
+                and found.n_queries == 2 * found.n_judged
+                and found.n_cases <= found.n_inputs <= found.n_judged
+                and (frame.empty or frame.equals(whole.head(len(frame))))
+            )
+            if not fits:
+                wrong.append(f"{found}, {found.n_judged} judged")
+        print(json.dumps(wrong))
+        """
+    )
+    assert outcome(process) == []

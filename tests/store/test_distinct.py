@@ -1,0 +1,180 @@
+"""Distinctness: keys tell families apart, whatever the size of the domain."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairprobe import Domain, Integer
+from fairprobe.store import Coverage, Distinct, Keys, first_seen
+from random_domains import domains, every_input, inputs
+
+
+def family(domain, row):
+    return tuple(int(row[column]) for column in domain.free_columns)
+
+
+@st.composite
+def huge_domains(draw):
+    """Up to twelve wide parameters: past 2^63, past 2^126, past 2^400."""
+    n = draw(st.integers(1, 12))
+    widths = draw(st.lists(st.sampled_from([2, 3, 1000, 2**31, 10**9, 10**12]), min_size=n, max_size=n))
+    parameters = [Integer(f"x{i}", 0, width - 1) for i, width in enumerate(widths)]
+    sensitive = [Integer("s", 0, 2), Integer("t", 0, 1)]
+    return Domain(draw(st.permutations(parameters + sensitive)), sensitive=["t", "s"])
+
+
+def neighbours(domain, codes, seed):
+    """The inputs again, with one cell changed a little or moved to an end: where careless keys collide."""
+    rng = np.random.default_rng(seed)
+    out = [codes]
+    for _ in range(4):
+        other = codes.copy()
+        column = rng.integers(0, codes.shape[1])
+        other[:, column] = rng.choice([0, domain.levels[column] - 1, min(1, domain.levels[column] - 1)])
+        out.append(other)
+    return np.concatenate(out)
+
+
+@given(st.data(), st.one_of(domains(), huge_domains()), st.integers(0, 999))
+def test_keys_are_equal_for_the_same_family_only(data, domain, seed):
+    codes = neighbours(domain, data.draw(inputs(domain, max_size=20)), seed)
+    keys = Keys(domain).of(codes)
+    assert keys.dtype == np.int64
+    by_key, by_family = {}, {}
+    for row, key in zip(codes, map(tuple, keys.tolist()), strict=True):
+        by_key.setdefault(key, set()).add(family(domain, row))
+        by_family.setdefault(family(domain, row), set()).add(key)
+    assert all(len(families) == 1 for families in by_key.values())
+    assert all(len(keys) == 1 for keys in by_family.values())
+
+
+@given(st.data(), st.one_of(domains(), huge_domains()))
+def test_twins_share_their_key(data, domain):
+    codes = data.draw(inputs(domain, max_size=5))
+    keys = Keys(domain)
+    twins = keys.of(domain.families(codes)).reshape(len(domain.combinations), len(codes), -1)
+    assert (twins == keys.of(codes)).all()
+
+
+@given(domains(max_parameters=3, max_levels=5))
+def test_keys_number_the_families_of_a_small_domain(domain):
+    everything = every_input(domain)
+    keys = Keys(domain)
+    assert keys.n_words == 1
+    assert sorted(set(keys.of(everything)[:, 0].tolist())) == list(range(domain.n_families))
+
+
+@pytest.mark.parametrize(("n", "words"), [(63, 1), (64, 2), (126, 2), (127, 3), (200, 4)])
+def test_as_many_words_as_it_takes(n, words):
+    domain = Domain([*(Integer(f"x{i}", 0, 1) for i in range(n)), Integer("s", 0, 1)], sensitive=["s"])
+    keys = Keys(domain)
+    assert keys.n_words in (words, words + 1)
+    codes = domain.sample_codes(500, np.random.default_rng(0))
+    assert len({tuple(key) for key in keys.of(codes).tolist()}) == len({family(domain, row) for row in codes})
+
+
+def test_the_last_family_of_a_full_word_does_not_overflow():
+    domain = Domain([*(Integer(f"x{i}", 0, 2**21 - 1) for i in range(3)), Integer("s", 0, 1)], sensitive=["s"])
+    ends = np.array(list(itertools.product([0, 2**21 - 1], repeat=3)))
+    keys = Keys(domain).of(np.column_stack([ends, np.zeros(8, int)]))
+    assert len({tuple(key) for key in keys.tolist()}) == 8
+    assert (keys >= 0).all()
+
+
+WORDS = st.integers(1, 3).flatmap(
+    lambda n: st.lists(
+        st.tuples(*[st.one_of(st.integers(0, 3), st.integers(2**62, 2**63 - 1))] * n), min_size=0, max_size=40
+    ).map(lambda rows: np.array(rows, dtype=np.int64).reshape(-1, n))
+)
+
+
+@given(WORDS)
+def test_first_seen(words):
+    seen, expected = set(), []
+    for key in map(tuple, words.tolist()):
+        expected.append(key not in seen)
+        seen.add(key)
+    assert first_seen(words).tolist() == expected
+
+
+@given(st.data(), st.integers(1, 3))
+def test_distinct_is_a_set(data, n_words):
+    rows = st.tuples(*[st.integers(0, 4)] * n_words)
+    batches = data.draw(st.lists(st.lists(rows, max_size=15), max_size=6))
+    distinct, seen = Distinct(n_words), set()
+    for batch in batches:
+        copy, n_before = distinct.copy(), len(distinct)
+        expected = []
+        for key in batch:
+            expected.append(key not in seen)
+            seen.add(key)
+        new = distinct.add(np.array(batch, dtype=np.int64).reshape(-1, n_words))
+        assert np.asarray(new).tolist() == expected
+        assert len(distinct) == len(seen)
+        assert len(copy) == n_before
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_distinct_is_a_set_of_many(n_words):
+    """Large enough for whatever a set does differently when it is large, with copies that go their own way."""
+    rng = np.random.default_rng(0)
+    distinct, seen = Distinct(n_words), set()
+    copies = []
+    for size in (10, 60_000, 5, 70_000, 150_000, 1, 60_000):
+        words = rng.integers(0, 400_000, (size, n_words)) // 300 ** (n_words - 1)
+        expected = []
+        for key in map(tuple, words.tolist()):
+            expected.append(key not in seen)
+            seen.add(key)
+        copies.append((distinct.copy(), len(distinct), words, expected))
+        assert np.array_equal(distinct.add(words), expected)
+        assert len(distinct) == len(seen)
+    for copy, n_before, words, expected in copies:
+        assert len(copy) == n_before
+        assert np.array_equal(copy.add(words), expected)
+
+
+def test_copies_part():
+    one = Distinct(1)
+    one.add(np.array([[1], [2]]))
+    other = one.copy()
+    assert other.add(np.array([[2], [3]])).tolist() == [False, True]
+    assert one.add(np.array([[3]])).tolist() == [True]
+    assert (len(one), len(other)) == (3, 3)
+
+
+@given(st.data(), domains(max_parameters=3, max_levels=6))
+def test_coverage_is_a_set(data, domain):
+    coverage, keys = Coverage.of(domain), Keys(domain)
+    seen = set()
+    for _ in range(4):
+        codes = data.draw(inputs(domain))
+        copy = coverage.copy()
+        new = []
+        for position, row in enumerate(codes):
+            if family(domain, row) not in seen:
+                new.append(position)
+                seen.add(family(domain, row))
+        assert np.asarray(coverage.add(keys.of(codes))).tolist() == new
+        assert coverage.left == domain.n_families - len(seen)
+        assert copy.left == coverage.left + len(new)
+
+
+def test_coverage_counts_what_constraints_leave():
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [lambda frame: frame["x"] + frame["s"] >= 8])
+    coverage = Coverage.of(domain)
+    assert coverage.left == 3
+    coverage.add(Keys(domain).of(np.array([[7, 1], [8, 0], [8, 1], [9, 1]])))
+    assert coverage.left == 0
+
+
+def test_large_domains_are_not_covered():
+    domain = Domain([Integer("x", 0, 10**9), Integer("s", 0, 1)], ["s"])
+    assert Coverage.of(domain) is None
+    domain = Domain([Integer("x", 0, 10**7), Integer("s", 0, 1)], ["s"], [lambda frame: frame["x"] > 5])
+    assert Coverage.of(domain) is None

@@ -1,0 +1,169 @@
+"""The conformance suite for models passes good ones and finds each fault."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, Real, testing
+from fairprobe.errors import ModelError, SettingError
+from fairprobe.model import Asker
+from fairprobe.testing import check_model, model_checks
+
+DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+ROWS = DOMAIN.sample(300, seed=0)
+Y = (ROWS["age"] > 50).astype(int)
+MIXED = Domain(
+    [Category("job", ["a", "b"], missing=True), Real("rate", 0, 1, 0.1, missing=True), Category("sex", [0, 1])], ["sex"]
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "output"),
+    [
+        (DecisionTreeClassifier(random_state=0).fit(ROWS, Y), "label"),
+        (DecisionTreeClassifier(random_state=0).fit(ROWS.to_numpy(), Y), "label"),
+        (RandomForestClassifier(5, random_state=0).fit(ROWS, Y), "proba"),
+        (LogisticRegression().fit(ROWS.to_numpy(), Y), "score"),
+        (Ridge().fit(ROWS, Y), "value"),
+        (lambda X: X[:, 0] > 20, "label"),
+    ],
+)
+def test_good_models_pass(model, output):
+    check_model(model, DOMAIN, output=output)
+
+
+@pytest.mark.parametrize("batch", [None, "frame", "array"])
+def test_good_models_of_mixed_domains_pass(batch):
+    def model(rows):
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=MIXED.names)
+        return np.where((frame["job"] == "a") & (frame["sex"] == 1), "yes", "no")
+
+    check_model(model, MIXED, batch=batch)
+
+
+def test_constraints_are_respected():
+    domain = Domain(DOMAIN.parameters, ["sex"], [lambda rows: rows["age"] < 80])
+
+    def model(X):
+        assert (X[:, 0] < 80).all()
+        return X[:, 0] > 50
+
+    check_model(model, domain)
+
+
+def test_corners_are_asked_about():
+    seen = []
+
+    def model(frame):
+        seen.append(frame)
+        return np.zeros(len(frame))
+
+    check_model(model, MIXED, batch="frame")
+    asked = pd.concat(seen)
+    assert asked["job"].isna().any()
+    assert asked["rate"].isna().any()
+    assert {0.0, 1.0} <= set(asked["rate"])
+    wide = Domain([Integer("x", 0, 10**9), Integer("s", 0, 1)], sensitive=["s"])
+    numbers = []
+
+    def spy(X):
+        numbers.extend(X[:, 0])
+        return X[:, 1]
+
+    check_model(spy, wide)
+    assert {0, 10**9} <= set(numbers)
+
+
+def counted():
+    calls = itertools.count()
+    return lambda X: np.full(len(X), next(calls))
+
+
+def changes_its_batch(X):
+    answer = X[:, 0] > 50
+    X[:, 0] = 0
+    return answer
+
+
+def changes_its_frame(frame):
+    answer = (frame["rate"] > 0.5).to_numpy()
+    frame["rate"] = 0.0
+    return answer
+
+
+def ranks(X):
+    return X[:, 0] > np.median(X[:, 0])
+
+
+def first_row_differs(X):
+    answer = X[:, 0] > 50
+    answer[0] = ~answer[0]
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (counted(), "must give the same answer to the same batch, got 1 and 2 for age="),
+        (first_row_differs, "must give the same answer to a row wherever it stands in a batch, got"),
+        (ranks, "must give the same answer to a row alone and in a batch, got"),
+        (changes_its_batch, "must not change the batch it is given"),
+    ],
+)
+def test_faults_are_found(model, message):
+    with pytest.raises(AssertionError, match=message):
+        check_model(model, DOMAIN)
+
+
+def test_a_changed_frame_is_found():
+    with pytest.raises(AssertionError, match="the model changes_its_frame must not change the batch it is given"):
+        check_model(changes_its_frame, MIXED)
+
+
+def test_scores_may_differ_in_the_last_bits_only():
+    def blurred(X, by=1e-9):
+        return X[:, 0] / 90 + by * (len(X) == 1)
+
+    check_model(blurred, DOMAIN, output="score")
+    with pytest.raises(AssertionError, match="the same answer to a row alone and in a batch"):
+        check_model(lambda X: blurred(X, 0.01), DOMAIN, output="score")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda X: X[1:, 0], r"of the shape \([0-9]+,\), got"),
+        (lambda X: np.where(X[:, 0] == 90, np.nan, 1), "a label for every row, got nan for age=90"),
+        (
+            lambda X: 1 / 0 if (X[:, 1] == 99).any() else X[:, 0],
+            "got ZeroDivisionError: division by zero; for .*hours=99",
+        ),
+    ],
+)
+def test_models_that_do_not_answer(model, message):
+    with pytest.raises(ModelError, match=message):
+        check_model(model, DOMAIN)
+
+
+def test_what_is_no_model():
+    with pytest.raises(SettingError, match="must be fitted"):
+        check_model(DecisionTreeClassifier(), DOMAIN)
+
+
+def test_the_checks_by_name():
+    names = [name for name, _ in model_checks()]
+    assert len(set(names)) == len(names)
+    assert "same-answer-alone" in names
+
+
+@pytest.mark.parametrize(("name", "check"), model_checks(), ids=lambda value: value if isinstance(value, str) else "")
+def test_as_parametrisation(name, check):
+    toy = testing.box()
+    check(Asker(toy.model, toy.domain))

@@ -1,0 +1,163 @@
+"""The conformance suite for strategies finds each fault that a strategy can have."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+from fairprobe.search import STRATEGIES, Strategy, Walk
+from fairprobe.search.random_walk import RandomWalk
+from fairprobe.search.uniform import Uniform
+from fairprobe.testing import CountingModel, check_strategy, strategy_checks
+
+
+class Good(Walk):
+    """Moves half of the walkers at random, by hand."""
+
+    def learn(self, chosen, down, hits):
+        self.choose = np.bincount(chosen, minlength=len(self.choose)) + 1.0
+        self.choose /= self.choose.sum()
+
+
+class StaysAtSeeds(Strategy):
+    """No walk: asks about uniform inputs with the seeds' sensitive values."""
+
+    def _start(self, seeds):
+        self.seeds = seeds
+
+    def _ask(self):
+        while True:
+            asked = self.domain.sample_codes(7, self.rng)
+            columns = list(self.domain.sensitive_columns)
+            asked[:, columns] = self.seeds[:7, columns]
+            asked = asked[self.domain.allows(asked)]
+            if len(asked):
+                return asked
+
+    def _tell(self, judgement):
+        pass
+
+
+class LeavesTheDomain(RandomWalk):
+    def _ask(self):
+        return super()._ask() - 1
+
+
+class AsksFloats(RandomWalk):
+    def _ask(self):
+        return super()._ask().astype(np.float64)
+
+
+class LosesWalkers(RandomWalk):
+    def _ask(self):
+        self._position = self._position[:3]
+        return super()._ask()
+
+
+class MovesTheSensitive(RandomWalk):
+    def _ask(self):
+        asked = super()._ask()
+        column = self.domain.sensitive_columns[0]
+        asked[:, column] = (asked[:, column] + 1) % self.domain.levels[column]
+        return asked
+
+
+class InventsSensitive(Strategy):
+    def _start(self, seeds):
+        self.seeds = seeds
+
+    def _ask(self):
+        return self.domain.sample_codes(500, self.rng)
+
+    def _tell(self, judgement):
+        pass
+
+
+class ChangesSeeds(RandomWalk):
+    def start(self, seeds):
+        seeds[:] = 0
+        super().start(seeds)
+
+
+class IgnoresConstraints(RandomWalk):
+    def _retry(self, proposal):
+        pass
+
+
+class OwnDraws(RandomWalk):
+    def __init__(self, domain, settings, rng):
+        super().__init__(domain, settings, np.random.default_rng())
+
+
+class NeedsTwoParameters(RandomWalk):
+    def _ask(self):
+        if len(self.moves.columns) < 2:
+            raise ZeroDivisionError("one parameter is too few")
+        return super()._ask()
+
+
+class AsksInSecret(RandomWalk):
+    """Asks the model itself, past the count."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.models = [each for each in gc.get_objects() if type(each) is CountingModel]
+
+    def _tell(self, judgement):
+        for model in self.models:
+            model.n_rows += 1
+        super()._tell(judgement)
+
+
+@pytest.mark.parametrize("strategy", [Good, StaysAtSeeds])
+def test_good_strategies_pass(strategy):
+    check_strategy(f"{__name__}:{strategy.__name__}")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "check", "message"),
+    [
+        (LeavesTheDomain, "asks-inside-the-domain", "must ask only about inputs of the domain"),
+        (AsksFloats, "asks-whole-numbers-in-rows", "must ask for int64 codes"),
+        (LosesWalkers, "walk-asks-a-row-for-each-walker", "must ask for 16 inputs, one a walker"),
+        (MovesTheSensitive, "leaves-sensitive-parameters-alone", "must never move a sensitive parameter"),
+        (InventsSensitive, "leaves-sensitive-parameters-alone", "must never move a sensitive parameter"),
+        (ChangesSeeds, "leaves-its-seeds-alone", "must not change the seeds it is given"),
+        (IgnoresConstraints, "respects-constraints", "must ask only about inputs the constraints allow"),
+        (OwnDraws, "same-draws-same-asks", "must ask for the same inputs again"),
+        (OwnDraws, "same-seed-same-result", "must give the same result for the same seed"),
+        (AsksInSecret, "counts-are-honest", "must send the model the rows it reports"),
+    ],
+)
+def test_faults_are_found(strategy, check, message):
+    path = f"{__name__}:{strategy.__name__}"
+    with pytest.raises(AssertionError, match=f"the strategy '{path}' {message}"):
+        dict(strategy_checks())[check](path)
+
+
+def test_odd_domains_are_tried():
+    checks = dict(strategy_checks())
+    with pytest.raises(ZeroDivisionError, match="one parameter is too few"):
+        checks["survives-odd-domains"](f"{__name__}:NeedsTwoParameters")
+
+
+def test_what_is_no_walk_need_not_keep_its_walkers():
+    checks = dict(strategy_checks())
+    checks["walk-asks-a-row-for-each-walker"](f"{__name__}:StaysAtSeeds")
+    assert not Uniform.is_local
+    checks["leaves-sensitive-parameters-alone"]("uniform")
+
+
+def test_nothing_stays_registered():
+    before = dict(STRATEGIES)
+    with pytest.raises(AssertionError):
+        check_strategy(f"{__name__}:LeavesTheDomain")
+    assert before == STRATEGIES
+
+
+def test_the_checks_by_name():
+    names = [name for name, _ in strategy_checks()]
+    assert len(set(names)) == len(names)
+    assert "counts-are-honest" in names

@@ -1,0 +1,110 @@
+"""Toys are what they say: by brute force over the whole domain, with an oracle of plain loops."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fairprobe import search, testing
+from fairprobe.testing import check_model
+from random_domains import every_input
+
+SMALL = {
+    "box": testing.box(n_free=2, levels=7, low=2, high=4),
+    "box-three-groups": testing.box(n_free=2, levels=5, low=0, high=9, n_groups=3),
+    "box-empty": testing.box(n_free=2, levels=5, low=4, high=3),
+    "checkerboard": testing.checkerboard(n_free=2, levels=8, every=2),
+    "checkerboard-odd": testing.checkerboard(n_free=3, levels=5, every=3),
+    "sparse": testing.sparse(n_cases=7, n_free=2, levels=9),
+    "never": testing.never(n_free=2, levels=4),
+    "always": testing.always(n_free=2, levels=4),
+    "odd-one-out": testing.odd_one_out(levels=5),
+    "pair": testing.pair(levels=5),
+    "score": testing.score(levels=8, threshold=0.5),
+    "score-third": testing.score(levels=8, threshold=Fraction(1, 3)),
+    "proba": testing.proba(levels=8, threshold=0.25),
+    "loans": testing.loans(),
+}
+
+
+def brute_force(toy):
+    """The families that are discriminatory, by asking for every input of the domain."""
+    domain = toy.domain
+    everything = every_input(domain)
+    frame = domain.decode(everything)
+    batch = frame.to_numpy() if all(p.is_numeric for p in domain.parameters) else frame
+    outputs = np.asarray(toy.model(batch))
+    by_family = {}
+    for row, output in zip(everything.tolist(), outputs.tolist(), strict=True):
+        by_family.setdefault(tuple(row[c] for c in domain.free_columns), []).append(output)
+    threshold = toy.settings.get("threshold", 0)
+    hits = {family for family, answers in by_family.items() if gap(answers, toy.settings.get("output")) > threshold}
+    planted = toy.is_case(batch)
+    said = {
+        tuple(row[c] for c in domain.free_columns)
+        for row, is_case in zip(everything.tolist(), planted, strict=True)
+        if is_case
+    }
+    return hits, said, len(by_family)
+
+
+def gap(answers, output):
+    if output is None:
+        return float(len(set(answers)) > 1)
+    columns = list(zip(*answers, strict=True)) if output == "proba" else [answers]
+    return max(max(column) - min(column) for column in columns)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_share_is_exact(name):
+    toy = SMALL[name]
+    hits, said, n_families = brute_force(toy)
+    assert isinstance(toy.share, Fraction)
+    assert toy.share == Fraction(len(hits), n_families)
+    assert hits == said
+    assert toy.n_cases == len(hits)
+    assert toy.domain.n_families == n_families
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_toys_conform(name):
+    toy = SMALL[name]
+    check_model(toy.model, toy.domain, output=toy.settings.get("output", "label"))
+
+
+@pytest.mark.parametrize(("name", "toy"), testing.all_toys())
+def test_toys_can_be_sent_to_another_process(name, toy):
+    again = pickle.loads(pickle.dumps(toy))
+    assert again.share == toy.share
+    assert again.domain == toy.domain
+    settings = {"max_inputs": 500, "n_global": 100, "max_cases": None}
+    one, two = (search(each.model, each.domain, **settings, **each.settings) for each in (toy, again))
+    assert one.to_frame().equals(two.to_frame())
+
+
+def test_names():
+    names = [name for name, _ in testing.all_toys()]
+    assert len(set(names)) == len(names)
+    assert {"box", "checkerboard", "sparse", "never", "always", "pair", "score", "proba", "loans"} <= set(names)
+
+
+def test_sparse_is_seeded():
+    assert testing.sparse(seed=1).is_case == testing.sparse(seed=1).is_case
+    assert testing.sparse(seed=1).is_case != testing.sparse(seed=2).is_case
+
+
+@pytest.mark.parametrize("make", [testing.score, testing.proba])
+@pytest.mark.parametrize("levels", [1, 3, 10])
+def test_levels_that_floats_do_not_hold(make, levels):
+    with pytest.raises(ValueError, match="levels must be a power of two"):
+        make(levels=levels)
+
+
+def test_models_answer_empty_batches():
+    for _, toy in testing.all_toys():
+        frame = toy.domain.sample(0)
+        batch = frame.to_numpy() if all(p.is_numeric for p in toy.domain.parameters) else frame
+        assert len(toy.model(batch)) == 0
