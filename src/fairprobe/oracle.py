@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
+from fairprobe.domain.rules import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Asker
@@ -92,7 +93,7 @@ class Oracle:
     def _judge_present(self, codes: Codes) -> Judgement:
         members = self.domain.families(codes)
         present = self.domain.allows(members)
-        answers = self.asker.ask(members[present])
+        answers = self.asker.ask(members[present]) if present.any() else np.zeros(0)
         outputs = np.zeros((len(members), *answers.shape[1:]), dtype=answers.dtype)
         outputs[present] = answers
         shape = (len(self.domain.combinations), len(codes))
@@ -112,7 +113,8 @@ class Oracle:
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
         """Which members get which outcome: a label, the likeliest class by its position, or the end of the scores."""
         if self._is_label:
-            return {label.item(): (outputs == label) & present for label in np.unique(outputs[present])}
+            seen = {plain(label) for label in outputs[present].tolist()}
+            return {label: (outputs == label) & present for label in seen}
         if outputs.ndim == 3:
             likeliest = outputs.argmax(axis=2)
             return {c: (likeliest == c) & present for c in range(outputs.shape[2])}

@@ -307,7 +307,6 @@ def test_labels_of_a_fitted_model(estimate, folder):
     estimate("--favourable", "wealthy", model="fitted:tree").refuses("--favourable", "poor, rich", "'wealthy'")
 
 
-@pytest.mark.xfail(strict=True, reason="Oracle.outcomes: a label of an object array is no NumPy scalar, has no item()")
 def test_labels_that_are_python_strings(estimate, folder):
     """As pandas' own, and those of any estimator fitted on a Series of strings."""
     (folder / "loose.py").write_text("import toys\ndef model(X):\n    return toys.words(X).astype(object)\n")
@@ -316,7 +315,6 @@ def test_labels_that_are_python_strings(estimate, folder):
     assert "sex=0 gets yes least often" in outcome.out
 
 
-@pytest.mark.xfail(strict=True, reason="Count.add: rows among the inputs counted are taken for rows of the batch")
 def test_who_gets_what_among_the_few_that_constraints_allow(estimate, plan):
     outcomes = shares_of(estimate("--json", "--population", "valid", domain="plan:small"))["valid"]["outcomes"]
     assert outcomes == [

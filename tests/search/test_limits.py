@@ -248,7 +248,7 @@ def test_exhausted(strategy):
 @pytest.mark.parametrize("name", [name for name, _ in testing.all_toys()])
 def test_every_case_of_a_toy_is_found_and_no_other(name):
     toy = dict(testing.all_toys())[name]
-    found = run(toy, n_walkers=2000, n_local=50, n_global=5000)
+    found = run(toy, n_walkers=2000, n_local=50, n_global=5000, shard_inputs=10**8)
     assert found.stop_reason == "exhausted"
     assert found.n_cases == toy.n_cases
     assert found.n_inputs == toy.domain.n_families

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -223,11 +224,20 @@ class Domain:
         return hash((self.parameters, self.sensitive, self.constraints))
 
     def __repr__(self) -> str:
-        size = f"{self.size:,}" if self.size < 10**9 else f"{self.size:.1e}"
+        size = magnitude(self.size)
         limited = f", {len(self.constraints)} constraints" if self.constraints else ""
         return (
             f"Domain({len(self.parameters)} parameters, {size} inputs, sensitive: {', '.join(self.sensitive)}{limited})"
         )
+
+
+def magnitude(n: int) -> str:
+    """A number of any size, exact while it can be read.
+
+    >>> magnitude(2_000_000), magnitude(4335206400000000), magnitude(10**400)
+    ('2,000,000', '4.3e+15', '1.0e+400')
+    """
+    return f"{n:,}" if n < 10**9 else f"{Decimal(n):.1e}"
 
 
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:

@@ -24,6 +24,7 @@ class Count:
         self.sensitive = sensitive
         self._oracle = oracle
         self._held = [i for i, name in enumerate(oracle.domain.sensitive) if name not in sensitive]
+        self._changed = [i for i, name in enumerate(oracle.domain.sensitive) if name in sensitive]
         self._n_samples = n_samples
         self._per_experiment: list[int] = []
         self._in_experiment = 0
@@ -35,23 +36,26 @@ class Count:
         """Count a batch; says which inputs are hits."""
         present = self._members(families)
         hits = self._oracle.are_discriminatory(families.outputs, present)
+        rows = np.flatnonzero(hits if families.counted is None else hits & families.counted)
+        if len(rows):
+            self._note_outcomes(families, present, rows)
         if families.counted is not None:
             hits = hits[families.counted]
         self._count(hits)
-        rows = np.flatnonzero(hits)
-        if len(rows):
-            self._note_outcomes(families, present, rows)
         return hits
 
     def _members(self, families: Families) -> Mask | None:
-        """Which members are compared: those that agree with the input in the sensitive parameters that are held."""
-        if not self._held:
+        """Which members are compared: those that agree with the input in the sensitive parameters that are held.
+
+        In the others they have a value of the domain; only the input itself may have one that is not.
+        """
+        if not self._held and families.members is None:
             return families.present
-        combinations = self._oracle.domain.combinations[:, None, self._held]
-        agrees = (combinations == families.own[None][:, :, self._held]).all(axis=2)
-        extra = len(families.outputs) - len(agrees)
-        agrees = np.concatenate([agrees, np.ones((extra, agrees.shape[1]), dtype=bool)])
-        return agrees if families.present is None else agrees & families.present
+        members = self._oracle.domain.combinations if families.members is None else families.members
+        same = np.asarray(members[:, None] == families.own[None])
+        listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]
+        compared = same[:, :, self._held].all(axis=2) & (listed | same.all(axis=2))
+        return compared if families.present is None else compared & families.present
 
     def _count(self, hits: Mask) -> None:
         """Whole experiments are closed as they fill up."""
@@ -79,7 +83,15 @@ class Count:
 
     def outcomes(self) -> pd.DataFrame | None:
         """A row a combination, a column an outcome; None without hits."""
-        return outcome_table(self._oracle.domain, self._outcomes) if self.hits else None
+        if not self.hits:
+            return None
+        domain = self._oracle.domain
+        alone = Domain(domain.parameters, self.sensitive)
+        place = {tuple(codes): position for position, codes in enumerate(alone.combinations.tolist())}
+        merged: Counter[tuple[int, Any]] = Counter()
+        for (position, name), count in self._outcomes.items():
+            merged[place[tuple(domain.combinations[position, self._changed].tolist())], name] += count
+        return outcome_table(alone, merged)
 
 
 def outcome_table(domain: Domain, counts: Counter[tuple[int, Any]]) -> pd.DataFrame:
@@ -100,11 +112,12 @@ def combination_words(domain: Domain, position: int) -> str:
 
 
 def worse_off(outcomes: pd.DataFrame | None, favourable: Any) -> str | None:
-    """The combination that gets the favourable outcome least often; None if none was named or two are level."""
+    """The combination with the lowest rate of the favourable outcome; None if none was named or two are level."""
     if favourable is None or outcomes is None:
         return None
     if favourable not in outcomes.columns:
         seen = ", ".join(map(repr, outcomes.columns))
         raise SettingError(f"favourable must be an outcome that was seen, one of {seen}; got {favourable!r}")
-    counts = outcomes[favourable].sort_values()
-    return None if counts.iloc[0] == counts.iloc[1] else str(counts.index[0])
+    asked = outcomes[outcomes.sum(axis=1) > 0]
+    rates = (asked[favourable] / asked.sum(axis=1)).sort_values()
+    return None if len(rates) < 2 or rates.iloc[0] == rates.iloc[1] else str(rates.index[0])

@@ -5,6 +5,7 @@ Nothing here says what is discriminatory: that is the oracle's.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,15 @@ class Families:
     """A batch of inputs with their twins: what the model said of each member, and which member each input is."""
 
     outputs: NDArray[Any]
-    """By member, then input (then class): the combinations in domain order, then what else there is."""
+    """By member, then input (then class)."""
     present: Mask | None
     """Which members exist; None if all do."""
     own: Codes
     """The sensitive parameters' codes of each input itself; -1 where its value is none of the domain's."""
     counted: Mask | None = None
     """Which inputs are of the population; None if all are."""
+    members: Codes | None = None
+    """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
 
 
 def chunk(oracle: Oracle, n_wanted: int) -> int:
@@ -105,26 +108,35 @@ class Rows:
             yield self._judged(oracle, self.frame.iloc[part], self.own[part])
 
     def _judged(self, oracle: Oracle, rows: pd.DataFrame, own: Codes) -> Families:
-        """A block of rows for each combination; where a row's own value is not among them, the row itself as well."""
+        """The rows in all combinations; where a value of a row is none of the domain's, also with that value kept."""
         import pandas as pd
 
-        blocks = [self._with_sensitive(rows, combination) for combination in self._domain.combinations]
-        outside = (own < 0).any(axis=1)
-        if outside.any():
-            blocks.append(rows)
-        outputs = oracle.asker.ask_frame(pd.concat(blocks, ignore_index=True))
-        outputs = outputs.reshape(len(blocks), len(rows), *outputs.shape[1:])
-        if not outside.any():
-            return Families(outputs, None, own)
-        present = np.ones((len(blocks), len(rows)), dtype=bool)
-        present[-1] = outside
-        return Families(outputs, present, own)
+        members = self._members(own)
+        kept = np.asarray(members < 0)
+        present = np.asarray((np.asarray(own < 0)[None] | ~kept[:, None]).all(axis=2))
+        blocks = [self._with_sensitive(rows[mask], member) for mask, member in zip(present, members, strict=True)]
+        answers = oracle.asker.ask_frame(pd.concat(blocks, ignore_index=True))
+        outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+        outputs[present] = answers
+        return Families(outputs, None if present.all() else present, own, members=members)
 
-    def _with_sensitive(self, rows: pd.DataFrame, combination: Codes) -> pd.DataFrame:
+    def _members(self, own: Codes) -> Codes:
+        """The combinations in domain order, then those that keep a value of the row's own, marked -1."""
+        combinations = self._domain.combinations
+        levels = [[*range(self._domain[name].levels), -1] for name in self._domain.sensitive]
+        more = [member for member in itertools.product(*levels) if -1 in member]
+        outside = np.asarray((own < 0).any(axis=0))
+        more = [member for member in more if all(outside[i] for i, code in enumerate(member) if code < 0)]
+        return np.concatenate([combinations, np.array(more, dtype=np.int64).reshape(-1, combinations.shape[1])])
+
+    def _with_sensitive(self, rows: pd.DataFrame, member: Codes) -> pd.DataFrame:
+        import pandas as pd
+
         changed = rows.copy()
-        for name, code in zip(self._domain.sensitive, combination, strict=True):
-            value = self._domain[name].decode(np.full(len(rows), code))
-            changed[name] = value
+        for name, code in zip(self._domain.sensitive, member, strict=True):
+            if code >= 0:
+                values = self._domain[name].decode(np.full(len(rows), code))
+                changed[name] = pd.Series(values).set_axis(changed.index)
         return changed
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import checked_count, checked_seed
-from fairprobe.domain.domain import Domain
-from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.checks import checked_count, checked_seed, is_number
+from fairprobe.domain.domain import Domain, magnitude
+from fairprobe.errors import DomainError, HealthWarning, SettingError
 from fairprobe.estimate import intervals
 from fairprobe.estimate.counting import Count, outcome_table
 from fairprobe.estimate.exact import Solved, solve
@@ -134,11 +135,12 @@ class Options:
         checked_count("n_samples", self.n_samples)
         if self.n_experiments is not None:
             checked_count("n_experiments", self.n_experiments)
+        checked_count("exact_limit", self.exact_limit, at_least=0)
         if self.method not in ("auto", "sample", "exact"):
             raise SettingError(f"method must be auto, sample or exact, got {self.method!r}")
-        if self.width is not None and not 0 < self.width < 1:
+        if self.width is not None and not (is_number(self.width) and 0 < self.width < 1):
             raise SettingError(f"width must lie between 0 and 1, got {self.width!r}")
-        if self.max_share is not None and not 0 <= self.max_share < 1:
+        if self.max_share is not None and not (is_number(self.max_share) and 0 <= self.max_share < 1):
             raise SettingError(f"max_share must be at least 0 and below 1, got {self.max_share!r}")
 
     @property
@@ -155,7 +157,8 @@ class Options:
     @property
     def n(self) -> int:
         """How many inputs to sample, at most."""
-        return (self.n_experiments or (MOST_EXPERIMENTS if self.is_sequential else N_EXPERIMENTS)) * self.n_samples
+        can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
+        return (self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)) * self.n_samples
 
 
 class Estimation:
@@ -188,7 +191,7 @@ class Estimation:
         if exact is not None:
             return exact
         if self.options.method == "exact":
-            warnings.warn(f"not-exact: {self.maker.detail}; sampled instead", HealthWarning, stacklevel=4)
+            warnings.warn(f"not-exact: {self.maker.detail}; sampled instead", HealthWarning, stacklevel=3)
         families = self.target.sampled(self.options.n, self.maker.seed)
         if self.options.is_sequential:
             return self._until_tight(families)
@@ -199,7 +202,7 @@ class Estimation:
 
     def _counted(self, families: Iterator[Families]) -> list[Count]:
         counts = self._counts()
-        with self.oracle.asker.quiet():
+        with self.oracle.asker.quiet() if self.target.rows is None else nullcontext():
             for batch in families:
                 for count in counts:
                     count.add(batch)
@@ -227,9 +230,14 @@ class Estimation:
         domain, limit = self.target.domain, self.options.exact_limit
         if domain.size <= limit:
             self.maker.detail = f"all {domain.size:,} inputs of the domain were looked at"
-            return [self.maker.exact(count) for count in self._counted(enumerated(self.oracle))]
+            counts = self._counted(enumerated(self.oracle))
+            if not counts[0].n:
+                raise DomainError(f"the constraints must allow an input, got none of {domain.size:,}: loosen them")
+            return [self.maker.exact(count) for count in counts]
         if self.oracle.asker.output != "label":
-            self.maker.detail = f"the domain has {domain.size:.2g} inputs, more than the {limit:,} that are enumerated"
+            self.maker.detail = (
+                f"the domain has {magnitude(domain.size)} inputs, over the {limit:,} that are enumerated"
+            )
             return None
         domains = [Domain(domain.parameters, names, domain.constraints) for names in self.sets]
         shares = []
@@ -254,13 +262,13 @@ class Estimation:
             method="exact",
             sensitive=domain.sensitive,
             n_queries=self.oracle.asker.n_queries,
-            outcomes=outcome_table(domain, _by_combination(solved)) if solved.hits else None,
+            outcomes=outcome_table(domain, _by_combination(solved, n_twins)) if solved.hits else None,
         )
 
 
-def _by_combination(solved: Solved) -> Counter[tuple[int, Any]]:
+def _by_combination(solved: Solved, n_twins: int) -> Counter[tuple[int, Any]]:
     labels = solved.by_label.items()
-    return Counter({(position, label): n for label, counts in labels for position, n in enumerate(counts)})
+    return Counter({(place, label): n * n_twins for label, counts in labels for place, n in enumerate(counts)})
 
 
 def checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:

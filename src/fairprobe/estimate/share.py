@@ -41,7 +41,7 @@ class Share:
     sensitive: tuple[str, ...]
     threshold: float
     n_queries: int
-    seconds: float
+    seconds: float = field(compare=False)
     seed: int | None
     detail: str = ""
     """How an exact share was found, or why it was not; what else is to be said."""
@@ -55,7 +55,7 @@ class Share:
     outcomes: pd.DataFrame | None = field(default=None, compare=False)
     """For the hits: how often each combination of sensitive values gets each outcome."""
     worse_off: str | None = None
-    """The combination that gets the favourable outcome least often among the hits, where one is named."""
+    """The combination with the lowest rate of the favourable outcome among the hits, where one is named."""
 
     @property
     def width(self) -> float:
@@ -65,14 +65,16 @@ class Share:
     def sentence(self) -> str:
         """The share in words."""
         whole = POPULATIONS[self.population]
+        left_out = f"; {self.n_left_out:,} left out, {_unknown(self.sensitive)}" if self.n_left_out else ""
         if self.method == "exact":
             return f"exactly {percent(self.value)} of {whole}: {self.hits:,} of {self.n:,} inputs"
         confident = f"with {percent(self.confidence)} confidence"
         if not self.hits:
-            return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}"
+            whole = "the people they are drawn from" if self.population == "rows" else whole
+            return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{left_out}"
         between = f"{confident} between {percent(self.low)} and {percent(self.high)}"
         if self.population == "rows":
-            counted = f"{percent(self.value)} of the rows ({self.hits:,} of {self.n:,})"
+            counted = f"{percent(self.value)} of the rows ({self.hits:,} of {self.n:,}{left_out})"
             return f"{counted}; {between} of the people they are drawn from"
         return f"{percent(self.value)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs)"
 
@@ -90,6 +92,10 @@ class Share:
         return f"Share({self.sentence()})"
 
 
+def _unknown(sensitive: tuple[str, ...]) -> str:
+    return f"their {' or '.join(sensitive)} unknown"
+
+
 def percent(fraction: float) -> str:
     """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
 
@@ -99,7 +105,7 @@ def percent(fraction: float) -> str:
     number = 100 * fraction
     distance = min(number, 100 - number)
     digits = 2
-    while 0 < distance < 10.0 ** (1 - digits) and digits < 12:
+    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
         digits += 1
     text = f"{number:.{digits}f}".rstrip("0").rstrip(".")
     return f"{text}%"

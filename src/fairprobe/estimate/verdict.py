@@ -68,4 +68,15 @@ def _sentence(outcome: Outcome, share: Share, limit: float) -> str:
         Outcome.PASSED: f"passed: no more than the {percent(limit)} allowed change their outcome with {names}",
         Outcome.INCONCLUSIVE: f"inconclusive: these inputs cannot tell whether the {percent(limit)} allowed are kept",
     }[outcome]
-    return f"{text} ({share.sentence()})"
+    return f"{text} ({share.sentence()}){_unused(share, names)}"
+
+
+def _unused(share: Share, names: str) -> str:
+    """Without a hit: what that may mean, and what it does not."""
+    if share.hits:
+        return ""
+    use = "does not use" if share.method == "exact" else "may not use"
+    return (
+        f". The model {use} {names} as a parameter; another may still stand in for it: "
+        "look at linked parameters and proxies"
+    )

@@ -51,7 +51,8 @@ class Asker:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
         self.n_queries += len(frame)
         try:
-            raw = self.adapter.function(self.adapter.form.of_frame(frame))
+            ask = self.adapter.careful or self.adapter.function
+            raw = ask(self.adapter.form.of_frame(frame))
         except Exception as error:
             raise ModelError(f"the model must answer every row, got {type(error).__name__}: {error}") from error
         return checked_answer(raw, len(frame), self.output, lambda row: _words(frame.iloc[row]))

@@ -29,10 +29,11 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     _check_fitted(model)
     form = _form(model, domain, batch)
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
-    function: Callable[..., Any] = _function(model, output)
+    careful: Callable[..., Any] = _function(model, output)
+    function = careful
     if output != "score" and isinstance(form, ArrayForm) and form.dtype == np.float32 and hasattr(model, "tree_"):
-        function = partial(function, check_input=False)  # the batch is what the tree would make of it
-    return Adapter(function, form, type(model).__name__, finite_only)
+        function = partial(careful, check_input=False)  # the batch is what the tree would make of it
+    return Adapter(function, form, type(model).__name__, careful, finite_only)
 
 
 def _check_fitted(model: Any) -> None:

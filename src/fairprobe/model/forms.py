@@ -72,8 +72,14 @@ class ArrayForm:
             batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """Rows given as a frame."""
-        return frame[self._columns].to_numpy(dtype=self.dtype)
+        """Rows given as a frame; whole numbers only where they all are."""
+        rows = frame[self._columns]
+        if self.dtype.kind == "O":
+            return rows.to_numpy(dtype=object)
+        if self.dtype.kind == "f":
+            return rows.to_numpy(dtype=self.dtype, na_value=np.nan)
+        numbers = rows.to_numpy(dtype=np.float64, na_value=np.nan)
+        return numbers.astype(self.dtype) if (numbers == np.rint(numbers)).all() else numbers
 
     @cached_property
     def _sensitive_values(self) -> dict[int, NDArray[Any]]:

@@ -25,7 +25,10 @@ class Adapter:
     """How to ask one model: the function to call and the form of its batches."""
 
     function: Callable[[Any], Any]
+    """For inputs of the domain."""
     form: Form
     name: str
+    careful: Callable[[Any], Any] | None = None
+    """For rows from outside, where the function leaves out a check that inputs of the domain do not need."""
     finite_only: bool = False
     """Whether its batches never hold a missing number, so that scikit-learn need not look for one."""

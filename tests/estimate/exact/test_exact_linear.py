@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
@@ -62,12 +62,14 @@ def test_linear(domain, estimator, seed, as_frame):
     assert solved.method == "linear"
 
 
+@settings(max_examples=40)
 @given(small_domains(missing=False, with_words=True), estimators(), SEEDS)
 def test_linear_behind_preprocessing(domain, estimator, seed):
     X, y = training_rows(domain, seed)
     prepare = make_column_transformer(
         (StandardScaler(), make_column_selector(dtype_include="number")),
         (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+        sparse_threshold=0 if isinstance(estimator, FairSVM) else 1,
     )
     model = make_pipeline(prepare, estimator).fit(X, y)
     assert_counted(solve(model, domain), model, domain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -52,15 +52,17 @@ def test_tree(domain, tree, seed, n_classes, as_frame, as_words):
 
 def preprocessings():
     numbers, words = make_column_selector(dtype_include="number"), make_column_selector(dtype_exclude="number")
-    one_hot = ColumnTransformer([("words", OneHotEncoder(), words)], remainder="passthrough")
+    one_hot = ColumnTransformer([("words", OneHotEncoder(), words)], remainder="passthrough", sparse_threshold=0)
+    sparse = make_column_transformer((OneHotEncoder(), words), remainder=SimpleImputer(), sparse_threshold=1)
     ordinal = make_column_transformer(
         (OrdinalEncoder(), words), (make_pipeline(SimpleImputer(), StandardScaler()), numbers)
     )
     all_words = OneHotEncoder(drop="if_binary", sparse_output=False)
     twice = make_column_transformer((MinMaxScaler(), numbers), ("passthrough", numbers), (OrdinalEncoder(), words))
-    return st.sampled_from([one_hot, ordinal, all_words, twice])
+    return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
 
 
+@settings(max_examples=40)
 @given(small_domains(with_words=True), preprocessings(), single_trees(), SEEDS)
 def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     X, y = training_rows(domain, seed)
