@@ -322,7 +322,7 @@ def test_scores_are_not_solved(output):
 def test_a_constrained_domain_is_not_solved(census_tree):
     tree, domain = census_tree
     constrained = Domain(domain.parameters, domain.sensitive, [lambda rows: rows["age"] > 2])
-    with pytest.warns(HealthWarning, match="^not-exact: the domain has 1 constraint"):
+    with pytest.warns(HealthWarning, match="^not-exact: the domain has constraints"):
         share = estimate(tree, constrained, "valid", method="exact", n_experiments=3)
     assert "constraint" in share.detail
     assert estimate(tree, constrained, "domain").value == estimate(tree, domain).value
@@ -424,8 +424,8 @@ def test_intervals_hold_whenever_it_stops(monkeypatch):
 
 @pytest.mark.slow
 def test_intervals_hold_whenever_it_stops_after_long(monkeypatch):
-    misses = misses_of_sequences(monkeypatch, 2000, 2000)
-    assert stats.binom.sf(misses - 1, 2000, 0.05) > 1e-4
+    misses = misses_of_sequences(monkeypatch, 500, 1500)
+    assert stats.binom.sf(misses - 1, 500, 0.05) > 1e-4
 
 
 @pytest.mark.slow
@@ -543,6 +543,17 @@ def test_worse_off_by_scores():
 def test_worse_off_of_one_combination_among_ten():
     toy = odd_one_out(odd=(1, 3))
     assert estimate(toy.model, toy.domain, favourable="yes").worse_off == "sex=1, race=3"
+
+
+@pytest.mark.parametrize("method", ["sample", "exact"])
+def test_who_is_rarely_allowed_is_not_worse_off_for_that(method):
+    """Group 2 is allowed at x = 0 alone, where it gets a 1; group 0 never gets one, but for x = 9, group 1 always."""
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 2)], ["s"], [lambda rows: (rows["s"] < 2) | (rows["x"] == 0)])
+
+    def model(X):
+        return (X[:, 1] > 0) ^ (X[:, 0] == 9)
+
+    assert estimate(model, domain, "valid", method=method, n_experiments=5, favourable=True).worse_off == "s=0"
 
 
 def test_nobody_is_worse_off_in_a_tie():

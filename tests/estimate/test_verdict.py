@@ -11,7 +11,7 @@ from fairprobe import Domain, Integer, estimate, verdict
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome
 from fairprobe.estimate.intervals import lower_bound, upper_bound
-from fairprobe.testing import box, never
+from fairprobe.testing import box, never, score
 
 TOY = box()  # 2.7% of the domain
 NEVER = never()
@@ -178,3 +178,11 @@ def test_a_model_that_does_not_use_the_sensitive_parameters_is_no_success():
     assert "linked" in said
     assert "prox" in said
     assert "fair" not in said
+
+
+def test_a_difference_below_the_threshold_is_a_use():
+    """Scores that differ by up to 7/8 are no hits at a threshold of 7/8, but the model does use the group."""
+    toy = score(threshold=7 / 8)
+    share = estimate(toy.model, toy.domain, **toy.settings)
+    assert (share.method, share.hits) == ("exact", 0)
+    assert "does not use" not in verdict(share, 0.01).sentence

@@ -261,7 +261,7 @@ class Estimation:
             hits=solved.hits * n_twins,
             method="exact",
             sensitive=domain.sensitive,
-            n_queries=self.oracle.asker.n_queries,
+            n_queries=solved.n_queries,
             outcomes=outcome_table(domain, _by_combination(solved, n_twins)) if solved.hits else None,
         )
 

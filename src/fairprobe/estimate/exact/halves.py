@@ -136,7 +136,7 @@ def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> Coun
             place, pairs = _look_up(first.values, bound - second.values[block], slack)
             below[i] += int((ends[place].astype(dtype) * counts).sum())
             near.append(pairs + np.array([[0], [start]]))
-        _check_near(near)
+        _check_near(sum(pairs.shape[1] for pairs in near))
     pairs = np.unique(np.concatenate(near, axis=1), axis=1)
     return Count(below, pairs[0], pairs[1])
 
@@ -147,27 +147,21 @@ def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Ints, Ints]:
         return np.searchsorted(values, keys, side="right"), np.zeros((2, 0), dtype=np.int64)
     place = np.searchsorted(values, keys - slack, side="left")
     widths = np.searchsorted(values, keys + slack, side="right") - place
+    _check_near(int(widths.sum()))
     close = np.flatnonzero(widths)
     widths = widths[close]
-    if int(widths.sum()) > MAX_NEAR:
-        _refuse_near(int(widths.sum()))
     offsets = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
     pairs = np.stack([np.repeat(place[close], widths) + offsets, np.repeat(close, widths)])
     place[close] = np.searchsorted(values, keys[close], side="right")
     return place, pairs
 
 
-def _check_near(near: Sequence[Ints]) -> None:
-    n = sum(pairs.shape[1] for pairs in near)
+def _check_near(n: int) -> None:
     if n > MAX_NEAR:
-        _refuse_near(n)
-
-
-def _refuse_near(n: int) -> None:
-    raise UnfitError(
-        f"the scores of {n:,} sets of families or more are within a rounding error of 0, over the {MAX_NEAR:,} that "
-        "the model can be asked about"
-    )
+        raise UnfitError(
+            f"{n:,} sums or more are within a rounding error of a score of 0, over the {MAX_NEAR:,} that the model "
+            "can be asked about"
+        )
 
 
 def _check_lookups(n_sums: int, n_bounds: int) -> None:

@@ -22,6 +22,8 @@ class Solved:
     """All families: the value assignments to the parameters that are not sensitive."""
     by_label: dict[Any, list[int]]
     """By label, then combination: in how many discriminatory families that combination gets this label."""
+    n_queries: int = 0
+    """Rows sent to the model, to confirm what was read from it."""
 
     @property
     def share(self) -> Fraction:

@@ -14,7 +14,6 @@ from fairprobe.estimate.exact.halves import Floats, Ints, Term, check_size
 from fairprobe.estimate.exact.outcome import UnfitError
 from fairprobe.estimate.exact.preprocessing import kind_of
 from fairprobe.estimate.exact.seen import Seen, Table
-from fairprobe.model.asking import Asker
 
 _N_PROBES = 4096
 _N_TRIED = 256
@@ -58,7 +57,8 @@ def is_linear(final: Any) -> bool:
     return (
         (len(shape) == 1 or (len(shape) == 2 and shape[0] == 1))
         and len(getattr(final, "classes_", ())) == 2
-        and all(hasattr(final, name) for name in ("intercept_", "decision_function", "predict"))
+        and np.size(getattr(final, "intercept_", ())) == 1
+        and hasattr(final, "decision_function")
     )
 
 
@@ -89,12 +89,9 @@ def take_apart(seen: Seen, max_half: int) -> Score:
 
 def _weights(seen: Seen) -> _Weights:
     final = seen.final
-    intercept = np.asarray(final.intercept_, dtype=np.float64).reshape(-1)
-    if len(intercept) != 1:
-        raise UnfitError(f"a linear classifier of two classes has one intercept, got {len(intercept)}")
     coefficients = np.asarray(final.coef_).reshape(-1)
     dtype = np.result_type(seen.base.dtype, coefficients.dtype, np.float32)
-    return _Weights(coefficients.astype(np.float64), float(intercept[0]), dtype)
+    return _Weights(coefficients.astype(np.float64), float(np.asarray(final.intercept_).item()), dtype)
 
 
 def _table(seen: Seen, parameter: int, used: NDArray[np.bool_]) -> Table:
@@ -168,7 +165,7 @@ def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
 def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
     """Raise unless the model's scores are the sums, and its labels the scores' signs, on random inputs."""
     codes = seen.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
-    scores = Asker(seen.model, seen.domain, output="score").ask(codes)
+    scores = seen.scores(codes)
     sums = seen.rows(codes) @ weights.coefficients + weights.intercept
     if scores.shape != sums.shape or (np.abs(scores - sums) > error).any():
         raise UnfitError("the model's scores are not the sums that its coefficients give")

@@ -48,7 +48,7 @@ class Seen:
     """
 
     def __init__(self, model: Any, domain: Domain, dtype: DTypeLike | str) -> None:
-        self.model = model
+        self._model = model
         self.domain = domain
         self.asker = Asker(model, domain)
         self.steps, self.final = preprocessing.split(model)
@@ -73,6 +73,13 @@ class Seen:
                 return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
         except Exception as error:
             raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+
+    def scores(self, codes: Codes) -> NDArray[Any]:
+        """The model's own scores of a batch of inputs."""
+        asker = Asker(self._model, self.domain, output="score")
+        scores = asker.ask(codes)
+        self.asker.n_queries += asker.n_queries
+        return scores
 
     def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
         """The base row with the parameter at these levels."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ MAX_HALF = 10_000_000
 def solve(model: Any, domain: Domain, *, max_boxes: int = MAX_BOXES, max_half: int = MAX_HALF) -> Solved | NotSolved:
     """Count the discriminatory families of a domain exactly."""
     if domain.constraints:
-        return NotSolved(f"the domain has {len(domain.constraints)} constraints, which only sampling can follow")
+        return NotSolved("the domain has constraints, which only sampling can follow")
     try:
         return _solve(model, domain, max_boxes, max_half)
     except UnfitError as error:
@@ -32,18 +33,19 @@ def solve(model: Any, domain: Domain, *, max_boxes: int = MAX_BOXES, max_half: i
 
 def _solve(model: Any, domain: Domain, max_boxes: int, max_half: int) -> Solved:
     final = split(model)[1]
-    if trees.is_tree(final):
-        return _solve_trees("tree", model, domain, max_boxes)
-    if trees.is_ensemble(final):
-        return _solve_trees("ensemble", model, domain, max_boxes)
     if is_linear(final):
-        return solve_linear(Seen(model, domain, "numeric"), max_half)
-    raise UnfitError(f"{type(final).__name__} is not a kind of model that can be solved")
+        seen = Seen(model, domain, "numeric")
+        solved = solve_linear(seen, max_half)
+    elif trees.is_tree(final) or trees.is_ensemble(final):
+        seen = Seen(model, domain, np.float32)
+        solved = _solve_trees("tree" if trees.is_tree(final) else "ensemble", seen, max_boxes)
+    else:
+        raise UnfitError(f"{type(final).__name__} is not a kind of model that can be solved")
+    return replace(solved, n_queries=seen.asker.n_queries)
 
 
-def _solve_trees(method: Method, model: Any, domain: Domain, max_boxes: int) -> Solved:
-    seen = Seen(model, domain, np.float32)
-    classes = seen.final.classes_
+def _solve_trees(method: Method, seen: Seen, max_boxes: int) -> Solved:
+    domain, classes = seen.domain, seen.final.classes_
     walk = Walk(make_plan(seen, trees.read(seen)), seen.asker, classes, max_boxes)
     walk.run()
     walk.confirm()

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fairprobe.estimate.exact.outcome import UnfitError
 from fairprobe.estimate.exact.preprocessing import kind_of
 from fairprobe.estimate.exact.seen import Seen
-from fairprobe.model.asking import Asker
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,8 +63,6 @@ def is_ensemble(final: Any) -> bool:
 
 def read(seen: Seen) -> Nodes:
     """The nodes of a tree or an ensemble."""
-    if getattr(seen.final, "n_outputs_", 1) != 1:
-        raise UnfitError(f"the model gives {seen.final.n_outputs_} labels a row, and only one can be solved")
     return _joined(_votes_of_tree(seen) if is_tree(seen.final) else _READERS[kind_of(seen.final)](seen))
 
 
@@ -101,7 +98,7 @@ def _boosting(seen: Seen) -> list[_Part]:
     is_binary = model.estimators_.shape[1] == 1
     parts, start = [], np.zeros(len(model.classes_))
     base = np.zeros((1, len(seen.domain.levels)), dtype=np.int64)
-    start[1 if is_binary else slice(None)] = Asker(seen.model, seen.domain, output="score").ask(base)[0]
+    start[1 if is_binary else slice(None)] = seen.scores(base)[0]
     for stage in model.estimators_:
         for position, member in enumerate(stage):
             values = np.zeros((member.tree_.node_count, len(model.classes_)))
