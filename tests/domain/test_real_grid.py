@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from fairprobe import Real
@@ -47,6 +47,7 @@ def test_decimal_grids_are_what_people_write(offset, n, decimals, digit):
     assert values == [float(low + k * step) for k in range(n)]
 
 
+@example(99999999497.0, 503.3125, (2, 1))
 @given(
     st.floats(-1e12, 1e12),
     st.floats(1e-9, 1e9),

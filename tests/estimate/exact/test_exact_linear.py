@@ -60,7 +60,7 @@ def test_linear(domain, estimator, seed, as_frame):
     assert solved.method == "linear"
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(small_domains(missing=False, with_words=True), estimators(), SEEDS)
 def test_linear_behind_preprocessing(domain, estimator, seed):
     X, y = training_rows(domain, seed)

@@ -62,7 +62,7 @@ def preprocessings():
     return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(small_domains(with_words=True), preprocessings(), single_trees(), SEEDS)
 def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
     X, y = training_rows(domain, seed)
@@ -102,6 +102,7 @@ def test_vote_of_trees(domain, trees, seed, voting, weighted, n_classes):
     assert_counted(solve(model, domain), model, domain)
 
 
+@settings(max_examples=30)
 @given(small_domains(missing=False), SEEDS, st.integers(1, 5), st.sampled_from([None, "zero"]), st.integers(2, 3))
 def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
     X, y = training_rows(domain, seed, n_classes=n_classes)
