@@ -60,6 +60,8 @@ def causal_search(
 
     Sets are tried by size; one that holds a set found before is left out, as its score is no smaller.
     """
+    if not is_number(min_share) or not 0 <= min_share < 1:
+        raise SettingError(f"min_share must be at least 0 and below 1, got {min_share!r}")
     n_sets = 2 ** len(domain.sensitive) - 1
     each = 1 - (1 - intervals.checked_confidence(confidence)) / n_sets
     options = Options(confidence=each, max_share=min_share, seed=seed)

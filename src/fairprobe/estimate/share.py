@@ -72,6 +72,9 @@ class Share:
         if not self.hits:
             whole = "the people they are drawn from" if self.population == "rows" else whole
             return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{left_out}"
+        if self.method == "strata":
+            between = f"between {percent(self.low)} and {percent(self.high)}"
+            return f"{percent(self.value)} of {whole}, {confident} {between} ({self.n:,} inputs in {self.detail})"
         between = f"{confident} between {percent(self.low)} and {percent(self.high)}"
         if self.population == "rows":
             counted = f"{percent(self.value)} of the rows ({self.hits:,} of {self.n:,}{left_out})"

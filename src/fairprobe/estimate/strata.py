@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category, Codes
 from fairprobe.errors import SettingError
@@ -38,7 +38,7 @@ Box = Mapping[str, Any]
 BOXES_SAMPLES = 0.1
 """The part of the inputs that goes to the boxes: small, as the bound of the rest is what takes most."""
 
-THINNEST = 1e-3
+THINNEST = Fraction(1, 1000)
 """The smallest part of the domain that is sampled by leaving the boxes out."""
 
 
@@ -66,7 +66,8 @@ def estimate_strata(
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     weights = [box.weight for box in boxes]
     rest = 1 - sum(weights, Fraction(0))
-    sizes = _allocation([float(weight) for weight in weights], float(rest), checked_count("n_samples", n_samples))
+    checked_count("n_samples", n_samples, at_least=len(boxes) + 1)
+    sizes = _allocation([float(weight) for weight in weights], float(rest), n_samples)
     pooled = Count(target.oracle, domain.sensitive, n_samples)
     hits = []
     with target.oracle.asker.quiet():
@@ -96,13 +97,16 @@ def estimate_strata(
 
 
 def propose_strata(
-    domain: Domain, cases: pd.DataFrame, *, max_strata: int = 32, margin: float = 0.05, seed: int = 0
+    domain: Domain, cases: pd.DataFrame, *, max_strata: int = 32, margin: float = 0.02, seed: int = 0
 ) -> list[dict[str, Any]]:
     """Boxes where cases lie close together, such as those that a search found; to be given to `estimate_strata`.
 
     A small decision tree tells the cases from as many uniform inputs. Each of its leaves that cases dominate becomes
-    the box that just holds its cases, widened by `margin` of its sides but not past the leaf.
+    the box that just holds its cases, each side widened both ways by `margin` of it, in whole steps, but not past the
+    leaf: too wide a box costs more than a few cases left to the rest.
     """
+    if not is_number(margin) or margin < 0:
+        raise SettingError(f"margin must be a number of at least 0, got {margin!r}")
     codes = domain.encode(cases)
     codes = codes[(codes >= 0).all(axis=1)]
     if not len(codes):
@@ -143,7 +147,7 @@ def _leaf_bounds(tree: Any, levels: Codes) -> dict[int, Codes]:
 
 def _widened(members: Codes, leaf: Codes, margin: float) -> Codes:
     low, high = members.min(axis=0), members.max(axis=0) + 1
-    more = np.ceil(margin * (high - low)).astype(np.int64)
+    more = np.floor(margin * (high - low)).astype(np.int64)
     return np.column_stack([np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1])])
 
 
@@ -208,6 +212,8 @@ class _Rest:
 
 
 def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
+    if isinstance(strata, (str, Mapping)) or not isinstance(strata, Sequence):
+        raise SettingError(f"strata must be a list of boxes, got {strata!r}")
     boxes = [_levels(domain, box) for box in strata]
     if not boxes:
         raise SettingError("strata must hold one box at least, got none")
@@ -218,12 +224,14 @@ def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
     rest = 1 - sum((box.weight for box in boxes), Fraction(0))
     if 0 < rest < THINNEST:
         raise SettingError(
-            f"strata must leave nothing of the domain or {THINNEST:g} of it at least, got {float(rest):.2g}"
+            f"strata must leave nothing of the domain or {float(THINNEST)} of it at least, got {float(rest):.2g}"
         )
     return boxes
 
 
 def _levels(domain: Domain, box: Box) -> _Levels:
+    if not isinstance(box, Mapping):
+        raise SettingError(f"a stratum is a mapping of parameters to what they may be, got {box!r}")
     unknown = [name for name in box if name not in domain.names or name in domain.sensitive]
     if unknown:
         raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(map(repr, unknown))}")

@@ -73,7 +73,7 @@ def _sentence(outcome: Outcome, share: Share, limit: float) -> str:
 
 def _unused(share: Share, names: str) -> str:
     """Without a hit: what that may mean, and what it does not."""
-    if share.hits:
+    if share.hits or share.threshold:
         return ""
     use = "does not use" if share.method == "exact" else "may not use"
     return (
