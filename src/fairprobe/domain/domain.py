@@ -52,7 +52,7 @@ class Domain:
     >>> domain.sample(2, seed=0)
        age     sex
     0   79    Male
-    1   54  Female
+    1   64  Female
     """
 
     def __init__(

@@ -260,6 +260,9 @@ class Real(_Number):
         largest = max(self.step, abs(self.low), abs(self.high))
         return max(0, 14 - math.floor(math.log10(largest)), 1 + math.ceil(-math.log10(self.step)))
 
+    def _blur(self) -> float:
+        return max(super()._blur(), 0.51 * 10.0**-self._decimals / self.step)
+
     def _grid(self, codes: Codes) -> NDArray[Any]:
         return np.round(self.low + self.step * codes, self._decimals)
 

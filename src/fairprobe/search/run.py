@@ -93,8 +93,8 @@ def search(
     (5, 'max-cases')
     >>> found.cases.head(2)
        age  sex
-    0   41    1
-    1   42    1
+    0   48    0
+    1   49    1
     """
     if not isinstance(domain, Domain):
         raise SettingError(f"domain must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame")
