@@ -128,17 +128,13 @@ def _between(low: float, high: float) -> str:
 
 
 def sentence_lines(shares: Mapping[str, Share]) -> list[str]:
-    """Each share as a sentence, how it was found, and what was left out."""
+    """Each share as a sentence, and how it was found."""
     lines = []
     for name, share in shares.items():
         lines.append(f"{name}: {share.sentence()}")
         if share.detail:
             how = "exact" if share.method == "exact" else "sampled, not exact"
             lines.append(f"  {how}: {share.detail}")
-        if share.n_left_out:
-            rows = counted(share.n_left_out, "row")
-            was = "was" if share.n_left_out == 1 else "were"
-            lines.append(f"  {rows} {was} left out, as {' or '.join(share.sensitive)} is unknown there")
     return lines
 
 
