@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -295,3 +297,30 @@ def test_an_integer_domain_past_64_bits_in_two_processes():
     one, two = (run(model, domain, n_jobs=n_jobs, max_inputs=3000, shard_inputs=1000) for n_jobs in (1, 2))
     assert one.n_cases > 1000
     assert digest(one) == digest(two)
+
+
+LEAK = """
+import os, subprocess, time
+from fairprobe import search, testing
+box = testing.box(n_free=8, levels=20, low=2, high=15)
+def slow(X):
+    time.sleep(0.01)
+    return box.model(X)
+def broken(*told):
+    raise ArithmeticError("no progress")
+try:
+    search(slow, box.domain, n_jobs=2, max_cases=None, n_walkers=50, n_global=300, progress=broken)
+except ArithmeticError:
+    listed = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "cmd"], capture_output=True, text=True).stdout
+    print(listed.count("LokyProcess"), "left")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="needs ps")
+def test_no_worker_is_left_behind_when_the_progress_callback_fails():
+    process = subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.communicate(timeout=20)[0].strip() == "0 left"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_GLOBAL = 5000
-N_LOCAL = 300
+N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 
