@@ -324,3 +324,4 @@ def test_no_worker_is_left_behind_when_the_progress_callback_fails():
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

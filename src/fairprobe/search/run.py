@@ -145,6 +145,13 @@ class _Run:
 
     def run(self) -> Found:
         try:
+            self._run()
+        finally:
+            self.engine.close()
+        return self._result()
+
+    def _run(self) -> None:
+        try:
             for trace in self.engine.results():
                 self.tally.add(trace)
                 if self.tally.stop_reason is not None:
@@ -157,8 +164,6 @@ class _Run:
             self.tally.failure, self.tally.stop_reason = error, StopReason.FAILED
         if self.tally.stop_reason is StopReason.INTERRUPTED:
             self._keep_the_rest()
-        self.engine.close()
-        return self._result()
 
     def _next_shard(self, shard: int, report: Report | None) -> Trace:
         known = self.tally.known()
