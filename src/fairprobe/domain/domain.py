@@ -273,7 +273,7 @@ def _restricted(parameter: Parameter, values: Sequence[Any] | None) -> Parameter
     """The parameter with only the values to compare, where they are given."""
     if values is None:
         return parameter
-    listed = Ordinal(parameter.name, values)  # type: ignore[arg-type]  # any sequence is made a tuple
+    listed = Ordinal(parameter.name, values)
     outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
     if outside:
         raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -33,7 +34,7 @@ class Parameter(ABC):
 
     name: str
     missing: bool = field(default=False, kw_only=True)
-    moves: tuple[int, ...] = field(default=(-1, 1), kw_only=True)
+    moves: Sequence[int] = field(default=(-1, 1), kw_only=True)
     dtype: str = field(default="", kw_only=True)
 
     kind: ClassVar[str]
@@ -271,8 +272,8 @@ class Real(_Number):
 class _Listed(Parameter):
     """One of the values listed."""
 
-    values: tuple[Any, ...]
-    categories: tuple[Any, ...] = field(default=(), kw_only=True)
+    values: Sequence[Any]
+    categories: Sequence[Any] = field(default=(), kw_only=True)
     """All categories of a pandas categorical, where the values are only some of them."""
 
     def __post_init__(self) -> None:

@@ -62,7 +62,7 @@ def _check_value(name: str, value: Any) -> None:
         raise DomainError(f"parameter {name!r}: values must be finite, got {value!r}")
 
 
-def natural_dtype(values: tuple[Any, ...], missing: bool) -> str:
+def natural_dtype(values: Iterable[Any], missing: bool) -> str:
     """The dtype that pandas would give such values."""
     kinds = {type(value) for value in values}
     if kinds == {bool}:

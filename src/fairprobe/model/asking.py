@@ -89,6 +89,7 @@ class Asker:
         return describe(self.domain, codes[bad - 1])
 
     def _raises(self, codes: Codes) -> bool:
+        self.n_queries += len(codes)
         try:
             self.adapter.function(self.adapter.form.rows(codes))
         except Exception:

@@ -60,6 +60,8 @@ class Trace:
     """How many inputs were judged by the end of each batch."""
     batch_queries: NDArray[np.int64]
     """How many rows were sent by the end of each batch."""
+    n_sent: int
+    """How many rows were sent in all, those of a batch that failed included."""
     keys: NDArray[np.int64]
     """Of every input judged."""
     cases: Cases

@@ -112,6 +112,7 @@ class Recorder:
             n_judged=self.n_judged,
             batch_ends=np.array(self._batch_ends, dtype=np.int64),
             batch_queries=np.array(self._batch_queries, dtype=np.int64),
+            n_sent=self.oracle.asker.n_queries,
             keys=np.concatenate([no_keys, *self._judged_keys]),
             cases=Cases.join(self._cases) if self._cases else self._no_cases,
             distinct=self._distinct if self._knows else None,

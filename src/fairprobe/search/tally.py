@@ -60,31 +60,39 @@ class Tally:
 
     def add(self, trace: Trace) -> None:
         """Add the next shard, as much of it as the limits let in."""
-        cases = self._new_cases(trace)
-        cut = self._cut(trace, cases.offsets)
+        cases, distinct = self._new_cases(trace)
+        coverage = None if self._coverage is None else self._coverage.copy()
+        cut = self._cut(trace, cases.offsets, coverage)
         n_judged = cut.offset if cut else trace.n_judged
         kept = int(np.searchsorted(cases.offsets, n_judged))
-        self._parts.append(cases.take(slice(kept)))
-        self._n_barren = n_judged - int(cases.offsets[kept - 1]) - 1 if kept else self._n_barren + n_judged
-        self.n_judged += n_judged
-        self.n_inputs += trace.n_distinct(n_judged)
-        self.n_queries += trace.n_queries(n_judged)
-        self.n_shards += 1
-        self.output_varies |= trace.output_varies
-        self.stop_reason = cut.reason if cut else trace.ended
-        self.failure = None if cut else trace.failure
+        n_barren = n_judged - int(cases.offsets[kept - 1]) - 1 if kept else self._n_barren + n_judged
+        # All at once: Ctrl-C in the middle must not leave figures that do not belong together.
+        self.__dict__.update(
+            _distinct=distinct,
+            _coverage=coverage,
+            _parts=[*self._parts, cases.take(slice(kept))],
+            _n_barren=n_barren,
+            n_judged=self.n_judged + n_judged,
+            n_inputs=self.n_inputs + trace.n_distinct(n_judged),
+            n_queries=self.n_queries + (trace.n_queries(n_judged) if cut or not trace.failure else trace.n_sent),
+            n_shards=self.n_shards + 1,
+            output_varies=self.output_varies or trace.output_varies,
+            stop_reason=cut.reason if cut else trace.ended,
+            failure=None if cut else trace.failure,
+        )
 
-    def _new_cases(self, trace: Trace) -> Cases:
+    def _new_cases(self, trace: Trace) -> tuple[Cases, Distinct]:
+        """The shard's cases that no shard before had, and the set of all."""
         if trace.distinct is not None:
-            self._distinct = trace.distinct
-            return trace.cases
-        return trace.cases.take(self._distinct.add(trace.keys[trace.cases.offsets]))
+            return trace.cases, trace.distinct
+        distinct = self._distinct.copy()
+        return trace.cases.take(distinct.add(trace.keys[trace.cases.offsets])), distinct
 
-    def _cut(self, trace: Trace, offsets: NDArray[np.int64]) -> _Cut | None:
+    def _cut(self, trace: Trace, offsets: NDArray[np.int64], coverage: Coverage | None) -> _Cut | None:
         """Where the first limit is met in this shard; of two met at once, the first listed is named."""
         cuts = [
             self._cases_cut(offsets),
-            self._coverage_cut(trace),
+            _coverage_cut(trace, coverage),
             self._inputs_cut(trace),
             self._queries_cut(trace),
             self._barren_cut(trace.n_judged, offsets),
@@ -96,12 +104,6 @@ class Tally:
             return None
         left = self._limits.max_cases - self.n_cases
         return _Cut(int(offsets[left - 1]) + 1, StopReason.MAX_CASES) if len(offsets) >= left else None
-
-    def _coverage_cut(self, trace: Trace) -> _Cut | None:
-        if self._coverage is None:
-            return None
-        new = self._coverage.add(trace.keys)
-        return None if self._coverage.left else _Cut(int(new[-1]) + 1, StopReason.EXHAUSTED)
 
     def _inputs_cut(self, trace: Trace) -> _Cut | None:
         left = _difference(self._limits.max_inputs, self.n_judged)
@@ -129,3 +131,10 @@ class Tally:
 
 def _difference(limit: int | None, used: int) -> int | None:
     return None if limit is None else limit - used
+
+
+def _coverage_cut(trace: Trace, coverage: Coverage | None) -> _Cut | None:
+    if coverage is None:
+        return None
+    new = coverage.add(trace.keys)
+    return None if coverage.left else _Cut(int(new[-1]) + 1, StopReason.EXHAUSTED)
