@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.checks import checked_seed
 from fairprobe.cli import live, shares
 from fairprobe.cli.domains import Source
 from fairprobe.cli.entry import INTERRUPTED
@@ -79,7 +79,6 @@ def _checked(request: Request) -> dict[str, Any]:
     """All arguments of `estimate`; a wrong one is refused before anything is loaded."""
     keywords = with_defaults(estimate, request.keywords)
     Options(**{name: keywords[name] for name in Options.__dataclass_fields__})
-    checked_count("exact_limit", keywords["exact_limit"], at_least=0)
     checked_threshold(keywords["threshold"], keywords["output"])
     if request.by_parameter and keywords["width"] is not None:
         raise SettingError("--by-parameter judges a fixed number of inputs, got --width as well: leave one of them out")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fairprobe.domain.domain import magnitude as of_any_size
 from fairprobe.errors import HealthWarning
 
 WIDTH = 80
@@ -128,7 +129,7 @@ def magnitude(n: int) -> str:
     >>> magnitude(2_000_000), magnitude(25 * 10**12)
     ('2,000,000', '2.5e+13')
     """
-    return f"{n:,}" if n < 10**12 else f"{n:.1e}"
+    return of_any_size(n, exact_below=10**12)
 
 
 def duration(seconds: float) -> str:

@@ -231,13 +231,13 @@ class Domain:
         )
 
 
-def magnitude(n: int) -> str:
+def magnitude(n: int, exact_below: int = 10**9) -> str:
     """A number of any size, exact while it can be read.
 
     >>> magnitude(2_000_000), magnitude(4335206400000000), magnitude(10**400)
     ('2,000,000', '4.3e+15', '1.0e+400')
     """
-    return f"{n:,}" if n < 10**9 else f"{Decimal(n):.1e}"
+    return f"{n:,}" if n < exact_below else f"{Decimal(n):.1e}"
 
 
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:

@@ -8,13 +8,13 @@ Functions of hits and n give numbers for numbers and arrays for arrays.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def chance_of_finding(share: float, n: int) -> float:
     >>> round(chance_of_finding(1e-6, 1_000_000), 3)
     0.632
     """
-    fraction, count = checked_share("share", share), checked_whole("n", n)
+    fraction, count = checked_share("share", share), checked_count("n", n, at_least=0)
     if fraction == 1 or count == 0:
         return float(count > 0)
     return -math.expm1(count * math.log1p(-fraction))
@@ -114,17 +114,6 @@ def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     if (hit > total).any():
         raise SettingError(f"hits must be at most n, got hits={hits!r}, n={n!r}")
     return hit, total
-
-
-def checked_whole(name: str, value: Any) -> int:
-    """A whole number of at least 0."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if number < 0 or isinstance(value, bool):
-        raise SettingError(f"{name} must be a whole number of at least 0, got {value!r}")
-    return number
 
 
 def as_number(value: Any) -> float:

@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import Floats, checked_confidence, checked_whole, upper_bound
+from fairprobe.estimate.intervals import Floats, checked_confidence, upper_bound
 
 
 def mcnemar_p(b: int, c: int) -> float:
@@ -17,7 +18,7 @@ def mcnemar_p(b: int, c: int) -> float:
     b inputs are discriminatory for the first model only, c for the second only. Under equality, b is Binomial(b + c,
     1/2). The p-value is twice the smaller tail, at most 1.
     """
-    few, many = sorted((checked_whole("b", b), checked_whole("c", c)))
+    few, many = sorted((checked_count("b", b, at_least=0), checked_count("c", c, at_least=0)))
     if few == many:
         return 1.0
     from scipy.special import betainc
@@ -38,7 +39,7 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
     tail. Intervals of b and c apart, the error split, are valid too; with 10 or more of b and c they are up to 1.6
     times as wide, with fewer about the same. 0 may be inside where `mcnemar_p`, a test of equality alone, is small.
     """
-    more, fewer, total = (checked_whole(*named) for named in (("b", b), ("c", c), ("n", n)))
+    more, fewer, total = (checked_count(*named, at_least=0) for named in (("b", b), ("c", c), ("n", n)))
     if more + fewer > total:
         raise SettingError(f"b + c must be at most n, got b={b!r}, c={c!r}, n={n!r}")
     error = 1 - checked_confidence(confidence)

@@ -12,7 +12,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairprobe.estimate.intervals import checked_confidence, checked_counts, checked_share, checked_whole
+from fairprobe.checks import checked_count
+from fairprobe.estimate.intervals import checked_confidence, checked_counts, checked_share
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ class ConfidenceSequence:
 
     def update(self, hits: int, n: int) -> None:
         """Add a batch of n inputs, `hits` of them discriminatory."""
-        batch_hits, batch_n = checked_whole("hits", hits), checked_whole("n", n)
+        batch_hits, batch_n = checked_count("hits", hits, at_least=0), checked_count("n", n, at_least=0)
         checked_counts(batch_hits, batch_n)
         self.hits += batch_hits
         self.n += batch_n

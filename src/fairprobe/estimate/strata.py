@@ -167,7 +167,6 @@ class _Levels:
     """A box as the levels allowed of each parameter."""
 
     allowed: tuple[NDArray[np.bool_], ...]
-    sensitive_columns: tuple[int, ...]
 
     @property
     def weight(self) -> Fraction:
@@ -236,7 +235,7 @@ def _levels(domain: Domain, box: Box) -> _Levels:
     if unknown:
         raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(map(repr, unknown))}")
     allowed = tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)
-    return _Levels(allowed, domain.sensitive_columns)
+    return _Levels(allowed)
 
 
 def _allowed(parameter: Any, values: Any) -> NDArray[np.bool_]:

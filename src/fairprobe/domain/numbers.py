@@ -1,0 +1,165 @@
+"""Parameters that are numbers on a grid: levels count steps from `low`."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.parameter import Codes, Parameter
+from fairprobe.domain.rules import plain
+from fairprobe.errors import DomainError
+
+MOST_BLUR = 0.25
+"""In steps: above that, rounding could take a number of a grid for its neighbour."""
+
+
+class _Number(Parameter):
+    """A number on a grid of steps."""
+
+    low: Any
+    high: Any
+    step: Any
+
+    @abstractmethod
+    def _grid(self, codes: Codes) -> NDArray[Any]: ...
+
+    def _blur(self) -> float:
+        """How far from the grid a number may be, in steps, and still be meant: the rounding of its dtype."""
+        precision = np.finfo("float32" if self.dtype.lower() == "float32" else "float64").eps
+        return max(1e-6, 4 * float(precision) * max(abs(self.low), abs(self.high)) / self.step)
+
+    def _check_bounds(self) -> None:
+        for what in ("low", "high", "step"):
+            value = plain(getattr(self, what))
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise DomainError(f"parameter {self.name!r}: {what} must be a number, got {value!r}")
+            if isinstance(value, float) and not math.isfinite(value):
+                raise DomainError(f"parameter {self.name!r}: {what} must be finite, got {value!r}")
+            if abs(value) > 2**53 and self.kind == "integer":
+                raise DomainError(f"parameter {self.name!r}: {what} must lie within 2^53, got {value!r}")
+            self._set(**{what: value})
+        if self.step <= 0:
+            raise DomainError(f"parameter {self.name!r}: step must be above 0, got {self.step!r}")
+        if self.low > self.high:
+            raise DomainError(
+                f"parameter {self.name!r}: low must be at most high, got low={self.low!r}, high={self.high!r}"
+            )
+
+    def decode(self, codes: Codes) -> Any:
+        if not self.missing:
+            return self._typed(self._grid(codes))
+        absent = codes == self.levels - 1
+        if not self._is_nullable:
+            return self._typed(np.where(absent, np.nan, self._grid(codes)))
+        values = self._typed(self._grid(np.where(absent, 0, codes)))
+        values[absent] = None
+        return values
+
+    @property
+    def _is_nullable(self) -> bool:
+        return self.dtype[:1].isupper()  # pandas writes Int64 for the nullable int64
+
+    def _typed(self, numbers: NDArray[Any]) -> Any:
+        import pandas as pd
+
+        return pd.array(numbers, dtype=self.dtype) if self._is_nullable else numbers.astype(self.dtype, copy=False)
+
+    def numbers(self, codes: Codes) -> NDArray[np.float64]:
+        numbers = self._grid(codes).astype(np.float64)
+        if self.missing:
+            numbers[codes == self.levels - 1] = np.nan
+        return numbers
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        import pandas as pd
+
+        numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        steps = (np.where(np.isfinite(numbers), numbers, self.low - self.step) - self.low) / self.step
+        codes = np.rint(steps)
+        inside = (
+            (np.abs(codes - steps) <= (0.5 if nearest else self._blur())) & (codes >= 0) & (codes < self._n_values())
+        )
+        return np.where(inside, codes, -1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Integer(_Number):
+    """Whole numbers low, low + step, ... up to high.
+
+    >>> Integer("age", 17, 90).levels
+    74
+    """
+
+    low: int
+    high: int
+    step: int = 1
+
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        self._check_bounds()
+        for what in ("low", "high", "step"):
+            value = getattr(self, what)
+            if value != int(value):
+                raise DomainError(f"parameter {self.name!r}: {what} must be a whole number, got {value!r}: use Real")
+            self._set(**{what: int(value)})
+        self._check("float64" if self.missing else "int64")
+
+    def _n_values(self) -> int:
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def affine(self) -> tuple[float, float] | None:
+        """(low, step), unless a missing value breaks the line."""
+        return None if self.missing else (float(self.low), float(self.step))
+
+    def _grid(self, codes: Codes) -> NDArray[Any]:
+        return self.low + self.step * codes
+
+
+@dataclass(frozen=True)
+class Real(_Number):
+    """Numbers on the grid low, low + step, ... up to high.
+
+    >>> Real("rate", 0, 1, 0.25).decode(np.arange(5)).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+
+    low: float
+    high: float
+    step: float
+
+    kind: ClassVar[str] = "real"
+
+    def __post_init__(self) -> None:
+        self._check_bounds()
+        for what in ("low", "high", "step"):
+            self._set(**{what: float(getattr(self, what))})
+        self._check_levels()
+        if self._blur() > MOST_BLUR:
+            raise DomainError(
+                f"parameter {self.name!r}: step must be large enough to tell two numbers of that size apart, "
+                f"got step={self.step!r} for {self.low!r} to {self.high!r}"
+            )
+        self._check("float64")
+
+    def _n_values(self) -> int:
+        return int(min((self.high - self.low) / self.step + min(self._blur(), MOST_BLUR), 1e15)) + 1
+
+    @cached_property
+    def _decimals(self) -> int:
+        """Few enough to read 0.3 where 3 * 0.1 gives 0.30000000000000004, enough to tell two steps apart."""
+        largest = max(self.step, abs(self.low), abs(self.high))
+        return max(0, 14 - math.floor(math.log10(largest)), 1 + math.ceil(-math.log10(self.step)))
+
+    def _blur(self) -> float:
+        return max(super()._blur(), 0.51 * 10.0**-self._decimals / self.step)
+
+    def _grid(self, codes: Codes) -> NDArray[Any]:
+        return np.round(self.low + self.step * codes, self._decimals)

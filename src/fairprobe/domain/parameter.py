@@ -1,0 +1,117 @@
+"""What all kinds of parameters share: codes, levels, dtypes.
+
+A value is held as its *code*, the integer 0, 1, ... of its level. With `missing=True` one more level, the last, is "no
+value".
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.rules import checked_moves
+from fairprobe.errors import DomainError
+
+Codes = NDArray[np.int64]
+
+MAX_LEVELS = 10**12
+
+
+@dataclass(frozen=True)
+class Parameter(ABC):
+    """What the four kinds share; use one of them."""
+
+    name: str
+    missing: bool = field(default=False, kw_only=True)
+    moves: Sequence[int] = field(default=(-1, 1), kw_only=True)
+    dtype: str = field(default="", kw_only=True)
+
+    kind: ClassVar[str]
+    wraps: ClassVar[bool] = False
+    """Whether a move past the last level goes on from the first."""
+
+    @abstractmethod
+    def _n_values(self) -> int: ...
+
+    @abstractmethod
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of codes, as an array of this parameter's dtype."""
+
+    @abstractmethod
+    def numbers(self, codes: Codes) -> NDArray[np.float64]:
+        """The values as floats, missing ones as NaN; only for a numeric parameter."""
+
+    @abstractmethod
+    def _encode(self, series: Any, nearest: bool) -> Codes: ...
+
+    @property
+    def levels(self) -> int:
+        """How many values it may take, a missing one included."""
+        return self._n_values() + self.missing
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers (truth values count as 0 and 1)."""
+        return True
+
+    @property
+    def affine(self) -> tuple[float, float] | None:
+        """(offset, scale) if value = offset + scale * code exactly, else None."""
+        return None
+
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The codes of values; -1 where one is outside, or between two steps unless the `nearest` is meant."""
+        import pandas as pd
+
+        series = pd.Series(values)
+        codes = self._encode(series, nearest)
+        if self.missing:
+            codes[series.isna().to_numpy()] = self.levels - 1
+        return codes
+
+    def _check(self, dtype: str) -> None:
+        """Check what all kinds share; `dtype` is the one by default."""
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
+        self._check_levels()
+        self._set(moves=checked_moves(self.name, self.moves))
+        idle = [move for move in self.moves if self.wraps and self.levels > 1 and move % self.levels == 0]
+        if idle:
+            raise DomainError(
+                f"parameter {self.name!r}: a move must change the value, got {idle[0]} for {self.levels} levels"
+            )
+
+        if self.dtype in ("", dtype):
+            self._set(dtype=dtype)
+        else:
+            self._check_dtype()
+
+    def _check_levels(self) -> None:
+        if self.levels > MAX_LEVELS:
+            raise DomainError(
+                f"parameter {self.name!r} must have at most {MAX_LEVELS:,} levels, got {self.levels:,}: widen the step"
+            )
+
+    def _check_dtype(self) -> None:
+        """A dtype that was given must be able to hold the values."""
+        import pandas as pd
+
+        codes = np.unique([0, self._n_values() - 1, self.levels - 1])
+        try:
+            with warnings.catch_warnings(action="error"):
+                column = pd.Series(self.decode(codes))
+            fits = str(column.dtype) == self.dtype and self.encode(column).tolist() == codes.tolist()
+        except (TypeError, ValueError, OverflowError, Warning):
+            fits = False
+        if not fits:
+            raise DomainError(f"parameter {self.name!r}: dtype must hold all its values, got {self.dtype!r}")
+
+    def _set(self, **fields: Any) -> None:
+        for key, value in fields.items():
+            object.__setattr__(self, key, value)
