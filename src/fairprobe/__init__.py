@@ -19,6 +19,7 @@ from fairprobe.estimate import (
     propose_strata,
     verdict,
 )
+from fairprobe.retrain import Retrained, retrain
 from fairprobe.search import Found, search
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Ordinal",
     "Parameter",
     "Real",
+    "Retrained",
     "Share",
     "Verdict",
     "__version__",
@@ -43,6 +45,7 @@ __all__ = [
     "estimate",
     "estimate_strata",
     "propose_strata",
+    "retrain",
     "search",
     "subjects",
     "testing",

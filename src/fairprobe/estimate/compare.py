@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate import intervals
@@ -14,6 +16,7 @@ from fairprobe.estimate.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.populations import Asking, Target
 from fairprobe.estimate.share import Share, percent
 from fairprobe.model import Model
+from fairprobe.oracle import Mask
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,17 +70,20 @@ def compare(
     seed = checked_seed(seed)
     targets = [Target(Asking(model, domain, threshold, output, batch), population) for model in (model_a, model_b)]
     counts = [Count(target.oracle, domain.sensitive, n_samples) for target in targets]
-    only_a = only_b = 0
+    hits: list[list[Mask]] = [[], []]
     for families in zip(*(target.families(n, seed) for target in targets), strict=True):
-        a, b = (count.add(batch) for count, batch in zip(counts, families, strict=True))
-        only_a += int((a & ~b).sum())
-        only_b += int((b & ~a).sum())
+        for mine, count, part in zip(hits, counts, families, strict=True):
+            mine.append(count.add(part))
     shares = []
     for target, count in zip(targets, counts, strict=True):
         maker = Maker(target.oracle, target.name, confidence, favourable, seed, target.n_left_out)
         shares.append(maker.fixed(count, "rows" if target.rows is not None else "sample"))
-    n = counts[0].n
+    return paired(shares[0], shares[1], np.concatenate(hits[0]), np.concatenate(hits[1]), confidence)
+
+
+def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:
+    """Two shares that come from the same inputs, by which of these are discriminatory for each."""
+    n = len(hits_a)
+    only_a, only_b = int((hits_a & ~hits_b).sum()), int((hits_b & ~hits_a).sum())
     low, high = paired_difference(only_a, only_b, n, confidence)
-    p_value = mcnemar_p(only_a, only_b)
-    difference = (only_a - only_b) / n
-    return Comparison(shares[0], shares[1], difference, low, high, p_value, only_a, only_b, n)
+    return Comparison(a, b, (only_a - only_b) / n, low, high, mcnemar_p(only_a, only_b), only_a, only_b, n)

@@ -1,0 +1,156 @@
+"""Judging models on the same inputs and rows, so that any two can be compared pair by pair."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError
+from fairprobe.estimate.compare import Comparison, paired
+from fairprobe.estimate.counting import Count, combination_words
+from fairprobe.estimate.making import Maker
+from fairprobe.estimate.paired import mcnemar_p, paired_difference
+from fairprobe.estimate.populations import Asking, Target
+from fairprobe.estimate.share import Share
+from fairprobe.oracle import Mask
+from fairprobe.retrain.parts import Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class How:
+    """How outputs are compared: arguments that `estimate` has too."""
+
+    threshold: float | None = None
+    output: str = "label"
+    batch: str | None = None
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How much less accurate one model is than another, on the same rows."""
+
+    value: float
+    low: float
+    high: float
+    """The paired interval of the loss."""
+    p_value: float
+    n: int
+    confidence: float
+
+    def sentence(self) -> str:
+        """The loss in words."""
+        points = [f"{100 * number:+.2f}" for number in (-self.value, -self.high, -self.low)]
+        return (
+            f"accuracy {points[0]} points on {self.n:,} rows, with {100 * self.confidence:.4g}% confidence between "
+            f"{points[1]} and {points[2]}"
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One model on one part: its share of each population, and its labels of the part's rows."""
+
+    shares: dict[str, Share]
+    hits: dict[str, Mask]
+    """Which inputs are discriminatory, by population."""
+    labels: NDArray[Any]
+    truth: NDArray[Any]
+
+    @cached_property
+    def correct(self) -> Mask:
+        """Which rows are labelled as they should be."""
+        return np.asarray(self.labels == self.truth)
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of rows labelled as they should be."""
+        return float(self.correct.mean())
+
+    def against(self, other: Judged, confidence: float) -> dict[str, Comparison]:
+        """How its shares compare with another's: positive differences are its own being larger."""
+        return {
+            name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
+            for name, share in self.shares.items()
+        }
+
+    def loss_to(self, new: Judged, confidence: float) -> Loss:
+        """What accuracy is lost if the new model takes the place of this one."""
+        only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
+        n = len(self.truth)
+        low, high = paired_difference(only_old, only_new, n, confidence)
+        return Loss((only_old - only_new) / n, low, high, mcnemar_p(only_old, only_new), n, confidence)
+
+
+class Judge:
+    """Judges models on one part: fresh inputs of the domain, and the part's rows."""
+
+    def __init__(self, domain: Domain, rows: Rows, n: int, seed: int, how: How) -> None:
+        self._domain = domain
+        self._rows = rows
+        self._n = n
+        self._seed = seed
+        self._how = how
+
+    @property
+    def populations(self) -> dict[str, Any]:
+        """What is judged: the rows last."""
+        uniform = ("domain", "valid") if self._domain.constraints else ("domain",)
+        return {**{name: name for name in uniform}, "rows": self._rows.frame}
+
+    def judge(self, model: Any) -> Judged:
+        """Ask about everything."""
+        shares, hits = {}, {}
+        for name, population in self.populations.items():
+            shares[name], hits[name] = self._share(model, population)
+        return Judged(shares, hits, self.labels(model, self._rows), self._rows.labels)
+
+    def labels(self, model: Any, rows: Rows) -> NDArray[Any]:
+        """The model's labels of rows."""
+        target = Target(Asking(model, self._domain, None, "label", self._how.batch), "domain")
+        return target.oracle.asker.ask_frame(rows.frame)
+
+    def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
+        how = self._how
+        target = Target(Asking(model, self._domain, how.threshold, how.output, how.batch), population)
+        count = Count(target.oracle, self._domain.sensitive, n_samples=1000)
+        with target.oracle.asker.quiet() if target.rows is None else nullcontext():
+            hits = [count.add(families) for families in target.families(self._n, self._seed)]
+        maker = Maker(target.oracle, target.name, how.confidence, None, self._seed, target.n_left_out)
+        return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
+
+
+def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: Any) -> pd.DataFrame:
+    """Accuracy and rate of the favourable label by sensitive value, for each model; a row a group."""
+    import pandas as pd
+
+    own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
+    table = []
+    for place, combination in enumerate(domain.combinations):
+        inside = (own == combination).all(axis=1)
+        if inside.any():
+            row: dict[str, Any] = {"group": combination_words(domain, place), "n": int(inside.sum())}
+            for when, model in judged.items():
+                row[f"accuracy_{when}"] = float(model.correct[inside].mean())
+                row[f"selected_{when}"] = float((model.labels[inside] == favourable).mean())
+            table.append(row)
+    return pd.DataFrame(table).set_index("group")
+
+
+def checked_favourable(favourable: Any, classes: NDArray[Any]) -> Any:
+    """The label whose rate is told by group: the last one, if none is named."""
+    if favourable is None:
+        return classes.tolist()[-1]
+    if favourable not in classes.tolist():
+        names = ", ".join(map(repr, classes.tolist()))
+        raise DataError(f"favourable must be one of the labels {names}, got {favourable!r}")
+    return favourable

@@ -1,0 +1,175 @@
+"""Labels of added inputs. The paper leaves them open and names one way: the majority of several classifiers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model.asking import Asker
+from fairprobe.retrain import committee as default
+from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.trainer import is_fitted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES: Final = ("vote", "mean", "given")
+
+Labels = NDArray[Any]
+Votes = NDArray[np.float64]
+
+
+class Labeller(Protocol):
+    """Says what inputs and their families are to be labelled."""
+
+    def votes(self, codes: Codes) -> Votes:
+        """For every member of each family and every class, how much speaks for it: by member, input and class."""
+
+
+class Vote:
+    """A majority of classifiers."""
+
+    def __init__(self, members: Sequence[Any], domain: Domain, classes: Labels) -> None:
+        self._askers = [Asker(member, domain) for member in members]
+        self._classes = classes
+
+    def votes(self, codes: Codes) -> Votes:
+        """How many members of the committee say so."""
+        answers = [asker.ask_families(codes) for asker in self._askers]
+        for asker, answer in zip(self._askers, answers, strict=True):
+            _check_names(asker.adapter.name, np.unique(answer), self._classes)
+        return np.sum([answer[..., None] == self._classes for answer in answers], axis=0, dtype=np.float64)
+
+
+class Mean:
+    """The model's own output, averaged over the twins: probabilities, else scores, else labels."""
+
+    def __init__(self, model: Any, domain: Domain, classes: Labels) -> None:
+        has_proba, has_score = hasattr(model, "predict_proba"), hasattr(model, "decision_function")
+        output = "proba" if has_proba else "score" if has_score and len(classes) == 2 else "label"
+        self._asker = Asker(model, domain, output=output)
+        self._classes = classes
+
+    def votes(self, codes: Codes) -> Votes:
+        """The mean, the same for all members of a family."""
+        outputs = self._asker.ask_families(codes)
+        if self._asker.output == "label":
+            outputs = outputs[..., None] == self._classes
+        elif outputs.ndim == 2:
+            outputs = np.stack([-outputs, outputs], axis=2)
+        return np.broadcast_to(outputs.mean(axis=0, dtype=np.float64), outputs.shape)
+
+
+class Given:
+    """Labels that came with the cases."""
+
+    def __init__(self, codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> None:
+        _check_names("the cases", np.unique(labels), classes)
+        self._free = list(domain.free_columns)
+        self._n_members = len(domain.combinations)
+        keys = map(tuple, codes[:, self._free].tolist())
+        self._votes = dict(zip(keys, (labels[:, None] == classes).astype(np.float64), strict=True))
+
+    def votes(self, codes: Codes) -> Votes:
+        """The label given, for all members of a family."""
+        try:
+            votes = np.array([self._votes[key] for key in map(tuple, codes[:, self._free].tolist())])
+        except KeyError:
+            raise SettingError("labels='given' are known for the cases given alone, got another input") from None
+        return np.broadcast_to(votes, (self._n_members, *votes.shape))
+
+
+class Called:
+    """Labels by a function of the caller's, which gets a frame of inputs."""
+
+    def __init__(self, function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> None:
+        self._function = function
+        self._domain = domain
+        self._classes = classes
+
+    def votes(self, codes: Codes) -> Votes:
+        """What the function says of every member."""
+        members = self._domain.families(codes)
+        try:
+            labels = np.asarray(self._function(self._domain.decode(members)))
+        except Exception as error:
+            raise ModelError(f"labels must label a frame of inputs, got {type(error).__name__}: {error}") from error
+        if labels.shape != (len(members),):
+            raise ModelError(
+                f"labels must give one label a row, got the shape {labels.shape} for {len(members):,} rows"
+            )
+        _check_names("labels", np.unique(labels), self._classes)
+        return (labels[:, None] == self._classes).astype(np.float64).reshape(-1, len(codes), len(self._classes))
+
+
+def make_labeller(
+    labels: str | Callable[[Any], Any],
+    committee: Sequence[Any] | None,
+    model: Any,
+    domain: Domain,
+    rows: Rows,
+    given: tuple[Codes, Labels | None] | None,
+    seed: int,
+) -> Labeller:
+    """The labeller asked for; a committee is fitted to the rows that models are fitted to."""
+    classes = np.unique(rows.labels)
+    if callable(labels):
+        return Called(labels, domain, classes)
+    if labels == "mean":
+        return Mean(model, domain, classes)
+    if labels == "given":
+        assert given is not None
+        assert given[1] is not None
+        return Given(given[0], given[1], domain, classes)
+    members = default.others(domain, model, len(rows), seed) if committee is None else committee
+    return Vote([_fitted(member, rows, domain) for member in members], domain, classes)
+
+
+def check_choice(labels: Any, committee: Any) -> None:
+    """Refuse what can't be."""
+    if not callable(labels) and labels not in NAMES:
+        raise SettingError(f"labels must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}")
+    if committee is not None:
+        if labels != "vote":
+            raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
+        if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
+            raise SettingError(f"committee must be a list of models, got {committee!r:.80}")
+
+
+def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
+    """Refuse members that are known to use other names for the labels."""
+    for member in committee or ():
+        named = getattr(member, "classes_", None)
+        if named is not None:
+            _check_names(type(member).__name__, np.asarray(named), classes)
+
+
+def chosen(votes: Votes, classes: Labels, prior: NDArray[np.float64]) -> Labels:
+    """The class that most speaks for, by input; where two are level, the one more common among the training rows."""
+    level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
+    return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
+
+
+def _fitted(member: Any, rows: Rows, domain: Domain) -> Any:
+    """A member as it is if it is fitted, else a clone of it, fitted."""
+    if is_fitted(member):
+        return member
+    from sklearn.base import clone
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a vote needs no member that has converged
+        return clone(member).fit(rows.frame, rows.labels)
+
+
+def _check_names(who: str, got: Labels, classes: Labels) -> None:
+    unknown = [label for label in got.tolist() if label not in classes.tolist()]
+    if unknown:
+        names = ", ".join(map(repr, classes.tolist()))
+        raise DataError(f"a committee and its labels must use the names of y, {names}; got {unknown[0]!r} from {who}")

@@ -1,0 +1,248 @@
+"""The loop: a reference, rounds judged against it on the select part, one report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import FairprobeError, ModelError
+from fairprobe.retrain import report
+from fairprobe.retrain.augment import Augmenter
+from fairprobe.retrain.judging import Judge, Judged
+from fairprobe.retrain.labels import make_labeller
+from fairprobe.retrain.parts import Parts, Rows
+from fairprobe.retrain.recipe import Recipe, first_tries, neighbours, schedule
+from fairprobe.retrain.retrained import Retrained
+from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
+from fairprobe.retrain.settings import Settings
+from fairprobe.retrain.supply import Hunt, Supply
+from fairprobe.retrain.trainer import Trainer
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What a retraining works on."""
+
+    model: Any
+    is_fitted: bool
+    domain: Domain
+    trainer: Trainer
+    parts: Parts
+    cases: Codes | None
+    case_labels: NDArray[Any] | None
+    committee: Sequence[Any] | None
+    favourable: Any
+    seed: int
+    seeds: np.random.SeedSequence
+
+
+class Loop:
+    """One call of `retrain`."""
+
+    def __init__(self, materials: Materials, settings: Settings, tell: Tell) -> None:
+        self.materials = materials
+        self.settings = settings
+        self.tell = tell
+        self.started = time.monotonic()
+        self.rounds: list[Round] = []
+        self.stop_reason = ""
+        self.failure: str | None = None
+        # In a fixed order, as each draws from a stream of its own.
+        streams = materials.seeds.spawn(6)
+        self.schedule_rng = np.random.default_rng(streams[0])
+        self.round_seeds, self.hunt_seeds = streams[1], streams[2]
+        self.select_seed, self.report_seed, self.committee_seed = (
+            int(stream.generate_state(1)[0]) for stream in streams[3:]
+        )
+        self.slowest = 0.0
+
+    def run(self, *, with_controls: bool) -> Retrained:
+        """All of it."""
+        self._prepare()
+        try:
+            self._go_round()
+        except KeyboardInterrupt:
+            self.stop_reason = "interrupted"
+            with_controls = False
+        except FairprobeError as error:
+            if not self.rounds:
+                raise
+            self.stop_reason, self.failure = "failed", str(error)
+        return report.make(self, with_controls=with_controls)
+
+    # Before the first round
+
+    def _prepare(self) -> None:
+        materials, settings = self.materials, self.settings
+        parts = materials.parts
+        self.tell("fitting the model to compare with" if self._refits else "judging the model given")
+        self.reference = materials.trainer.fit(*_args(parts.fit)) if self._refits else materials.model
+        self.judge = Judge(materials.domain, parts.select, settings.n_select, self.select_seed, settings.how)
+        self.first: Judged = self.judge.judge(self.reference)
+        self.current, self.current_judged = self.reference, self.first
+        self.chosen: Round | None = None
+        self.rule = Rule(
+            settings.max_accuracy_loss, settings.prove_accuracy, settings.round_confidence, self._least_accuracy()
+        )
+        self.augmenter = Augmenter(materials.domain, parts.fit)
+        self.labeller = make_labeller(
+            settings.labels,
+            materials.committee,
+            self.reference,
+            materials.domain,
+            parts.fit,
+            None if materials.cases is None else (materials.cases, materials.case_labels),
+            self.committee_seed % 2**31,
+        )
+        self.supply = Supply(self.labeller, materials.cases, self._hunt())
+
+    @property
+    def _refits(self) -> bool:
+        """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
+        return not (self.materials.parts.unseen and self.materials.is_fitted)
+
+    def _hunt(self) -> Hunt | None:
+        settings, how = self.settings, self.settings.how
+        if self.settings.labels == "given":
+            return None  # what a search finds has no label
+        return Hunt(
+            self.reference,
+            self.materials.domain,
+            self.hunt_seeds,
+            settings.search_seconds,
+            strategy=settings.strategy,
+            threshold=how.threshold,
+            output=how.output,
+            batch=how.batch,
+        )
+
+    def _least_accuracy(self) -> float:
+        """What a new model's accuracy must reach lest it fall behind the model given, where that can be told.
+
+        A clone fitted on fewer rows may be unlucky. The model given may have learnt the select rows by heart; what
+        its clone gains on the rows that it was fitted to is taken off.
+        """
+        if not self._refits or not self.materials.is_fitted:
+            return 0.0
+        parts = self.materials.parts
+        try:
+            given = float((self.judge.labels(self.materials.model, parts.select) == parts.select.labels).mean())
+        except ModelError:
+            return 0.0
+        own = float((self.judge.labels(self.reference, parts.fit) == parts.fit.labels).mean())
+        by_heart = max(0.0, own - self.first.accuracy)
+        return given - by_heart - self.settings.max_accuracy_loss
+
+    # Rounds
+
+    def _go_round(self) -> None:
+        if not any(share.hits for share in self.first.shares.values()):
+            self.stop_reason = "nothing-to-improve"
+            return
+        for recipe in self._recipes():
+            self.stop_reason = self._limit_met()
+            if self.stop_reason:
+                return
+            self._try(recipe)
+
+    def _recipes(self) -> Iterator[Recipe]:
+        """What to try next, given what came of the rounds before."""
+        if not self.settings.is_search:
+            for recipe in schedule(self.settings.augmentations[0], self.schedule_rng):
+                yield recipe
+                if self.rounds and not self.rounds[-1].accepted:
+                    self.stop_reason = "not-better"
+                    return
+            self.stop_reason = self.stop_reason or "schedule"
+            return
+        tried: set[Recipe] = set()
+        waiting = first_tries(self.settings.augmentations)
+        while waiting:
+            tried.add(waiting[0])
+            yield waiting[0]
+            waiting = [recipe for recipe in waiting if recipe not in tried] or self._next_tries(tried)
+        self.stop_reason = self.stop_reason or "searched"
+
+    def _next_tries(self, tried: set[Recipe]) -> list[Recipe]:
+        """A neighbour of the best so far that is still untried; else of the next best."""
+        best = best_of(self.rounds)
+        if best is not None and not best.left and best.loss.value <= 0:
+            return []  # nothing is left of the shares, and no accuracy was lost: nothing could be better
+        ranked = sorted(self.rounds, key=lambda each: (each is not best, not each.accepted, each.left))
+        near = (recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in tried)
+        first = next(near, None)
+        return [] if first is None else [first]
+
+    def _limit_met(self) -> str:
+        if len(self.rounds) >= self.settings.max_rounds:
+            return "max-rounds"
+        limit = self.settings.max_seconds
+        return "max-seconds" if limit is not None and time.monotonic() - self.started > limit else ""
+
+    def _try(self, recipe: Recipe) -> None:
+        begun = time.monotonic()
+        rng = np.random.default_rng(self.round_seeds.spawn(1)[0])
+        rows = self.augmenter.rows(recipe, self.supply.draw, rng)
+        n_added = len(rows) - len(self.materials.parts.fit)
+        if recipe.uses_cases and not len(self.supply.codes if self.supply.codes is not None else ()):
+            self.tell(f"{recipe.words()}: no case to add")
+            self.stop_reason = "no-cases"
+            return
+        if self._takes_too_long(len(rows)):
+            self.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
+            return
+        self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
+        model = self._fit(rows)
+        new = self.judge.judge(model)
+        self._note(recipe, model, new, n_added, time.monotonic() - begun)
+
+    def _fit(self, rows: Rows) -> Any:
+        begun = time.monotonic()
+        model = self.materials.trainer.fit(*_args(rows))
+        self.slowest = max(self.slowest, (time.monotonic() - begun) / len(rows) ** 2)
+        return model
+
+    def _takes_too_long(self, n_rows: int) -> bool:
+        """Whether a fit to so many rows would, if time grows with their square: at worst it does, for kernels."""
+        limit = self.settings.max_seconds
+        left = np.inf if limit is None else limit - (time.monotonic() - self.started)
+        return self.slowest * n_rows**2 > left
+
+    def _note(self, recipe: Recipe, model: Any, new: Judged, n_added: int, seconds: float) -> None:
+        confidence = self.rule.confidence
+        # The paper's loop climbs from one model to the next; a search compares all with the first.
+        to_beat = self.first if self.settings.is_search else self.current_judged
+        changes = to_beat.against(new, confidence)
+        loss = self.first.loss_to(new, confidence)
+        accepted, why = self.rule.decide(changes, loss, new.accuracy)
+        done = Round(
+            number=len(self.rounds) + 1,
+            recipe=recipe,
+            n_added=n_added,
+            shares=new.shares,
+            changes=changes,
+            accuracy=new.accuracy,
+            loss=loss,
+            left=left_of(self.first, new),
+            accepted=accepted,
+            why=why,
+            seconds=seconds,
+        )
+        self.rounds.append(done)
+        self.tell(done.sentence())
+        best = best_of(self.rounds) if self.settings.is_search else done
+        if accepted and best is done:
+            self.current, self.current_judged, self.chosen = model, new, done
+
+
+def _args(rows: Rows) -> tuple[Any, Any, Any]:
+    return rows.frame, rows.labels, rows.weights

@@ -1,0 +1,113 @@
+"""Recipes: what a round adds to the training rows, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from fairprobe.errors import SettingError
+
+PARTS: Final = ("case", "twins", "flip")
+"""Single inputs, families of twins, training rows with their twins."""
+
+AUTO: Final = ("twins+flip", "twins", "flip", "case")
+"""What `augment="auto"` tries, in this order."""
+
+MOST: Final = 100.0
+"""Per cent of the training rows: the paper adds no more."""
+
+_FIRST: Final = 10.0
+_FACTOR: Final = 3.0
+_LEAST: Final = 1.0
+_MOST_COPIES: Final = 4
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is added to the training rows."""
+
+    parts: tuple[str, ...]
+    """Some of case, twins and flip."""
+    percent: float
+    """Cases added, in per cent of the training rows; with twins, so many families."""
+    flipped: float = MOST
+    """Training rows whose twins are added, in per cent; only with flip."""
+    copies: int = 1
+    """How often all rows go in: a learner that draws from its rows, as a forest does, then seldom parts twins."""
+
+    @property
+    def augment(self) -> str:
+        """The parts as one name."""
+        return "+".join(self.parts)
+
+    @property
+    def uses_cases(self) -> bool:
+        """Whether cases are added, and not only training rows with their twins."""
+        return self.parts != ("flip",)
+
+    def words(self) -> str:
+        """The recipe in words.
+
+        >>> Recipe(("twins", "flip"), 30.0, copies=2).words()
+        'twins of 30% cases + all rows flipped, 2 copies'
+        """
+        flipped = "all rows flipped" if self.flipped == MOST else f"{self.flipped:.3g}% rows flipped"
+        amounts = {
+            "case": f"{self.percent:.3g}% cases",
+            "twins": f"twins of {self.percent:.3g}% cases",
+            "flip": flipped,
+        }
+        words = " + ".join(amounts[part] for part in self.parts)
+        return f"{words}, {self.copies} copies" if self.copies > 1 else words
+
+
+def checked_parts(name: str) -> tuple[str, ...]:
+    """The parts of an augmentation's name, in the order of PARTS.
+
+    >>> checked_parts("flip+twins")
+    ('twins', 'flip')
+    """
+    parts = name.split("+") if isinstance(name, str) else []
+    if not parts or any(part not in PARTS for part in parts) or len(set(parts)) < len(parts):
+        raise SettingError(f"augment must be auto, or {', '.join(PARTS)} or several joined by +, got {name!r}")
+    return tuple(part for part in PARTS if part in parts)
+
+
+def checked_augment(augment: str | Sequence[str]) -> list[tuple[str, ...]]:
+    """The augmentations to try: one follows the paper's schedule, several are searched over."""
+    names = list(AUTO) if augment == "auto" else [augment] if isinstance(augment, str) else list(augment)
+    parts = [checked_parts(name) for name in names]
+    if not parts:
+        raise SettingError("augment must name an augmentation at least, got none")
+    return list(dict.fromkeys(parts))
+
+
+def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recipe]:
+    """The paper's: round i = 2, 3, ... adds between 2^(i-2) and 2^(i-1) per cent, drawn at random, up to 100."""
+    for i in count(2):
+        percent = float(rng.uniform(2 ** (i - 2), 2 ** (i - 1)))
+        if percent > MOST:
+            return
+        yield Recipe(parts, percent, flipped=percent)
+
+
+def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
+    """One try of each augmentation, to begin a search with."""
+    return [Recipe(parts, _FIRST) for parts in augmentations]
+
+
+def neighbours(recipe: Recipe) -> list[Recipe]:
+    """More and less of the same, the more promising first."""
+    near = []
+    if recipe.uses_cases:
+        amounts = (recipe.percent * _FACTOR, recipe.percent / _FACTOR)
+        near += [replace(recipe, percent=min(MOST, amount)) for amount in amounts if amount >= _LEAST]
+    if recipe.copies < _MOST_COPIES:
+        near.insert(1, replace(recipe, copies=2 * recipe.copies))
+    if "flip" in recipe.parts and recipe.flipped > MOST / _FACTOR:
+        near.append(replace(recipe, flipped=recipe.flipped / _FACTOR))
+    return [other for other in near if other != recipe]

@@ -1,0 +1,137 @@
+"""Rounds: what was tried, what came of it, and whether it was kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairprobe.estimate.compare import Comparison
+from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.retrain.judging import Judged, Loss
+from fairprobe.retrain.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Round:
+    """One try, judged on the select part."""
+
+    number: int
+    recipe: Recipe
+    n_added: int
+    """Rows added to the training rows."""
+    shares: dict[str, Share]
+    changes: dict[str, Comparison]
+    """By population: the model that it was to replace against the new one, on the same inputs."""
+    accuracy: float
+    loss: Loss
+    """Against the model before the first round."""
+    left: float
+    """The share that is left of the first one, averaged over the populations."""
+    accepted: bool
+    why: str
+    seconds: float
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "round": self.number,
+            "augment": self.recipe.augment,
+            "percent": self.recipe.percent,
+            "flipped": self.recipe.flipped if "flip" in self.recipe.parts else 0.0,
+            "copies": self.recipe.copies,
+            "n_added": self.n_added,
+            **{f"share_{name}": share.value for name, share in self.shares.items()},
+            **{f"low_{name}": share.low for name, share in self.shares.items()},
+            **{f"high_{name}": share.high for name, share in self.shares.items()},
+            "left": self.left,
+            "accuracy": self.accuracy,
+            "loss": self.loss.value,
+            "loss_low": self.loss.low,
+            "loss_high": self.loss.high,
+            "accepted": self.accepted,
+            "why": self.why,
+            "seconds": self.seconds,
+        }
+
+    def sentence(self) -> str:
+        """The round in a line."""
+        shares = ", ".join(f"{name} {percent(share.value)}" for name, share in self.shares.items())
+        verdict = "accepted" if self.accepted else "rejected"
+        return (
+            f"round {self.number}: {self.recipe.words()} (+{self.n_added:,} rows): {shares}, "
+            f"accuracy {percent(self.accuracy)}; {verdict}: {self.why}"
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a new model may take the place of another."""
+
+    max_accuracy_loss: float
+    prove_accuracy: bool
+    confidence: float
+    """Of each round's intervals: the error allowed to all of them is split."""
+    least_accuracy: float
+    """What the select part's accuracy must reach in any case."""
+
+    def decide(self, changes: dict[str, Comparison], loss: Loss, accuracy: float) -> tuple[bool, str]:
+        """Whether to keep the new model, and why (not)."""
+        worse = [name for name, change in changes.items() if change.high < 0]
+        better = [name for name, change in changes.items() if change.low > 0]
+        if worse:
+            return False, f"the share of {_named(worse)} is shown to be higher"
+        if not better:
+            return False, "no share is shown to be lower"
+        too_much = self._too_inaccurate(loss, accuracy)
+        if too_much:
+            return False, too_much
+        shown = "shown to be" if loss.high <= self.max_accuracy_loss else "not shown to be"
+        return (
+            True,
+            f"the share of {_named(better)} is shown to be lower; the accuracy lost is {shown} within the limit",
+        )
+
+    def _too_inaccurate(self, loss: Loss, accuracy: float) -> str | None:
+        limit = f"the limit of {100 * self.max_accuracy_loss:.3g}"
+        if loss.value > self.max_accuracy_loss:
+            return f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
+        if self.prove_accuracy and loss.high > self.max_accuracy_loss:
+            return f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
+        if accuracy < self.least_accuracy:
+            return f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
+        return None
+
+
+def left_of(first: Judged, new: Judged) -> float:
+    """The share that is left, as a fraction of the first one, averaged over the populations that had any."""
+    kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
+    return float(np.mean(kept)) if kept else 1.0
+
+
+NEARLY = 0.02
+"""What is left may differ by so much and count as level; then the more accurate model is the better one."""
+
+
+def best_of(rounds: list[Round]) -> Round | None:
+    """The accepted round with the least left; of those that are nearly level, the most accurate."""
+    accepted = [each for each in rounds if each.accepted]
+    if not accepted:
+        return None
+    least = min(each.left for each in accepted)
+    return max((each for each in accepted if each.left <= least + NEARLY), key=lambda each: each.accuracy)
+
+
+def front_of(rounds: list[Round]) -> list[Round]:
+    """The rounds that no other beats in both what is left and accuracy, the least left first."""
+    ordered = sorted(rounds, key=lambda each: (each.left, -each.accuracy))
+    front: list[Round] = []
+    for each in ordered:
+        if not front or each.accuracy > front[-1].accuracy:
+            front.append(each)
+    return front
+
+
+def _named(names: list[str]) -> str:
+    return " and ".join(POPULATIONS[name] for name in names)

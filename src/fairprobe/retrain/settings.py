@@ -1,0 +1,69 @@
+"""The settings of a retraining, made sure of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairprobe.checks import checked_count, is_number
+from fairprobe.errors import SettingError
+from fairprobe.estimate.intervals import checked_confidence
+from fairprobe.oracle import checked_threshold
+from fairprobe.retrain.judging import How
+from fairprobe.retrain.labels import check_choice
+from fairprobe.retrain.recipe import checked_augment
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to retrain, and within what limits."""
+
+    labels: str | Callable[[Any], Any]
+    augment: str | Sequence[str]
+    max_accuracy_loss: float
+    prove_accuracy: bool
+    max_rounds: int
+    max_seconds: float | None
+    search_seconds: float | None
+    n_select: int
+    n_report: int
+    strategy: str
+    how: How
+
+    def __post_init__(self) -> None:
+        checked_augment(self.augment)
+        checked_confidence(self.how.confidence)
+        checked_threshold(self.how.threshold, self.how.output)
+        for name in ("max_rounds", "n_select", "n_report"):
+            checked_count(name, getattr(self, name))
+        for name in ("max_seconds", "search_seconds"):
+            value = getattr(self, name)
+            if value is not None and not (is_number(value) and value > 0):
+                raise SettingError(f"{name} must be a number above 0, got {value!r}")
+        if not (is_number(self.max_accuracy_loss) and 0 <= self.max_accuracy_loss <= 1):
+            raise SettingError(
+                f"max_accuracy_loss must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
+            )
+
+    @property
+    def augmentations(self) -> list[tuple[str, ...]]:
+        """What to try."""
+        return checked_augment(self.augment)
+
+    @property
+    def is_search(self) -> bool:
+        """Whether augmentations and amounts are searched over; else the paper's schedule is followed."""
+        return self.augment == "auto" or not isinstance(self.augment, str)
+
+    @property
+    def round_confidence(self) -> float:
+        """Of a round's intervals: the error is split, so that all of them hold together."""
+        return 1 - (1 - self.how.confidence) / self.max_rounds
+
+
+def check_labels(labels: Any, committee: Any, cases: Any) -> None:
+    """Refuse labels that can't be had."""
+    check_choice(labels, committee)
+    if labels == "given" and cases is None:
+        raise SettingError("labels='given' needs cases with a column of labels, got no cases")

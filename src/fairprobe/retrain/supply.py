@@ -1,0 +1,122 @@
+"""Cases on demand: those given, or searched for as they are needed, with their labels."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import DataError, HealthWarning
+from fairprobe.retrain.labels import Labeller, Votes
+from fairprobe.search import Found, search
+
+
+class Supply:
+    """A pool of distinct cases that grows when a round needs more, within limits."""
+
+    def __init__(self, labeller: Labeller, given: Codes | None, hunt: Hunt | None) -> None:
+        self._labeller = labeller
+        self._hunt = hunt
+        self.codes: Codes | None = given
+        self._votes: Votes | None = None
+
+    @property
+    def n_searched(self) -> int:
+        """Cases that a search of ours found."""
+        return 0 if self._hunt is None else self._hunt.n_found
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
+        """So many cases at random, fewer if there are no more, and what speaks for each label of their members."""
+        codes = self._grown(n)
+        if self._votes is None or self._votes.shape[1] < len(codes):
+            self._votes = self._labelled(codes)
+        places = rng.permutation(len(codes))[:n]
+        return codes[places], self._votes[:, places]
+
+    def _grown(self, n: int) -> Codes:
+        if self._hunt is not None and (self.codes is None or len(self.codes) < n):
+            self.codes = self._hunt.more(self.codes, n)
+        assert self.codes is not None
+        return self.codes
+
+    def _labelled(self, codes: Codes) -> Votes:
+        known = 0 if self._votes is None else self._votes.shape[1]
+        new = self._labeller.votes(codes[known:]) if len(codes) > known else None
+        parts = [votes for votes in (self._votes, new) if votes is not None]
+        return np.concatenate(parts, axis=1)
+
+
+class Hunt:
+    """Searches a model for cases, again and again with other seeds, until the time for it is used up."""
+
+    def __init__(
+        self, model: Any, domain: Domain, seeds: np.random.SeedSequence, max_seconds: float | None, **settings: Any
+    ) -> None:
+        self._model = model
+        self._domain = domain
+        self._seeds = seeds
+        self._left = max_seconds
+        self._settings = settings
+        self._is_over = False
+        self.n_found = 0
+
+    def more(self, codes: Codes | None, n: int) -> Codes:
+        """These cases and as many new ones as make n, or fewer."""
+        pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
+        while len(pool) < n and not self._is_over:
+            found = self._search(n - len(pool))
+            joined = _distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))
+            self.n_found += len(joined) - len(pool)
+            self._is_over |= len(joined) == len(pool)
+            pool = joined
+        return pool
+
+    def _search(self, n: int) -> Found:
+        begun = time.monotonic()
+        seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
+            found = search(self._model, self._domain, max_cases=n, max_seconds=self._left, seed=seed, **self._settings)
+        if self._left is not None:
+            self._left -= time.monotonic() - begun
+            self._is_over = self._left <= 0
+        self._is_over |= str(found.stop_reason) != "max-cases"
+        return found
+
+
+def checked_cases(domain: Domain, cases: Any) -> Codes:
+    """Cases given by the caller, as codes."""
+    frame = domain.as_frame(cases.cases if isinstance(cases, Found) else cases)
+    if not len(frame):
+        raise DataError("cases must hold one case at least, got none: leave them out to have them searched for")
+    codes = domain.encode(frame)
+    outside = np.flatnonzero(~_inside(domain, codes))
+    if len(outside):
+        row = frame.iloc[int(outside[0])]
+        column = int(np.argmin(codes[outside[0]]))
+        where = (
+            f"{domain.names[column]}={row[domain.names[column]]}" if codes[outside[0], column] < 0 else "a constraint"
+        )
+        raise DataError(
+            f"cases must lie in the domain, got {len(outside):,} of {len(codes):,} outside, the first in row "
+            f"{int(outside[0]):,} by {where}"
+        )
+    return codes
+
+
+def _inside(domain: Domain, codes: Codes) -> NDArray[np.bool_]:
+    inside = np.asarray((codes >= 0).all(axis=1))
+    inside[inside] = domain.allows(codes[inside])
+    return inside
+
+
+def _distinct(domain: Domain, codes: Codes) -> Codes:
+    import pandas as pd
+
+    repeated = pd.DataFrame(codes[:, list(domain.free_columns)]).duplicated().to_numpy()
+    return codes[~repeated]

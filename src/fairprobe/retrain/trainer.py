@@ -1,0 +1,100 @@
+"""Fitting: a clone of the model given, or whatever the caller's trainer makes. The model given is never touched."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.errors import ModelError, SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Train = Callable[..., Any]
+"""``trainer(X, y, sample_weight=None) -> model``"""
+
+
+class Trainer:
+    """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
+
+    def __init__(self, model: Any, train: Train | None, *, as_frame: bool) -> None:
+        self._train = train or _cloner(model)
+        names = getattr(model, "feature_names_in_", None)
+        self._columns = None if names is None else [str(name) for name in names]
+        self._as_frame = as_frame if train is not None or not is_fitted(model) else names is not None
+        self.said: Counter[str] = Counter()
+        """What the fits warned of, and how often."""
+        self.n_fits = 0
+
+    def fit(self, rows: pd.DataFrame, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Any:
+        """A new model, fitted to these rows."""
+        batch = rows if self._columns is None else rows[self._columns]
+        options = {} if weights is None else {"sample_weight": weights}
+        self.n_fits += 1
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                fitted = self._train(batch if self._as_frame else as_array(batch), labels, **options)
+            except Exception as error:
+                raise ModelError(f"the trainer must give a model, got {type(error).__name__}: {error}") from error
+        self.said.update({f"{warning.category.__name__}: {_first_sentence(warning.message)}" for warning in caught})
+        if not (callable(getattr(fitted, "predict", None)) or callable(fitted)):
+            raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
+        return fitted
+
+
+def as_array(rows: pd.DataFrame) -> NDArray[Any]:
+    """Rows as a plain array: of numbers if all columns are."""
+    return np.asarray(rows.to_numpy())
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether it can be asked as it is. What is no estimator of scikit-learn's kind is taken to be."""
+    if isinstance(model, type) or not (callable(getattr(model, "predict", None)) or callable(model)):
+        return False
+    if not hasattr(model, "get_params"):
+        return True
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    except TypeError:
+        return True  # it only looks like an estimator
+    return True
+
+
+def _cloner(model: Any) -> Train:
+    """Fits clones of an estimator."""
+    if isinstance(model, type):
+        raise SettingError(f"a model must be an instance, got the class {model.__name__}: create one")
+    if not callable(getattr(model, "fit", None)):
+        raise SettingError(
+            f"a model that is retrained must have fit, got {type(model).__name__}: "
+            "give trainer=, a function (X, y, sample_weight=None) that returns a fitted model"
+        )
+    from sklearn.base import clone
+
+    try:
+        clone(model)
+    except (TypeError, RuntimeError) as error:
+        raise SettingError(
+            f"a model that is retrained must be one that scikit-learn can clone, got {type(model).__name__} "
+            f"({_first_sentence(error)}): give trainer=, a function (X, y, sample_weight=None) that returns a model"
+        ) from None
+
+    def train(X: Any, y: Any, **options: Any) -> Any:
+        return clone(model).fit(X, y, **options)
+
+    return train
+
+
+def _first_sentence(error: Any) -> str:
+    return str(error).strip().split("\n", 1)[0].rstrip(".")[:200]
