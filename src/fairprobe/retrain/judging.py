@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,15 @@ from fairprobe.retrain.parts import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+N_SELECT: Final = 50_000
+N_REPORT: Final = 100_000
+"""Inputs of the domain to choose by and to report on, unless the model is slow."""
+
+_SECONDS: Final = 30.0
+_FEWEST: Final = 3000
+_TRIED: Final = 300
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,23 @@ class Judge:
             hits = [count.add(families) for families in target.families(self._n, self._seed)]
         maker = Maker(target.oracle, target.name, how.confidence, None, self._seed, target.n_left_out)
         return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
+
+
+def seconds_per_input(model: Any, domain: Domain, how: How) -> float:
+    """How long a model takes to judge an input, by trying."""
+    target = Target(Asking(model, domain, how.threshold, how.output, how.batch), "domain")
+    begun = time.monotonic()
+    for _ in target.families(_TRIED, 0):
+        pass
+    return (time.monotonic() - begun) / _TRIED
+
+
+def affordable(n: int, per_input: float) -> int:
+    """So many inputs, or a third, a tenth, ... of them where a judgement would take half a minute."""
+    for divisor in (1, 3, 10):
+        if n // divisor * per_input <= _SECONDS:
+            return n // divisor
+    return _FEWEST
 
 
 def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: Any) -> pd.DataFrame:

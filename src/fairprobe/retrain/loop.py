@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.retrain import report
 from fairprobe.retrain.augment import Augmenter
-from fairprobe.retrain.judging import Judge, Judged
+from fairprobe.retrain.clock import Clock
+from fairprobe.retrain.judging import N_REPORT, N_SELECT, Judge, Judged, affordable, seconds_per_input
 from fairprobe.retrain.labels import make_labeller
 from fairprobe.retrain.parts import Parts, Rows
 from fairprobe.retrain.recipe import Recipe, first_tries, neighbours, schedule
@@ -26,6 +27,9 @@ from fairprobe.retrain.supply import Hunt, Supply
 from fairprobe.retrain.trainer import Trainer
 
 Tell = Callable[[str], None]
+
+_LEFT_OUT: Final = 4
+"""When so many recipes would have taken too long, all others would."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,10 @@ class Loop:
         self.materials = materials
         self.settings = settings
         self.tell = tell
-        self.started = time.monotonic()
         self.rounds: list[Round] = []
         self.stop_reason = ""
         self.failure: str | None = None
+        self.n_left_out = 0
         # In a fixed order, as each draws from a stream of its own.
         streams = materials.seeds.spawn(6)
         self.schedule_rng = np.random.default_rng(streams[0])
@@ -63,7 +67,7 @@ class Loop:
         self.select_seed, self.report_seed, self.committee_seed = (
             int(stream.generate_state(1)[0]) for stream in streams[3:]
         )
-        self.slowest = 0.0
+        self.clock = Clock(settings.max_seconds)
 
     def run(self, *, with_controls: bool) -> Retrained:
         """All of it."""
@@ -85,9 +89,12 @@ class Loop:
         materials, settings = self.materials, self.settings
         parts = materials.parts
         self.tell("fitting the model to compare with" if self._refits else "judging the model given")
-        self.reference = materials.trainer.fit(*_args(parts.fit)) if self._refits else materials.model
-        self.judge = Judge(materials.domain, parts.select, settings.n_select, self.select_seed, settings.how)
+        self.reference = self._fit(parts.fit) if self._refits else materials.model
+        self.n_select, self.n_report = self._how_many()
+        self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how)
+        begun = time.monotonic()
         self.first: Judged = self.judge.judge(self.reference)
+        self.clock.judged(time.monotonic() - begun)
         self.current, self.current_judged = self.reference, self.first
         self.chosen: Round | None = None
         self.rule = Rule(
@@ -109,6 +116,15 @@ class Loop:
     def _refits(self) -> bool:
         """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
         return not (self.materials.parts.unseen and self.materials.is_fitted)
+
+    def _how_many(self) -> tuple[int, int]:
+        """Inputs to choose by and to report on: fewer for a slow model, unless the caller says how many."""
+        per_input = seconds_per_input(self.reference, self.materials.domain, self.settings.how)
+        select, report = (
+            affordable(n, per_input) if asked is None else asked
+            for n, asked in ((N_SELECT, self.settings.n_select), (N_REPORT, self.settings.n_report))
+        )
+        return select, report
 
     def _hunt(self) -> Hunt | None:
         settings, how = self.settings, self.settings.how
@@ -161,6 +177,7 @@ class Loop:
                 yield recipe
                 if self.rounds and not self.rounds[-1].accepted:
                     self.stop_reason = "not-better"
+                if self.stop_reason:
                     return
             self.stop_reason = self.stop_reason or "schedule"
             return
@@ -185,8 +202,13 @@ class Loop:
     def _limit_met(self) -> str:
         if len(self.rounds) >= self.settings.max_rounds:
             return "max-rounds"
-        limit = self.settings.max_seconds
-        return "max-seconds" if limit is not None and time.monotonic() - self.started > limit else ""
+        is_short = bool(self.rounds) and self.clock.is_over(self._n_judgements_ahead)
+        return "max-seconds" if is_short or self.n_left_out == _LEFT_OUT else ""
+
+    @property
+    def _n_judgements_ahead(self) -> float:
+        """How long the report takes, in judgements of the select part: before, after and three controls."""
+        return 5 * self.n_report / self.n_select
 
     def _try(self, recipe: Recipe) -> None:
         begun = time.monotonic()
@@ -197,8 +219,9 @@ class Loop:
             self.tell(f"{recipe.words()}: no case to add")
             self.stop_reason = "no-cases"
             return
-        if self._takes_too_long(len(rows)):
+        if self.rounds and self.clock.is_too_short_for(len(rows), self._n_judgements_ahead):
             self.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
+            self.n_left_out += 1
             return
         self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
         model = self._fit(rows)
@@ -208,14 +231,8 @@ class Loop:
     def _fit(self, rows: Rows) -> Any:
         begun = time.monotonic()
         model = self.materials.trainer.fit(*_args(rows))
-        self.slowest = max(self.slowest, (time.monotonic() - begun) / len(rows) ** 2)
+        self.clock.fitted(len(rows), time.monotonic() - begun)
         return model
-
-    def _takes_too_long(self, n_rows: int) -> bool:
-        """Whether a fit to so many rows would, if time grows with their square: at worst it does, for kernels."""
-        limit = self.settings.max_seconds
-        left = np.inf if limit is None else limit - (time.monotonic() - self.started)
-        return self.slowest * n_rows**2 > left
 
     def _note(self, recipe: Recipe, model: Any, new: Judged, n_added: int, seconds: float) -> None:
         confidence = self.rule.confidence

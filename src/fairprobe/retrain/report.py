@@ -26,7 +26,7 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
     """Judge once more, on what nothing has seen, and put all together."""
     materials, settings = loop.materials, loop.settings
     part = materials.parts.report
-    judge = Judge(materials.domain, part, settings.n_report, loop.report_seed, settings.how)
+    judge = Judge(materials.domain, part, loop.n_report, loop.report_seed, settings.how)
     loop.tell("judging the report part")
     before = judge.judge(loop.reference)
     after = before if loop.chosen is None else judge.judge(loop.current)
@@ -51,7 +51,7 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         stop_reason=loop.stop_reason,
         n_rows={name: len(getattr(materials.parts, name)) for name in ("fit", "select", "report")},
         n_cases=0 if loop.supply.codes is None else len(loop.supply.codes),
-        seconds=time.monotonic() - loop.started,
+        seconds=loop.clock.seconds,
         seed=materials.seed,
         how=_how(loop),
         health=tuple(_health(loop)),
@@ -131,8 +131,8 @@ def _how(loop: Loop) -> tuple[str, ...]:
     refitted = "a clone of the model given, fitted to the same rows as the new models"
     return (
         f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} others and "
-        f"{settings.n_select:,} inputs of the domain, and reported on {len(parts.report):,} others and "
-        f"{settings.n_report:,} fresh inputs, by the model itself",
+        f"{loop.n_select:,} inputs of the domain, and reported on {len(parts.report):,} others and "
+        f"{loop.n_report:,} fresh inputs, by the model itself",
         f"before is {'the model given' if loop.reference is loop.materials.model else refitted}",
         "an improvement is the share before less the share after on the same inputs, with a paired interval",
         f"a round was accepted if a share was shown to be lower and none higher, at {100 * loop.rule.confidence:.4g}% "

@@ -45,11 +45,11 @@ def retrain(
     max_accuracy_loss: float = 0.01,
     prove_accuracy: bool = False,
     max_rounds: int = 12,
-    max_seconds: float | None = 300.0,
+    max_seconds: float | None = 480.0,
     search_seconds: float | None = 60.0,
     strategy: str = "fully-directed",
-    n_select: int = 50_000,
-    n_report: int = 100_000,
+    n_select: int | None = None,
+    n_report: int | None = None,
     confidence: float = 0.95,
     threshold: float | None = None,
     output: str = "label",
@@ -84,11 +84,11 @@ def retrain(
         max_accuracy_loss: how much accuracy may be lost, as 0.01 for one point.
         prove_accuracy: whether the whole paired interval of the loss must lie within the limit, not the estimate alone.
         max_rounds: rounds at most; the error of acceptance is split over them.
-        max_seconds: no round is begun after so long.
+        max_seconds: no round is begun that would make it all take longer, report and controls included.
         search_seconds: time for searching for cases, in all.
         strategy: the search's.
-        n_select: inputs of the domain that models are chosen by.
-        n_report: inputs of the domain that the figures come from.
+        n_select: inputs of the domain that models are chosen by; 50,000 by default, fewer if that took half a minute.
+        n_report: inputs of the domain that the figures come from; 100,000 by default, fewer if that took half a minute.
         confidence: of the intervals.
         threshold: as in `estimate`.
         output: as in `estimate`: what is compared over twins. Labels are what is learnt.

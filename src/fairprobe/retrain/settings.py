@@ -26,8 +26,8 @@ class Settings:
     max_rounds: int
     max_seconds: float | None
     search_seconds: float | None
-    n_select: int
-    n_report: int
+    n_select: int | None
+    n_report: int | None
     strategy: str
     how: How
 
@@ -35,8 +35,10 @@ class Settings:
         checked_augment(self.augment)
         checked_confidence(self.how.confidence)
         checked_threshold(self.how.threshold, self.how.output)
-        for name in ("max_rounds", "n_select", "n_report"):
-            checked_count(name, getattr(self, name))
+        checked_count("max_rounds", self.max_rounds)
+        for name in ("n_select", "n_report"):
+            if getattr(self, name) is not None:
+                checked_count(name, getattr(self, name))
         for name in ("max_seconds", "search_seconds"):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and value > 0):

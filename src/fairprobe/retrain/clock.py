@@ -1,0 +1,66 @@
+"""The clock: whether another round can be afforded, with what the report will take kept back."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Final
+
+_STEEPEST: Final = 2.5
+_UNKNOWN: Final = 2.0
+"""How fit times grow with the rows: a kernel machine's with their square, which is feared until more is known."""
+
+_APART: Final = 1.3
+"""Two fits tell how time grows if the one has so many times the rows of the other."""
+
+_CONTROLS: Final = 3
+
+
+class Clock:
+    """Knows how long fits and judgements took."""
+
+    def __init__(self, max_seconds: float | None) -> None:
+        self._max_seconds = max_seconds
+        self._started = time.monotonic()
+        self._fits: list[tuple[int, float]] = []
+        self._judgement = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self._started
+
+    def fitted(self, n_rows: int, seconds: float) -> None:
+        """Note a fit."""
+        self._fits.append((n_rows, max(seconds, 1e-6)))
+
+    def judged(self, seconds: float) -> None:
+        """Note how long a model takes to be judged on the select part."""
+        self._judgement = seconds
+
+    def is_over(self, n_judgements_ahead: float) -> bool:
+        """Whether there is no time for another round."""
+        return self._left(n_judgements_ahead) <= 0
+
+    def is_too_short_for(self, n_rows: int, n_judgements_ahead: float) -> bool:
+        """Whether a round with so many rows to fit would take longer than is left."""
+        return self._foreseen(n_rows) + self._judgement > self._left(n_judgements_ahead)
+
+    def _left(self, n_judgements_ahead: float) -> float:
+        if self._max_seconds is None:
+            return math.inf
+        fits = _CONTROLS * max((seconds for _, seconds in self._fits), default=0.0)
+        return self._max_seconds - self.seconds - fits - n_judgements_ahead * self._judgement
+
+    def _foreseen(self, n_rows: int) -> float:
+        """How long a fit would take, from the last one."""
+        if not self._fits:
+            return 0.0
+        rows, seconds = self._fits[-1]
+        return seconds * (n_rows / rows) ** self._steepness()
+
+    def _steepness(self) -> float:
+        (few, quick), (many, slow) = min(self._fits), max(self._fits)
+        if many < _APART * few:
+            return _UNKNOWN
+        return min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
