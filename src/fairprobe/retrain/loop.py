@@ -98,7 +98,11 @@ class Loop:
         self.current, self.current_judged = self.reference, self.first
         self.chosen: Round | None = None
         self.rule = Rule(
-            settings.max_accuracy_loss, settings.prove_accuracy, settings.round_confidence, self._least_accuracy()
+            settings.max_accuracy_loss,
+            settings.prove_accuracy,
+            settings.round_confidence,
+            self._least_accuracy(),
+            settings.accept,
         )
         self.augmenter = Augmenter(materials.domain, parts.fit)
         self.labeller = make_labeller(
@@ -215,7 +219,7 @@ class Loop:
         rng = np.random.default_rng(self.round_seeds.spawn(1)[0])
         rows = self.augmenter.rows(recipe, self.supply.draw, rng)
         n_added = len(rows) - len(self.materials.parts.fit)
-        if recipe.uses_cases and not len(self.supply.codes if self.supply.codes is not None else ()):
+        if recipe.uses_cases and not self.supply.has_cases(1):
             self.tell(f"{recipe.words()}: no case to add")
             self.stop_reason = "no-cases"
             return

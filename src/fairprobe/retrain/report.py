@@ -15,7 +15,7 @@ from fairprobe.retrain.controls import WORDS, Control, HeldConstant, rows_held_c
 from fairprobe.retrain.judging import Judge, by_group
 from fairprobe.retrain.labels import Votes
 from fairprobe.retrain.parts import Rows
-from fairprobe.retrain.recipe import Recipe
+from fairprobe.retrain.recipe import MOST, Recipe
 from fairprobe.retrain.retrained import STOPPED, Remark, Retrained
 
 if TYPE_CHECKING:
@@ -98,12 +98,10 @@ def _random(loop: Loop) -> tuple[Any, int]:
 
 
 def _all_cases(loop: Loop) -> tuple[Any, int]:
-    """As the paper warns of: all of them as they are, each by one member."""
-    codes = loop.supply.codes
-    if codes is None or not len(codes):
+    """As the paper warns of: as many cases as there are training rows, or all there are, each by one member."""
+    if not loop.supply.has_cases(len(loop.materials.parts.fit)):
         raise FairprobeError("there are no cases")
-    percent = 100 * len(codes) / len(loop.materials.parts.fit)
-    return _augmented(loop, Recipe(("case",), percent), loop.supply.draw)
+    return _augmented(loop, Recipe(("case",), MOST), loop.supply.draw)
 
 
 def _recipe(loop: Loop) -> Recipe:
@@ -135,6 +133,15 @@ def _how(loop: Loop) -> tuple[str, ...]:
         f"{loop.n_report:,} fresh inputs, by the model itself",
         f"before is {'the model given' if loop.reference is loop.materials.model else refitted}",
         "an improvement is the share before less the share after on the same inputs, with a paired interval",
+        *_acceptance(loop),
+    )
+
+
+def _acceptance(loop: Loop) -> tuple[str, ...]:
+    settings = loop.settings
+    if settings.accept == "paper":
+        return ("a round was accepted if the estimated share of the domain was lower, whatever else changed",)
+    return (
         f"a round was accepted if a share was shown to be lower and none higher, at {100 * loop.rule.confidence:.4g}% "
         f"each, so that all rounds together keep {100 * settings.how.confidence:.4g}%",
         f"the accuracy lost, on the same rows, had to be at most {100 * settings.max_accuracy_loss:.3g} points, by "

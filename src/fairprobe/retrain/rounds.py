@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class Round:
         )
 
 
+ACCEPT: Final = ("shown", "paper")
+"""Shown: by paired intervals, for all populations, with a limit on accuracy. Paper: the domain's estimate is lower."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """When a new model may take the place of another."""
@@ -75,9 +79,14 @@ class Rule:
     """Of each round's intervals: the error allowed to all of them is split."""
     least_accuracy: float
     """What the select part's accuracy must reach in any case."""
+    accept: str = "shown"
+    """One of ACCEPT."""
 
     def decide(self, changes: dict[str, Comparison], loss: Loss, accuracy: float) -> tuple[bool, str]:
         """Whether to keep the new model, and why (not)."""
+        if self.accept == "paper":
+            lower = changes["domain"].difference > 0
+            return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
         worse = [name for name, change in changes.items() if change.high < 0]
         better = [name for name, change in changes.items() if change.low > 0]
         if worse:

@@ -42,6 +42,7 @@ def retrain(
     trainer: Train | None = None,
     held_out: tuple[Any, Any] | None = None,
     sample_weight: Any = None,
+    accept: str = "shown",
     max_accuracy_loss: float = 0.01,
     prove_accuracy: bool = False,
     max_rounds: int = 12,
@@ -81,6 +82,8 @@ def retrain(
         held_out: rows and labels that the model has not seen, half to choose by and half to report on. Without them 15%
             of X each are kept for that, and the model before is a clone fitted on the other 70%.
         sample_weight: weights of the training rows; what is added weighs as much as the mean of them.
+        accept: "shown": a share must be shown to be lower and none higher, within the loss of accuracy allowed; or
+            "paper": the estimated share of the domain must be lower, whatever else changes.
         max_accuracy_loss: how much accuracy may be lost, as 0.01 for one point.
         prove_accuracy: whether the whole paired interval of the loss must lie within the limit, not the estimate alone.
         max_rounds: rounds at most; the error of acceptance is split over them.
@@ -106,7 +109,7 @@ def retrain(
     how = How(threshold, output, batch, confidence)
     settings = Settings(
         labels, augment, max_accuracy_loss, prove_accuracy, max_rounds, max_seconds, search_seconds,
-        n_select, n_report, strategy, how,
+        n_select, n_report, strategy, how, accept,
     )  # fmt: skip
     check_labels(labels, committee, cases)
     rows = checked_rows(domain, X, y, sample_weight)

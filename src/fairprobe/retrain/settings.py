@@ -13,6 +13,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.retrain.judging import How
 from fairprobe.retrain.labels import check_choice
 from fairprobe.retrain.recipe import checked_augment
+from fairprobe.retrain.rounds import ACCEPT
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,12 @@ class Settings:
     n_report: int | None
     strategy: str
     how: How
+    accept: str = "shown"
 
     def __post_init__(self) -> None:
         checked_augment(self.augment)
+        if self.accept not in ACCEPT:
+            raise SettingError(f"accept must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
         checked_confidence(self.how.confidence)
         checked_threshold(self.how.threshold, self.how.output)
         checked_count("max_rounds", self.max_rounds)

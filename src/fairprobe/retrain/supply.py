@@ -30,6 +30,10 @@ class Supply:
         """Cases that a search of ours found."""
         return 0 if self._hunt is None else self._hunt.n_found
 
+    def has_cases(self, n: int) -> bool:
+        """Whether there is one at least, after looking for so many."""
+        return len(self._grown(n)) > 0
+
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
         """So many cases at random, fewer if there are no more, and what speaks for each label of their members."""
         codes = self._grown(n)
