@@ -24,7 +24,7 @@ from fairprobe.estimate.share import percent
 WITH_CASES = ("twins+flip", "twins", "case")
 """Ours, as far as it uses cases: rows flipped alone are close to dropping the column."""
 
-PRINTED = {
+PRINTED: dict[str, tuple[float, ...]] = {
     "fair-svm": (3.86, 2.89, 25.15, 15.6),
     "svm": (0.33, 0.12, 63.54, 26.9),
     "mlp": (0.39, 0.28, 30.12, 23.7),

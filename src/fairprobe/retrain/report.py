@@ -125,7 +125,7 @@ def _fit(loop: Loop, rows: Rows) -> Any:
 
 def _how(loop: Loop) -> tuple[str, ...]:
     """How improvement and loss were measured."""
-    parts, settings = loop.materials.parts, loop.settings
+    parts = loop.materials.parts
     refitted = "a clone of the model given, fitted to the same rows as the new models"
     return (
         f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} others and "
