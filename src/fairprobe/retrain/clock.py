@@ -24,6 +24,7 @@ class Clock:
         self._started = time.monotonic()
         self._fits: list[tuple[int, float]] = []
         self._judgement = 0.0
+        self._kept = 0.0
 
     @property
     def seconds(self) -> float:
@@ -38,19 +39,23 @@ class Clock:
         """Note how long a model takes to be judged on the select part."""
         self._judgement = seconds
 
-    def is_over(self, n_judgements_ahead: float) -> bool:
+    def keep(self, seconds: float) -> None:
+        """Keep so much back for the report."""
+        self._kept = seconds
+
+    def is_over(self) -> bool:
         """Whether there is no time for another round."""
-        return self._left(n_judgements_ahead) <= 0
+        return self._left() <= 0
 
-    def is_too_short_for(self, n_rows: int, n_judgements_ahead: float) -> bool:
+    def is_too_short_for(self, n_rows: int) -> bool:
         """Whether a round with so many rows to fit would take longer than is left."""
-        return self._foreseen(n_rows) + self._judgement > self._left(n_judgements_ahead)
+        return self._foreseen(n_rows) + self._judgement > self._left()
 
-    def _left(self, n_judgements_ahead: float) -> float:
+    def _left(self) -> float:
         if self._max_seconds is None:
             return math.inf
         fits = _CONTROLS * max((seconds for _, seconds in self._fits), default=0.0)
-        return self._max_seconds - self.seconds - fits - n_judgements_ahead * self._judgement
+        return self._max_seconds - self.seconds - fits - self._kept
 
     def _foreseen(self, n_rows: int) -> float:
         """How long a fit would take, from the last one."""

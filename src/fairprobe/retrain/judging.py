@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.accelerate import quick_asker
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.estimate.compare import Comparison, paired
@@ -102,14 +103,18 @@ class Judged:
 
 
 class Judge:
-    """Judges models on one part: fresh inputs of the domain, and the part's rows."""
+    """Judges models on one part: fresh inputs of the domain, and the part's rows.
 
-    def __init__(self, domain: Domain, rows: Rows, n: int, seed: int, how: How) -> None:
+    A quick one lets compiled twins stand in for a model, where it has any, to judge inputs of the domain.
+    """
+
+    def __init__(self, domain: Domain, rows: Rows, n: int, seed: int, how: How, *, quick: bool = False) -> None:
         self._domain = domain
         self._rows = rows
         self._n = n
         self._seed = seed
         self._how = how
+        self._quick = quick
 
     @property
     def populations(self) -> dict[str, Any]:
@@ -132,6 +137,8 @@ class Judge:
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
         how = self._how
         target = Target(Asking(model, self._domain, how.threshold, how.output, how.batch), population)
+        if self._quick:
+            target.oracle.asker = quick_asker(model, target.oracle.asker)
         count = Count(target.oracle, self._domain.sensitive, n_samples=1000)
         with target.oracle.asker.quiet() if target.rows is None else nullcontext():
             hits = [count.add(families) for families in target.families(self._n, self._seed)]
@@ -139,9 +146,11 @@ class Judge:
         return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
 
 
-def seconds_per_input(model: Any, domain: Domain, how: How) -> float:
-    """How long a model takes to judge an input, by trying."""
+def seconds_per_input(model: Any, domain: Domain, how: How, *, quick: bool) -> float:
+    """How long a model, or what stands in for it, takes to judge an input, by trying."""
     target = Target(Asking(model, domain, how.threshold, how.output, how.batch), "domain")
+    if quick:
+        target.oracle.asker = quick_asker(model, target.oracle.asker)
     begun = time.monotonic()
     for _ in target.families(_TRIED, 0):
         pass

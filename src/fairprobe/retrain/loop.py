@@ -28,6 +28,9 @@ from fairprobe.retrain.trainer import Trainer
 
 Tell = Callable[[str], None]
 
+_REPORTED: Final = 7
+"""Judgements on the report part: before, after and three controls; a model with more rows may be slower to ask."""
+
 _LEFT_OUT: Final = 4
 """When so many recipes would have taken too long, all others would."""
 
@@ -91,7 +94,7 @@ class Loop:
         self.tell("fitting the model to compare with" if self._refits else "judging the model given")
         self.reference = self._fit(parts.fit) if self._refits else materials.model
         self.n_select, self.n_report = self._how_many()
-        self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how)
+        self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how, quick=True)
         begun = time.monotonic()
         self.first: Judged = self.judge.judge(self.reference)
         self.clock.judged(time.monotonic() - begun)
@@ -123,12 +126,14 @@ class Loop:
 
     def _how_many(self) -> tuple[int, int]:
         """Inputs to choose by and to report on: fewer for a slow model, unless the caller says how many."""
-        per_input = seconds_per_input(self.reference, self.materials.domain, self.settings.how)
-        select, report = (
-            affordable(n, per_input) if asked is None else asked
-            for n, asked in ((N_SELECT, self.settings.n_select), (N_REPORT, self.settings.n_report))
+        settings, domain = self.settings, self.materials.domain
+        quick, slow = (
+            seconds_per_input(self.reference, domain, settings.how, quick=is_quick) for is_quick in (True, False)
         )
-        return select, report
+        n_select = settings.n_select or affordable(N_SELECT, quick)
+        n_report = settings.n_report or affordable(N_REPORT, slow)
+        self.clock.keep(_REPORTED * (n_report + len(self.materials.parts.report)) * slow)
+        return n_select, n_report
 
     def _hunt(self) -> Hunt | None:
         settings, how = self.settings, self.settings.how
@@ -206,13 +211,8 @@ class Loop:
     def _limit_met(self) -> str:
         if len(self.rounds) >= self.settings.max_rounds:
             return "max-rounds"
-        is_short = bool(self.rounds) and self.clock.is_over(self._n_judgements_ahead)
+        is_short = bool(self.rounds) and self.clock.is_over()
         return "max-seconds" if is_short or self.n_left_out == _LEFT_OUT else ""
-
-    @property
-    def _n_judgements_ahead(self) -> float:
-        """How long the report takes, in judgements of the select part: before, after and three controls."""
-        return 5 * self.n_report / self.n_select
 
     def _try(self, recipe: Recipe) -> None:
         begun = time.monotonic()
@@ -223,7 +223,7 @@ class Loop:
             self.tell(f"{recipe.words()}: no case to add")
             self.stop_reason = "no-cases"
             return
-        if self.rounds and self.clock.is_too_short_for(len(rows), self._n_judgements_ahead):
+        if self.rounds and self.clock.is_too_short_for(len(rows)):
             self.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
             self.n_left_out += 1
             return
