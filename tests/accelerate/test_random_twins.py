@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made import OTHERS, TREES, TWO_CLASSES, check, fitted
 
@@ -20,7 +20,6 @@ def modest_parameters(*args):
     return kinds.filter(lambda p: not p.missing and np.abs(p.numbers(np.array([0, p.levels - 1]))).max() < 1000)
 
 
-@settings(max_examples=60)
 @given(domains(plain_parameters, n_sensitive=(1, 3)), st.sampled_from(sorted(TREES)), st.data())
 def test_trees(domain, name, data):
     n_classes = data.draw(st.sampled_from([2, 2, 3]))
@@ -28,7 +27,6 @@ def test_trees(domain, name, data):
     check(model, domain, n=60, seed=data.draw(SEEDS))
 
 
-@settings(max_examples=60)
 @given(domains(modest_parameters, n_sensitive=(1, 3)), st.sampled_from(sorted({**OTHERS, **TWO_CLASSES})), st.data())
 def test_others(domain, name, data):
     n_classes = 2 if name in TWO_CLASSES else data.draw(st.sampled_from([2, 2, 3]))

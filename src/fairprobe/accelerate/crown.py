@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairprobe.accelerate.rows import Floats, Rows, Singles
 
-DRAWN, CLOSE, ANY = 2048, 384, 128
+DRAWN, CLOSE, ANY = 1024, 256, 128
 """Inputs that show which parts are visited: drawn, those of them with the closest votes, any of them."""
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """A test of a crown: the ends from `start` to `middle` are on its left, from there to `stop` on its right."""
 
     column: int
