@@ -1,4 +1,4 @@
-"""Close calls: which class a score means, and which scores are too close to trust another order of summing."""
+"""Close calls: which class scores mean, and where another order of summing could mean another class."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from fairprobe.accelerate.rows import Floats
 
-ROUNDING = 1e-11
-"""In units of the largest score at hand: far above float64's rounding, far below what tells most inputs apart."""
+EPS = np.finfo(np.float64).eps
 
 
 def chosen(scores: Floats) -> NDArray[Any]:
@@ -18,13 +17,16 @@ def chosen(scores: Floats) -> NDArray[Any]:
     return scores[..., 0] > 0 if scores.shape[-1] == 1 else scores.argmax(axis=-1)
 
 
-def doubtful(scores: Floats) -> tuple[NDArray[np.intp], ...]:
-    """Where the sums are so close to a tie that their order may decide."""
-    if not scores.size:
-        return tuple(np.zeros((scores.ndim - 1, 0), dtype=np.intp))
+def rounding(sizes: Floats, weights: Floats, intercepts: Floats) -> Floats:
+    """How far sums of numbers up to these sizes, by these weights, may be off: a bound for any order of summing."""
+    return EPS * (len(weights) + 2) * (sizes @ np.abs(weights) + np.abs(intercepts))
+
+
+def doubtful(scores: Floats, error: Floats) -> tuple[NDArray[np.intp], ...]:
+    """Where the scores are no further from a tie than two of them may be off."""
     if scores.shape[-1] == 1:
         lead = np.abs(scores[..., 0])
     else:
         highest = np.partition(scores, -2, axis=-1)
         lead = highest[..., -1] - highest[..., -2]
-    return (lead <= ROUNDING * np.abs(scores).max()).nonzero()
+    return (lead <= 4 * error.max()).nonzero()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairprobe.accelerate.rows import Floats, Rows, Singles
-from fairprobe.domain.parameters import Parameter
 
-DRAWN, CLOSE, ANY = 2048, 384, 128
+DRAWN, CLOSE, ANY = 1024, 256, 128
 """Inputs that show which parts are visited: drawn, those of them with the closest votes, any of them."""
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(NamedTuple):
     """A test of a crown: the ends from `start` to `middle` are on its left, from there to `stop` on its right."""
 
     column: int
@@ -37,7 +35,7 @@ class Crown:
 def grown(trees: list[Any], rows: Rows, most_ends: int) -> list[Crown]:
     """The crowns of a forest's trees."""
     sample = _sample(trees, rows)
-    lows, highs = _spans(rows)
+    lows, highs = rows.spans.astype(np.float32).astype(np.float64)
     return [_crown(tree, sample, lows, highs, most_ends) for tree in trees]
 
 
@@ -49,19 +47,6 @@ def _sample(trees: list[Any], rows: Rows) -> Singles:
     votes = sum(tree.value[:, 0, 1].take(tree.apply(singles)) for tree in trees)
     closest = np.argsort(np.abs(votes - len(trees) / 2), kind="stable")[:CLOSE]
     return singles[np.concatenate([closest, np.arange(ANY)])]
-
-
-def _spans(rows: Rows) -> tuple[Floats, Floats]:
-    """The lowest and the highest value of each column, as trees see them."""
-    spans = np.array([_span(parameter) for parameter in rows.parameters]).astype(np.float32)
-    return spans[:, 0].astype(np.float64), spans[:, 1].astype(np.float64)
-
-
-def _span(parameter: Parameter) -> tuple[float, float]:
-    is_grid = parameter.kind in ("integer", "real")
-    codes = np.array([0, parameter.levels - 1]) if is_grid else np.arange(parameter.levels)
-    numbers = parameter.numbers(codes)
-    return numbers.min(), numbers.max()
 
 
 def _crown(tree: Any, sample: Singles, lows: Floats, highs: Floats, most_ends: int) -> Crown:

@@ -53,7 +53,8 @@ class Crowns:
         self._first = np.arange(len(trees) * n_words, dtype=np.uint64) * np.uint64(BITS)
         cells = [_cells(column, crowns, rows, n_words) for column in range(len(rows.parameters))]
         self._groups = groups([cells[column] for column in rows.free])
-        self._twins = np.concatenate([_bits(0, len(crown.ends), n_words) for crown in crowns]) & np.bitwise_and.reduce(
+        counts = np.array([len(crown.ends) for crown in crowns])
+        self._twins = _bits(np.zeros_like(counts), counts, n_words).ravel() & np.bitwise_and.reduce(
             [cells[column].of_values(values) for column, values in zip(rows.sensitive, rows.twins.T, strict=True)]
         )
 
@@ -123,24 +124,26 @@ def _tables(
     return nodes.ravel(), values.reshape(-1, 2)
 
 
-def _bits(start: int, stop: int, n_words: int) -> Words:
-    """A tree's words with the bits of some ends."""
-    bits = (1 << stop) - (1 << start)
-    used = (1 << USED) - 1
-    return np.array([(bits >> word * USED & used) << 1 for word in range(n_words)], dtype=np.uint64)
+def _bits(starts: NDArray[np.intp], stops: NDArray[np.intp], n_words: int) -> Words:
+    """Words with the bits of the ends from a start to a stop, by row and word."""
+    firsts = np.arange(n_words) * USED
+    low, high = (np.clip(places[:, None] - firsts, 0, USED).astype(np.uint64) for places in (starts, stops))
+    one = np.uint64(1)
+    return ((one << high) - (one << low)) << one
 
 
 def _cells(column: int, crowns: list[Crown], rows: Rows, n_words: int) -> Cells:
     """All tests of one column, as a table."""
     found = [(tree, test) for tree, crown in enumerate(crowns) for test in crown.tests if test.column == column]
-    lefts = [_bits(test.start, test.middle, n_words) for _, test in found]
-    rights = [_bits(test.middle, test.stop, n_words) for _, test in found]
+    trees = np.array([tree for tree, _ in found], dtype=np.intp)
+    sides = np.array([(test.start, test.middle, test.stop) for _, test in found], dtype=np.intp).reshape(-1, 3)
+    starts, middles, stops = sides.T
     return Cells(
         column,
         rows,
-        trees=np.array([tree for tree, _ in found], dtype=np.intp),
+        trees=trees,
         thresholds=np.array([test.threshold for _, test in found]),
-        lefts=np.array(lefts, dtype=np.uint64).reshape(-1, n_words),
-        rights=np.array(rights, dtype=np.uint64).reshape(-1, n_words),
+        lefts=_bits(starts, middles, n_words),
+        rights=_bits(middles, stops, n_words),
         n_trees=len(crowns),
     )

@@ -3,7 +3,7 @@
 The kernel exp(-gamma |x - s|²) is one factor of the columns that twins share and one of the sensitive columns. The
 second is known for each combination and support vector, so it goes into the weights: a batch costs one product of
 matrices, one exp and another product, whatever the number of twins. Scores too close to 0 for single precision are
-computed again in double.
+computed again in double, and those too close for that as libsvm does.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from fairprobe.accelerate.linear import Linear
 from fairprobe.accelerate.product import block_of
@@ -48,60 +48,63 @@ class Kernel:
     """Support vectors, with the weights of each for every combination of sensitive values."""
 
     def __init__(self, model: Any, rows: Rows) -> None:
-        vectors = np.asarray(model.support_vectors_, dtype=np.float64)
-        self.name = f"{len(vectors):,} support vectors"
-        self._free = rows.free
+        self._vectors = np.asarray(model.support_vectors_, dtype=np.float64)
+        self._duals = np.asarray(model.dual_coef_)[0]
         self._gamma = float(model._gamma)
         self._intercept = float(model.intercept_[0])
-        shared = vectors[:, rows.free]
-        self._centre = shared.mean(axis=0)  # small numbers lose less in single precision
-        self._vectors = self._expanded(shared)
-        distances = ((rows.twins[:, None, :] - vectors[:, rows.sensitive]) ** 2).sum(axis=2)
-        self._weights = (np.asarray(model.dual_coef_)[0] * np.exp(-self._gamma * distances)).T
-        self._reach = np.sqrt(((shared - self._centre) ** 2).sum(axis=1).max())
-        sizes = np.abs(self._weights)
-        self._singles = self._vectors.astype(np.float32), np.hstack([self._weights, sizes]).astype(np.float32)
-
-    def _expanded(self, vectors: Floats) -> Floats:
-        """Columns whose products with `_rows` are the exponents -gamma |x - s|²."""
-        away = vectors - self._centre
-        squares = -self._gamma * (away**2).sum(axis=1)
-        return np.vstack([2 * self._gamma * away.T, squares, np.ones(len(away))])
-
-    def _rows(self, batch: Batch) -> Floats:
-        away = batch.numbers[:, self._free] - self._centre
-        squares = -self._gamma * (away**2).sum(axis=1)
-        return np.column_stack([away, np.ones(len(away)), squares])
+        self.name = f"{len(self._vectors):,} support vectors"
+        self._free = rows.free
+        self._centre = self._vectors[:, rows.free].mean(axis=0)  # small numbers lose less
+        away = self._vectors[:, rows.free] - self._centre
+        squares = (away**2).sum(axis=1)
+        self._reach = np.sqrt(squares.max())
+        self._columns = np.vstack([2 * self._gamma * away.T, -self._gamma * squares, np.ones(len(away))])
+        distances = ((rows.twins[:, None, :] - self._vectors[:, rows.sensitive]) ** 2).sum(axis=2)
+        weights = self._duals * np.exp(-self._gamma * distances)
+        self._weights = np.vstack([weights, np.abs(weights)]).T
+        self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
     def positions(self, batch: Batch) -> NDArray[np.bool_]:
         """By the sign; libsvm gives a score of exactly 0 to the second class."""
-        rows, n = self._rows(batch), len(self._weights.T)
-        sums = _sums(rows, *self._singles, np.float32)
-        scores, sizes = sums[:, :n] + self._intercept, sums[:, n:]
-        unsure = np.flatnonzero((np.abs(scores) <= self._error(rows)[:, None] * sizes).any(axis=1))
-        scores[unsure] = _sums(rows[unsure], self._vectors, self._weights, np.float64) + self._intercept
-        second: NDArray[np.bool_] = scores.T >= 0
-        return second
+        rows = self._rows(batch)
+        scores, errors = self._scores(rows, *self._singles)
+        unsure = np.flatnonzero((np.abs(scores) <= errors).any(axis=1))
+        scores[unsure], errors = self._scores(rows[unsure], self._columns, self._weights)
+        places, combinations = (np.abs(scores[unsure]) <= errors).nonzero()
+        tied = batch.whole(combinations, unsure[places])
+        scores[unsure[places], combinations] = [self._as_fitted(row) for row in tied]
+        return np.ascontiguousarray(scores.T >= 0)
 
-    def _error(self, rows: Floats) -> Floats:
-        """A bound on the error of the sums, in units of the sums without signs.
+    def _rows(self, batch: Batch) -> Floats:
+        """Rows whose products with the columns are the exponents -gamma |x - s|²."""
+        away = batch.numbers[:, self._free] - self._centre
+        return np.column_stack([away, np.ones(len(away)), -self._gamma * (away**2).sum(axis=1)])
 
-        A product of m terms is off by m roundings of the sum of their sizes at most, and so is the exponent.
-        """
-        away = np.sqrt(-rows[:, -1] / self._gamma)
-        exponents = self._gamma * (away + self._reach) ** 2
-        rounding = np.finfo(np.float32).eps / 2
-        return np.expm1(np.minimum(rounding * ((rows.shape[1] + 2) * exponents + VECTORS + 8), 50))
+    def _scores(self, rows: Floats, columns: NDArray[Any], weights: NDArray[Any]) -> tuple[Floats, Floats]:
+        """The scores by input and combination, and how far they may be off."""
+        sums = _sums(rows.astype(columns.dtype), columns, weights)
+        n = weights.shape[1] // 2
+        # A sum of m products is off by m roundings of the sum of their sizes at most, and so are the exponents.
+        sizes = (np.sqrt(-rows[:, -1]) + np.sqrt(self._gamma) * self._reach) ** 2
+        roundings = (rows.shape[1] + 2) * sizes + VECTORS + 8
+        errors = np.expm1(np.minimum(np.finfo(columns.dtype).eps * roundings, 50))
+        return sums[:, :n] + self._intercept, errors[:, None] * sums[:, n:]
+
+    def _as_fitted(self, row: Floats) -> float:
+        """The score with the sums of libsvm: in a tie, rounding decides."""
+        distances = ((self._vectors - row) ** 2).sum(axis=1)
+        return float(np.cumsum(self._duals * np.exp(-self._gamma * distances))[-1] + self._intercept)
 
 
-def _sums(rows: Floats, vectors: NDArray[Any], weights: NDArray[Any], dtype: DTypeLike) -> Floats:
+def _sums(rows: NDArray[Any], columns: NDArray[Any], weights: NDArray[Any]) -> Floats:
     """The weighted sums of kernel values, tile by tile."""
     sums = np.zeros((len(rows), weights.shape[1]))
     size = block_of(VECTORS * max(rows.shape[1], weights.shape[1]))
     for top in range(0, len(rows), size):
-        some = rows[top : top + size].astype(dtype)
-        for left in range(0, vectors.shape[1], VECTORS):
-            kernel = some @ vectors[:, left : left + VECTORS]
+        some = rows[top : top + size]
+        for left in range(0, columns.shape[1], VECTORS):
+            kernel = some @ columns[:, left : left + VECTORS]
+            np.minimum(kernel, 0, out=kernel)  # rounding could lift an exponent above 0, and far above
             np.exp(kernel, out=kernel)
             sums[top : top + size] += kernel @ weights[left : left + VECTORS]
     return sums

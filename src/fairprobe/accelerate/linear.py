@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate.close import chosen, doubtful
+from fairprobe.accelerate.close import chosen, doubtful, rounding
 from fairprobe.accelerate.product import product
 from fairprobe.accelerate.rows import Batch, Floats, Rows
 
@@ -28,13 +28,14 @@ class Linear:
         self.name = "linear model"
         self._weights = np.ascontiguousarray(np.transpose(weights))
         self._intercepts = intercepts
+        self._error = rounding(np.abs(rows.spans).max(axis=0), self._weights, intercepts)
         self._parts = rows.twins @ self._weights[rows.sensitive] + intercepts
 
     def positions(self, batch: Batch) -> NDArray[Any]:
         """By the sign, or the class of the highest score."""
         scores = self._parts[:, None, :] + product(batch.numbers, self._weights)
         found = chosen(scores)
-        unsure = doubtful(scores)
+        unsure = doubtful(scores, self._error)
         if len(unsure[0]):
             found[unsure] = self._as_fitted(batch.whole(*unsure))
         return found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate.close import chosen, doubtful
+from fairprobe.accelerate.close import chosen, doubtful, rounding
 from fairprobe.accelerate.product import product
 from fairprobe.accelerate.rows import Batch, Floats, Rows
 
@@ -56,6 +56,7 @@ class Network:
         self._weights = [np.asarray(weights, dtype=np.float64) for weights in model.coefs_]
         self._intercepts = [np.asarray(intercepts, dtype=np.float64) for intercepts in model.intercepts_]
         self._activate = ACTIVATIONS[model.activation]
+        self._error = self._largest_error(np.abs(rows.spans).max(axis=0))
         self._parts = rows.twins @ self._weights[0][rows.sensitive] + self._intercepts[0]
 
     def positions(self, batch: Batch) -> NDArray[Any]:
@@ -65,10 +66,18 @@ class Network:
         for combination, part in enumerate(self._parts):
             scores[combination] = self._onwards(shared + part)
         found = chosen(scores)
-        unsure = doubtful(scores)
+        unsure = doubtful(scores, self._error)
         if len(unsure[0]):
             found[unsure] = self._as_fitted(batch.whole(*unsure))
         return found
+
+    def _largest_error(self, sizes: Floats) -> Floats:
+        """How far the last layer may be off: no activation makes a difference larger."""
+        error = np.zeros_like(sizes)
+        for weights, intercepts in zip(self._weights, self._intercepts, strict=True):
+            error = error @ np.abs(weights) + rounding(sizes, weights, intercepts)
+            sizes = sizes @ np.abs(weights) + np.abs(intercepts)
+        return error
 
     def _onwards(self, layer: Floats) -> Floats:
         """From the first layer's sums to the last's."""

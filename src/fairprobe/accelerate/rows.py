@@ -34,6 +34,11 @@ class Rows:
         )
         """By combination, the values of the sensitive columns."""
 
+    @cached_property
+    def spans(self) -> Floats:
+        """The lowest value of each column, and the highest."""
+        return np.array([_span(parameter) for parameter in self.parameters]).T
+
     @classmethod
     def of(cls, model: Any, domain: Domain) -> Rows | None:
         """For a model whose columns are all plain numbers; None for any other."""
@@ -97,3 +102,10 @@ class Batch:
 def _is_plain(parameter: Parameter) -> bool:
     """Whether the model sees it as a float64 that is never missing, be it in an array or in a frame."""
     return parameter.is_numeric and not parameter.missing and parameter.dtype.lower() not in ("float16", "float32")
+
+
+def _span(parameter: Parameter) -> tuple[float, float]:
+    is_grid = parameter.kind in ("integer", "real")
+    codes = np.array([0, parameter.levels - 1]) if is_grid else np.arange(parameter.levels)
+    numbers = parameter.numbers(codes)
+    return float(numbers.min()), float(numbers.max())

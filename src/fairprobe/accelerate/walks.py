@@ -54,15 +54,20 @@ class Walks:
 
 
 def _write(tree: Any, root: int, nodes: Nodes) -> None:
-    """Write a tree's nodes; a leaf leads to itself."""
-    is_leaf = tree.children_left < 0
-    nodes.view(np.float32)[:, THRESHOLD] = np.where(is_leaf, np.inf, _at_most(tree.threshold))
-    nodes[:, COLUMN] = np.where(is_leaf, 0, tree.feature)
-    for field, children in ((LEFT, tree.children_left), (RIGHT, tree.children_right)):
-        nodes[:, field] = np.where(is_leaf, np.arange(len(nodes)), children) + root
+    """Write a tree's nodes; a leaf leads to itself, whatever its column holds."""
+    nodes.view(np.float32)[:, THRESHOLD] = _at_most(tree.threshold)
+    nodes[:, COLUMN] = tree.feature
+    lefts = tree.children_left
+    nodes[:, LEFT], nodes[:, RIGHT] = lefts, tree.children_right
+    nodes[:, LEFT:] += root
+    leaves = np.flatnonzero(lefts < 0)
+    nodes[leaves, COLUMN] = 0
+    nodes[leaves, LEFT] = nodes[leaves, RIGHT] = leaves + root
 
 
 def _at_most(thresholds: Floats) -> Singles:
     """The same thresholds for float32: the largest number that is not above each."""
     singles = thresholds.astype(np.float32)
-    return np.where(singles > thresholds, np.nextafter(singles, np.float32(-np.inf)), singles)
+    above = np.flatnonzero(singles > thresholds)
+    singles[above] = np.nextafter(singles[above], np.float32(-np.inf))
+    return singles
