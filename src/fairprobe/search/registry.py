@@ -16,6 +16,7 @@ STRATEGIES: dict[str, str] = {
     "random": "fairprobe.search.random_walk:RandomWalk",
     "semi-directed": "fairprobe.search.semi_directed:SemiDirected",
     "fully-directed": "fairprobe.search.fully_directed:FullyDirected",
+    "anchored": "fairprobe.search.anchored:Anchored",
 }
 
 

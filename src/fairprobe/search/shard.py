@@ -99,9 +99,13 @@ class _Shard:
             yield group[np.arange(n) % len(group)]
 
     def _walk(self, seeds: Codes) -> None:
+        """Local search from these seeds, for as many inputs as `n_local` trials of all walkers are."""
         self.strategy.start(seeds)
-        for _ in range(self.job.settings.n_local):
-            self.strategy.tell(self._judge(self.strategy.ask()))
+        left = self.job.settings.n_local * self.job.settings.n_walkers
+        while left > 0:
+            judgement = self._judge(self.strategy.ask())
+            self.strategy.tell(judgement)
+            left -= len(judgement.codes)
 
     # Judging within the quota
 
