@@ -12,6 +12,7 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
 from fairprobe.search.strategy import MOST_RETRIES, Mask, Strategy
+from fairprobe.search.visits import Visits
 
 LEAST_REACH = 0.005
 """Also the chance that keeps a parameter which always loses the region from being forgotten."""
@@ -46,6 +47,7 @@ class Anchored(Strategy):
         """By parameter, then walker."""
         self.misses = np.empty(0, dtype=np.int64)
         self._any_wraps = bool(self.wraps.any())
+        self._visits = Visits(domain)
         self._sums = np.tri(len(self.columns))
 
     # Walkers come and go
@@ -75,11 +77,16 @@ class Anchored(Strategy):
         self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
 
     def _renew(self) -> None:
-        """Put walkers that are lost where another found a case; copy all while they are few."""
+        """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
+        leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
+        if self.settings.diversify:
+            overrun, visits = self._visits.add(self.position)
+            leaves, weights = leaves | overrun, 1 / visits
         walkers = np.arange(len(self.position))
-        lost, well = np.flatnonzero(self.misses > MOST_MISSES), np.flatnonzero(self.misses == 0)
+        well = np.flatnonzero(~leaves & (self.misses == 0))
         if len(well):
-            walkers[lost] = self.rng.choice(well, len(lost))
+            chances = weights[well] / weights[well].sum()
+            walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
         self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
 
     # Trials
@@ -96,8 +103,12 @@ class Anchored(Strategy):
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0)
         before = self.position.take(self._places(chosen))
         steps = 1 + (draws[1] * self._within_reach(chosen)).astype(np.int64)
-        steps = np.where(draws[2] < 0.5, -steps, steps)
+        steps = np.where(self.goes_down(chosen, draws[2]), -steps, steps)
         return Jumps(chosen[None], before[None], _land(before, steps, self.levels.take(chosen))[None])
+
+    def goes_down(self, chosen: Codes, draws: NDArray[np.float64]) -> Mask:
+        """Which of the chosen parameters go down."""
+        return draws < 0.5
 
     def _within_reach(self, chosen: Codes) -> NDArray[np.float64]:
         """How many steps further than one is in reach: all of them where there is no order."""
