@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.model import estimator, function
+from fairprobe.model import estimator, function, torch_module
 from fairprobe.model.answers import checked_answer, checked_output
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ADAPTERS = (estimator, function)
+ADAPTERS = (estimator, torch_module, function)
 """Tried in turn; the first that accepts a model asks it."""
 
 

@@ -13,6 +13,7 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
+from fairprobe.search.registry import load_strategy
 from fairprobe.search.settings import Settings, StopReason
 from fairprobe.store import Cases, Coverage, Distinct, first_seen
 
@@ -30,6 +31,11 @@ class Job:
     threshold: float
     seed: int
     start: Codes | None = None
+
+    @property
+    def costs_vary(self) -> bool:
+        """Whether inputs differ in how many queries they take: families in size, or hints come on top."""
+        return bool(self.domain.constraints) or load_strategy(self.strategy_path).wants is not None
 
     def oracle(self) -> Oracle:
         """A fresh oracle, its count of queries at zero."""

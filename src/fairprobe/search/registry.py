@@ -16,14 +16,21 @@ STRATEGIES: dict[str, str] = {
     "random": "fairprobe.search.random_walk:RandomWalk",
     "semi-directed": "fairprobe.search.semi_directed:SemiDirected",
     "fully-directed": "fairprobe.search.fully_directed:FullyDirected",
+    "anchored": "fairprobe.search.anchored:Anchored",
+    "guided": "fairprobe.search.guided:Guided",
+    "genetic": "fairprobe.search.genetic:Genetic",
+    "gradient": "fairprobe.search.gradient:Gradient",
 }
+
+AUTO = "auto"
+"""Stands for the strategy that suits the model; `guided` as long as that is not known."""
 
 
 def strategy_path(name: str) -> str:
     """Where the class behind a name is: "module:Class"."""
-    if not isinstance(name, str) or name not in STRATEGIES:
-        raise SettingError(f"strategy must be one of {', '.join(STRATEGIES)}; got {name!r}")
-    return STRATEGIES[name]
+    if not isinstance(name, str) or name not in {*STRATEGIES, AUTO}:
+        raise SettingError(f"strategy must be one of {', '.join(STRATEGIES)}, {AUTO}; got {name!r}")
+    return STRATEGIES["guided" if name == AUTO else name]
 
 
 def load_strategy(path: str) -> type[Strategy]:
@@ -37,6 +44,6 @@ def register(name: str, path: str) -> None:
     """Add a strategy of your own: `path` is "module:Class"."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f'a strategy is at "module:Class", got {path!r}')
-    if name in STRATEGIES:
-        raise SettingError(f"a strategy's name must be new, got {name!r}, which is {STRATEGIES[name]}")
+    if name in {*STRATEGIES, AUTO}:
+        raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
     STRATEGIES[name] = path

@@ -16,11 +16,12 @@ from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
+from fairprobe.search.auto import choose_strategy
 from fairprobe.search.found import Found
 from fairprobe.search.health import health_of_settings
 from fairprobe.search.job import Job, Snapshot, Trace
 from fairprobe.search.progress import Progress, print_line
-from fairprobe.search.registry import load_strategy, strategy_path
+from fairprobe.search.registry import AUTO, load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
 from fairprobe.search.tally import Tally
@@ -52,6 +53,7 @@ def search(
     delta_v: float = 0.001,
     delta_pr: float = 0.001,
     shard_inputs: int = SHARD_INPUTS,
+    diversify: bool = True,
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
     n_jobs: int = 1,
@@ -63,7 +65,8 @@ def search(
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
-        strategy: "uniform", "random", "semi-directed" or "fully-directed".
+        strategy: "uniform", "random", "semi-directed", "fully-directed" (the paper's), "anchored", "guided", "genetic",
+            "gradient" (torch modules), or "auto", which picks by what the model offers.
         max_cases: stop after so many distinct cases.
         max_seconds: stop after so long.
         max_queries: never send the model more rows.
@@ -77,6 +80,7 @@ def search(
         delta_v: how much a trial changes the probability of a direction.
         delta_pr: how much a case changes the probability of a parameter.
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
+        diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
         n_jobs: processes; the result does not depend on it.
@@ -98,11 +102,13 @@ def search(
     """
     if not isinstance(domain, Domain):
         raise SettingError(f"domain must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame")
-    settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs)
+    strategy = choose_strategy(model, output) if strategy == AUTO else strategy
+    settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs, diversify)
     limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
     limits.check_affords(len(domain.combinations))
-    strategy_is_local = load_strategy(strategy_path(strategy)).is_local
-    if start is not None and not strategy_is_local:
+    chosen = load_strategy(strategy_path(strategy))
+    chosen.check_model(model)
+    if start is not None and not chosen.is_local:
         raise SettingError(f"start needs a strategy that walks from the rows given, got strategy={strategy!r}")
     job = Job(
         model=model,
@@ -138,8 +144,8 @@ class _Run:
         self.next_show = SHOW_SECONDS
         self.plan = _Plan(job, limits, self.started)
         n_jobs = checked_jobs(n_jobs)
-        if limits.max_queries is not None and job.domain.constraints:
-            n_jobs = 1  # families differ in size, so only the shards before tell how many queries are left
+        if limits.max_queries is not None and job.costs_vary:
+            n_jobs = 1  # only the shards before tell how many queries are left
         task = self._next_shard if n_jobs == 1 else self.plan
         self.engine = make_engine(task, n_jobs, self._show if self.progress else None)
 
@@ -214,13 +220,13 @@ class _Plan:
         quotas = [self.job.settings.shard_inputs]
         if limits.max_inputs is not None:
             quotas.append(limits.max_inputs - before)
-        if limits.max_queries is not None and not self.job.domain.constraints:
+        if limits.max_queries is not None and not self.job.costs_vary:
             quotas.append(limits.max_queries // len(self.job.domain.combinations) - before)
         return Quota(
             n_inputs=max(0, min(quotas)),
             n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
             n_barren=limits.max_barren,
-            n_queries=limits.max_queries - n_queries if limits.max_queries and self.job.domain.constraints else None,
+            n_queries=limits.max_queries - n_queries if limits.max_queries and self.job.costs_vary else None,
             deadline=self.deadline,
         )
 

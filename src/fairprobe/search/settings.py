@@ -53,12 +53,15 @@ class Settings:
     delta_v: float
     delta_pr: float
     shard_inputs: int
+    diversify: bool = True
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
             object.__setattr__(self, name, checked_count(name, getattr(self, name)))
         for name in ("delta_v", "delta_pr"):
             object.__setattr__(self, name, _checked_step(name, getattr(self, name)))
+        if not isinstance(self.diversify, bool):
+            raise SettingError(f"diversify must be True or False, got {self.diversify!r}")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +12,14 @@ import numpy as np
 
 from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report
-from fairprobe.errors import FairprobeError
+from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.oracle import Judgement
+from fairprobe.search.hints import make_hinter
 from fairprobe.search.job import Job, Known, Trace
 from fairprobe.search.recorder import Recorder
 from fairprobe.search.registry import load_strategy
 from fairprobe.search.settings import StopReason
+from fairprobe.search.strategy import Hints
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class _Shard:
         self.oracle = job.oracle()
         self.recorder = Recorder(self.oracle, known)
         self.strategy = load_strategy(job.strategy_path)(job.domain, job.settings, self.rng)
+        self.hinter = make_hinter(job, self.strategy.wants)
         self.slice = FIRST_SLICE
         self.next_report = time.monotonic() + REPORT_SECONDS
 
@@ -99,9 +103,26 @@ class _Shard:
             yield group[np.arange(n) % len(group)]
 
     def _walk(self, seeds: Codes) -> None:
+        """Local search from these seeds, for as many inputs as `n_local` trials of all walkers are."""
         self.strategy.start(seeds)
-        for _ in range(self.job.settings.n_local):
-            self.strategy.tell(self._judge(self.strategy.ask()))
+        left = self.job.settings.n_local * self.job.settings.n_walkers
+        while left > 0:
+            judgement = self._judge(self.strategy.ask())
+            self.strategy.tell(judgement, self._hints(judgement.codes))
+            left -= len(judgement.codes)
+
+    def _hints(self, codes: Codes) -> Hints | None:
+        """Hints for a strategy that wants them, if the quota has room for these and for another input."""
+        hinter, n_twins = self.hinter, len(self.job.domain.combinations)
+        if hinter is None or self._queries_left() < (len(codes) + 1) * n_twins:
+            return None
+        before = hinter.n_queries
+        try:
+            hints = hinter.hints(codes)
+        except ModelError:  # it answers with labels, which is all that counts
+            hints = self.hinter = None
+        self.oracle.asker.n_queries += hinter.n_queries - before
+        return hints
 
     # Judging within the quota
 
@@ -124,8 +145,10 @@ class _Shard:
         room = min(len(codes), self.quota.n_inputs - self.recorder.n_judged)
         if self.quota.n_queries is None:
             return room
-        left = self.quota.n_queries - self.oracle.asker.n_queries
-        return int(np.searchsorted(np.cumsum(self.oracle.costs(codes[:room])), left, side="right"))
+        return int(np.searchsorted(np.cumsum(self.oracle.costs(codes[:room])), self._queries_left(), side="right"))
+
+    def _queries_left(self) -> float:
+        return math.inf if self.quota.n_queries is None else self.quota.n_queries - self.oracle.asker.n_queries
 
     def _judge_in_time(self, codes: Codes) -> Judgement:
         """With a deadline a batch is judged in slices, so that a slow model cannot run far past it."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,16 @@ from fairprobe.search.settings import Settings
 Mask = NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
+class Hints:
+    """What a model tells beside its outputs, for strategies that want it. Hints propose; cases are judged without."""
+
+    scores: NDArray[np.float64]
+    """By combination, then input; NaN for a twin that does not exist."""
+    gradients: NDArray[np.float64] | None = None
+    """By combination, input and parameter: what one step up adds to the score."""
+
+
 class Strategy(ABC):
     """Local search from seeds. The loop samples globally, judges what is asked for, counts, and stops.
 
@@ -24,6 +36,9 @@ class Strategy(ABC):
 
     is_local = True
     """Whether it searches around seeds at all."""
+
+    wants: str | None = None
+    """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 
     def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
         self.domain = domain
@@ -38,9 +53,14 @@ class Strategy(ABC):
         """The next inputs to judge."""
         return self._ask()
 
-    def tell(self, judgement: Judgement) -> None:
-        """What became of the inputs last asked about."""
+    def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
+        """What became of the inputs last asked about; and hints, if it wants them and the model gives any."""
+        self.hints = hints
         self._tell(judgement)
+
+    @classmethod  # noqa: B027  # most take any model
+    def check_model(cls, model: Any) -> None:
+        """Refuse a model that it cannot search."""
 
     @abstractmethod
     def _start(self, seeds: Codes) -> None: ...

@@ -1,0 +1,193 @@
+"""`anchored`: a walker that loses the discriminatory region steps back to its last case and tries another jump."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.oracle import Judgement
+from fairprobe.search.settings import Settings
+from fairprobe.search.strategy import MOST_RETRIES, Mask, Strategy
+from fairprobe.search.visits import Visits
+
+LEAST_REACH = 0.005
+"""Also the chance that keeps a parameter which always loses the region from being forgotten."""
+
+WIDEN, NARROW = 1.3, 0.1
+"""What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
+
+RENEW_EVERY = 20
+"""So many trials teach a walker enough to be worth copying."""
+
+MOST_MISSES = 10
+"""A walker that missed more often in a row is lost."""
+
+
+class Anchored(Strategy):
+    """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
+
+    A case widens the reach along the parameter that was moved, a miss narrows it, and parameters are moved in
+    proportion to their reach; so those that do not matter where the walker is are soon redrawn over their whole
+    range, and cases are both frequent and far apart. There is one walker for each seed at first; walkers that have
+    learned are copied until there are `n_walkers`, and walk on beside those of the next global round.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        self.levels: Codes = domain.levels[self.columns]
+        self.spans = (self.levels - 1).astype(np.float64)
+        self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
+        self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
+        self.reach = np.empty((len(self.columns), 0))
+        """By parameter, then walker."""
+        self.misses = np.empty(0, dtype=np.int64)
+        self._any_wraps = bool(self.wraps.any())
+        self._visits = Visits(domain)
+        self._sums = np.tri(len(self.columns))
+
+    # Walkers come and go
+
+    def _start(self, seeds: Codes) -> None:
+        seeds = self._few(np.unique(seeds, axis=0))
+        usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
+        n_kept = max(0, self.settings.n_walkers - len(seeds))
+        self.take(self.rng.permutation(len(self.position))[:n_kept])
+        self.admit(seeds, usual)
+        self._n_trials = 0
+
+    def _few(self, seeds: Codes) -> Codes:
+        n = max(len(seeds), self.settings.n_walkers // 8)
+        return seeds[np.arange(n) % len(seeds)]
+
+    def take(self, walkers: Codes) -> None:
+        """Go on with these walkers; one that is named twice is copied."""
+        self.position = self.position[walkers]
+        self.reach = self.reach.take(walkers, axis=1)
+        self.misses = self.misses[walkers]
+
+    def admit(self, seeds: Codes, reach: NDArray[np.float64]) -> None:
+        """Add walkers at these seeds."""
+        self.position = np.concatenate([self.position, seeds])
+        self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
+        self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
+
+    def _renew(self) -> None:
+        """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
+        leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
+        if self.settings.diversify:
+            overrun, visits = self._visits.add(self.position)
+            leaves, weights = leaves | overrun, 1 / visits
+        walkers = np.arange(len(self.position))
+        well = np.flatnonzero(~leaves & (self.misses == 0))
+        if len(well):
+            chances = weights[well] / weights[well].sum()
+            walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
+        self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
+
+    # Trials
+
+    def _ask(self) -> Codes:
+        self._jumps = self.draw()
+        proposal = self._proposal()
+        return self._retry(proposal) if self.domain.constraints else proposal
+
+    def draw(self) -> Jumps:
+        """A jump for each walker: a parameter in proportion to its reach, and another value within it."""
+        draws = self.rng.random((3, len(self.position)))
+        sums = self._sums @ self.reach
+        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0)
+        before = self.position.take(self._places(chosen))
+        steps = 1 + (draws[1] * self._within_reach(chosen)).astype(np.int64)
+        steps = np.where(self.goes_down(chosen, draws[2]), -steps, steps)
+        return Jumps(chosen[None], before[None], _land(before, steps, self.levels.take(chosen))[None])
+
+    def goes_down(self, chosen: Codes, draws: NDArray[np.float64]) -> Mask:
+        """Which of the chosen parameters go down."""
+        return draws < 0.5
+
+    def _within_reach(self, chosen: Codes) -> NDArray[np.float64]:
+        """How many steps further than one is in reach: all of them where there is no order."""
+        steps = self.reach.take(self._reaches(chosen)) * self.spans.take(chosen)
+        return np.where(self.wraps.take(chosen), self.spans.take(chosen), steps) if self._any_wraps else steps
+
+    def _places(self, chosen: Codes) -> Codes:
+        """Where in `position` the chosen parameters are."""
+        return self.columns.take(chosen) + np.arange(0, self.position.size, self.position.shape[1])
+
+    def _reaches(self, chosen: Codes) -> Codes:
+        """Where in `reach` the chosen parameters are."""
+        return chosen * len(self.position) + np.arange(len(self.position))
+
+    def _proposal(self) -> Codes:
+        proposal = self.position.copy()
+        proposal.put(self._places(self._jumps.chosen), self._jumps.after)
+        return proposal
+
+    def _retry(self, proposal: Codes) -> Codes:
+        """Draw again for walkers whose jump is forbidden; one that finds no way out stays, and learns nothing."""
+        for _ in range(MOST_RETRIES):
+            stuck = ~self.domain.allows(proposal)
+            if not stuck.any():
+                return proposal
+            self._jumps = self._jumps.but_where(stuck, self.draw())
+            proposal = self._proposal()
+        stuck = ~self.domain.allows(proposal)
+        self._jumps = self._jumps.but_where(stuck, self._jumps.undone())
+        return self._proposal()
+
+    def _tell(self, judgement: Judgement) -> None:
+        jumps = self._jumps
+        self.learn(judgement, jumps)
+        self.position.put(self._places(jumps.chosen), np.where(judgement.hits, jumps.after, jumps.before))
+        self.misses = np.where(judgement.hits, 0, self.misses + 1)
+        self._n_trials += 1
+        if self._n_trials % RENEW_EVERY == 0:
+            self._renew()
+
+    def learn(self, judgement: Judgement, jumps: Jumps) -> None:
+        """Widen or narrow the reach along what was moved."""
+        reaches = self._reaches(jumps.chosen)
+        reach = self.reach.take(reaches)
+        learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
+        self.reach.put(reaches, np.where(jumps.before == jumps.after, reach, learned))
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """What the walkers move: a row for the first parameter each one moves, the second, ..., a column a walker."""
+
+    chosen: Codes
+    """Which of the movable parameters."""
+    before: Codes
+    after: Codes
+
+    def but_where(self, mask: Mask, other: Jumps) -> Jumps:
+        """These jumps, but others for some walkers."""
+        return Jumps(
+            np.where(mask, other.chosen, self.chosen),
+            np.where(mask, other.before, self.before),
+            np.where(mask, other.after, self.after),
+        )
+
+    def undone(self) -> Jumps:
+        """No move at all."""
+        return Jumps(self.chosen, self.before, self.before)
+
+
+def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
+    """A step past a bound is reflected; one that leaves the range both ways goes around."""
+    after = before + steps
+    outside = _is_outside(after, levels)
+    if not outside.any():
+        return after
+    reflected = np.where(outside, before - steps, after)
+    return np.where(_is_outside(reflected, levels), after % levels, reflected)
+
+
+def _is_outside(codes: Codes, levels: Codes) -> Mask:
+    return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison

@@ -1,0 +1,125 @@
+"""Coverage: how much of what there is to find a search has found. Computed on demand, never during a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
+from fairprobe.store import first_seen
+
+PARTS = 3
+"""The grid has so many parts a parameter."""
+
+NEAR = 0.1
+"""Two inputs are near if their parameters differ by a tenth of the range on average (of a Category: 0 or 1)."""
+
+MOST_REFERENCES = 500
+"""So many cases of uniform sampling give recall a standard error of two percentage points."""
+
+ROWS = 20_000
+"""So many inputs at a time."""
+
+
+@dataclass(frozen=True)
+class CaseCoverage:
+    """How widely the cases of a search are spread over the parameters that are not sensitive."""
+
+    cells: int
+    """Cells of a coarse grid, thirds of every parameter, that hold a case."""
+    hamming: float | None
+    """In how many parameters two different cases differ, on average; None for fewer than two cases."""
+    recall: float | None = None
+    """Of the cases that independent uniform sampling finds, the fraction that have a case of the search near."""
+    n_references: int = 0
+    """How many cases of uniform sampling that is about."""
+    leaves: int | None = None
+    """For trees and forests: the combinations of leaves, over all trees and twins, that the cases fall into."""
+
+
+def coverage_of(cases: Codes, domain: Domain, model: Any, oracle: Oracle | None, n: int, seed: int) -> CaseCoverage:
+    """The coverage of cases; recall and leaves only with an oracle for the model."""
+    free = cases[:, list(domain.free_columns)].astype(np.int64)
+    cells, hamming = count_cells(free, domain), mean_hamming(free)
+    if oracle is None:
+        return CaseCoverage(cells, hamming)
+    references = uniform_cases(oracle, n, seed)
+    recall = None
+    if len(references):
+        recall = float(has_near(references[:, list(domain.free_columns)], free, domain).mean())
+    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, model, oracle.asker))
+
+
+def count_cells(free: Codes, domain: Domain) -> int:
+    """How many cells of the grid hold an input."""
+    parts = free * PARTS // domain.levels[list(domain.free_columns)]
+    return int(first_seen(_packed(parts, PARTS)).sum())
+
+
+def mean_hamming(free: Codes) -> float | None:
+    """In how many parameters two of the inputs differ on average, over all pairs: by counting who shares a value."""
+    n = len(free)
+    if n < 2:
+        return None
+    same = sum(float((counts * (counts - 1.0)).sum()) for counts in map(np.bincount, free.T))
+    return free.shape[1] - same / (n * (n - 1.0))
+
+
+def uniform_cases(oracle: Oracle, n: int, seed: int) -> Codes:
+    """The first cases among n uniform inputs."""
+    rng = np.random.default_rng(seed)
+    found = [np.empty((0, len(oracle.domain.levels)), dtype=np.int64)]
+    with oracle.asker.quiet():
+        for first in range(0, n, ROWS):
+            sample = oracle.domain.sample_codes(min(ROWS, n - first), rng)
+            found.append(sample[oracle.judge(sample).hits])
+            if sum(map(len, found)) >= MOST_REFERENCES:
+                break
+    return np.concatenate(found)[:MOST_REFERENCES]
+
+
+def has_near(references: Codes, free: Codes, domain: Domain) -> NDArray[np.bool_]:
+    """Which references have one of the inputs near."""
+    columns = list(domain.free_columns)
+    spans = np.maximum(domain.levels[columns] - 1, 1)
+    unordered = np.array([domain.parameters[column].wraps for column in columns])
+    near = np.zeros(len(references), dtype=bool)
+    for first in range(0, len(free), ROWS):
+        left = np.flatnonzero(~near)  # most are settled by the first inputs
+        distance = np.zeros((len(left), len(free[first : first + ROWS])), dtype=np.float32)
+        for p, span in enumerate(spans):
+            apart = np.abs(references[left, p, None] - free[None, first : first + ROWS, p])
+            distance += (apart > 0) if unordered[p] else (apart / span).astype(np.float32)
+        near[left] = (distance <= NEAR * len(columns) + 1e-4).any(axis=1)
+    return near
+
+
+def count_leaves(cases: Codes, model: Any, asker: Asker) -> int | None:
+    """The distinct combinations of leaves that the cases and their twins fall into; None without leaves."""
+    trees = [model] if hasattr(model, "apply") else getattr(model, "estimators_", [])
+    if not len(trees) or not all(hasattr(tree, "apply") for tree in trees):
+        return None
+    n_twins = len(asker.domain.combinations)
+    hashes = [np.empty((0, 1), dtype=np.int64)]
+    for first in range(0, len(cases), ROWS):
+        batch = asker.adapter.form.families(cases[first : first + ROWS].astype(np.int64))
+        leaves = np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
+        by_case = np.concatenate(np.split(leaves.astype(np.int64), n_twins), axis=1)
+        hashes.append(_packed(by_case, None))
+    return int(first_seen(np.concatenate(hashes)).sum())
+
+
+def _packed(rows: Codes, base: int | None) -> NDArray[np.int64]:
+    """Rows as single numbers, or as several: exact in a small base, else by a hash of 64 bits."""
+    if base is None:
+        weights = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, rows.shape[1], dtype=np.int64) | 1
+        return (rows * weights).sum(axis=1, keepdims=True)
+    width = int(62 / np.log2(base))
+    parts = [rows[:, first : first + width] for first in range(0, rows.shape[1], width)]
+    return np.column_stack([part @ (base ** np.arange(part.shape[1])) for part in parts])
