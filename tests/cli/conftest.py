@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import functools
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from fairprobe.cli import main
@@ -162,5 +165,95 @@ def estimate(fairprobe):
 
     def run(*arguments: object, model: str = "toys:flips", domain: str = "domain.toml") -> Outcome:
         return fairprobe("estimate", "--model", model, "--domain", domain, *arguments)
+
+    return run
+
+
+CLASSIFIERS = '''
+import time
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+SETTINGS = {"max_depth": 6, "random_state": 0}
+tree = DecisionTreeClassifier(**SETTINGS)
+rows = pd.read_csv("loans.csv")
+fitted = DecisionTreeClassifier(**SETTINGS).fit(rows[["age", "sex", "pay"]], rows["loan"])
+on_array = DecisionTreeClassifier(**SETTINGS).fit(rows[["age", "sex", "pay"]].to_numpy(), rows["loan"])
+with_lambda = make_pipeline(FunctionTransformer(lambda X: X), DecisionTreeClassifier(**SETTINGS))
+blind = make_pipeline(FunctionTransformer(np.log1p, validate=False), DecisionTreeClassifier(max_depth=1))
+
+
+class FailsLater(DecisionTreeClassifier):
+    """Can be fitted a few times, then never again."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        FailsLater.n_fits += 1
+        if FailsLater.n_fits > 3:
+            raise RuntimeError("the disk is on fire")
+        return super().fit(X, y)
+
+
+class NeverFits(DecisionTreeClassifier):
+    def fit(self, X, y):
+        raise RuntimeError("out of memory")
+
+
+class Slow(DecisionTreeClassifier):
+    def fit(self, X, y):
+        time.sleep(0.3)
+        return super().fit(X, y)
+
+
+class Loud(DecisionTreeClassifier):
+    def predict(self, X):
+        print("the model says hello")
+        return super().predict(X)
+
+
+class Frozen(DecisionTreeClassifier):
+    """Can't be cloned: its parameters are hidden."""
+
+    def __init__(self, *depths):
+        super().__init__()
+
+
+fails_later = FailsLater(**SETTINGS)
+never_fits = NeverFits()
+slow = Slow(**SETTINGS)
+loud = Loud(**SETTINGS)
+frozen = Frozen()
+'''
+
+
+@functools.cache
+def loans(n: int, seed: int) -> str:
+    """Rows as CSV, whose label depends on sex."""
+    rng = np.random.default_rng(seed)
+    age, sex, pay = rng.integers(18, 80, n), rng.integers(0, 2, n), rng.integers(0, 100, n)
+    good = age / 2 + pay + 20 * sex + rng.normal(0, 8, n) > 90
+    rows = pd.DataFrame({"age": age, "sex": sex, "pay": pay, "loan": np.where(good, "yes", "no")})
+    return rows.to_csv(index=False)
+
+
+LOANS = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
+QUICK = ("--labels", "mean", "--select", 500, "--report", 500, "--max-rounds", 2, "--max-accuracy-loss", 0.2)
+
+
+@pytest.fixture
+def retrain(fairprobe, folder):
+    """Runs `fairprobe retrain` on loans, quickly; what is named again takes the place of what is usual."""
+    (folder / "clf.py").write_text(CLASSIFIERS)
+    (folder / "loans.csv").write_text(loans(600, 0))
+    (folder / "test.csv").write_text(loans(400, 1))
+
+    def run(*arguments: object, model: str = "clf:tree", data: tuple[object, ...] = LOANS) -> Outcome:
+        return fairprobe("retrain", "--model", model, *data, *QUICK, *arguments)
 
     return run

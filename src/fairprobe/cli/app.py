@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from fairprobe.cli import options as o
+from fairprobe.cli import retrain_options as r
 from fairprobe.cli import values
 from fairprobe.cli.words import FLAGS
 
@@ -164,6 +165,70 @@ def estimate(
         again=lambda changes: _command_line(context, changes),
     )
     return run_estimate(request)
+
+
+@app.command(
+    cls=_Command,
+    epilog="To try it without a model of your own: fairprobe retrain --model subject:decision-tree",
+)
+def retrain(
+    context: typer.Context,
+    model: r.Model,
+    data: r.Data = None,
+    label: r.Label = None,
+    held_out: r.HeldOut = None,
+    domain: o.Domain = None,
+    ignore: o.Ignore = None,
+    sensitive: o.Sensitive = None,
+    missing: o.Missing = None,
+    augment: r.Augment = None,
+    labels: r.Labels = None,
+    cases: r.Cases = None,
+    strategy: r.Strategy = None,
+    output: o.Output = None,
+    threshold: o.Threshold = None,
+    seed: o.Seed = None,
+    batch: o.Batch = None,
+    accept: r.Accept = None,
+    max_accuracy_loss: r.MaxAccuracyLoss = None,
+    prove_accuracy: r.ProveAccuracy = False,
+    select: r.Select = None,
+    report: r.Report = None,
+    confidence: r.Confidence = None,
+    no_controls: r.NoControls = False,
+    max_rounds: r.MaxRounds = None,
+    max_seconds: r.MaxSeconds = None,
+    search_seconds: r.SearchSeconds = None,
+    favourable: r.Favourable = None,
+    out: r.Out = None,
+    plot: r.Plot = None,
+    as_json: o.Json = False,
+    dry_run: o.DryRun = False,
+) -> int:
+    """Retrain a classifier until discriminatory inputs are rarer.
+
+    Rounds add discriminatory inputs, or rows with their twins, to the training rows and fit a clone. It is accepted
+    if a share is shown to be lower and accuracy is kept. The figures come from rows and inputs that neither fitting
+    nor choosing has seen.
+    """
+    from fairprobe.cli.domains import Source
+    from fairprobe.cli.retrain import Request, run_retrain
+
+    request = Request(
+        model=model,
+        source=Source(data, domain, label, ignore or (), sensitive or (), missing or ()),
+        keywords=_keywords(context),
+        held_out=held_out,
+        cases=cases,
+        controls=not no_controls,
+        favourable=favourable,
+        out=out,
+        plot=plot,
+        as_json=as_json,
+        dry_run=dry_run,
+        again=lambda changes: _command_line(context, changes),
+    )
+    return run_retrain(request)
 
 
 @app.command(cls=_Command)

@@ -146,6 +146,20 @@ def inputs_of(frame: pd.DataFrame, label: str | None, ignore: Sequence[str]) -> 
     return inputs
 
 
+def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
+    """The labels of rows, as plain numbers or strings; all must be known."""
+    import pandas as pd
+
+    column = frame[label]
+    unknown = int(column.isna().sum())
+    if unknown:
+        raise DataError(
+            f"every row must have a known label, got {unknown:,} of {len(column):,} in {path} without {label}: leave "
+            "these rows out"
+        )
+    return pd.Series(column.tolist(), name=label)
+
+
 def check_columns(inputs: pd.DataFrame, parameters: Sequence[str]) -> None:
     """Refuse data whose columns are not the domain's parameters."""
     absent = [name for name in parameters if name not in inputs.columns]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.cli import values
-from fairprobe.cli.data import check_columns, inputs_of, read_frame
+from fairprobe.cli.data import check_columns, inputs_of, labels_of, read_frame
 from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import listed
 from fairprobe.domain import Domain, Parameter
@@ -31,22 +31,39 @@ class Source:
 
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
         """The domain, and the rows of the data if there are any."""
-        rows = self._rows()
+        table = self._table()
+        rows = None if table is None else inputs_of(table, self.label, values.names(self.ignore))
+        return self._domain_of(rows), rows
+
+    def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
+        """The domain, the rows of the data and their labels."""
+        if self.label is None:
+            raise SettingError("--label must name the column of --data that is predicted, got none")
+        table = self._table()
+        assert table is not None
+        rows = inputs_of(table, self.label, values.names(self.ignore))
+        return self._domain_of(rows), rows, labels_of(table, self.label, str(self.data))
+
+    def read_beside(self, path: str) -> pd.DataFrame:
+        """The table of a file beside --data, which may be of another kind."""
+        return read_frame(path, () if path.lower().endswith(".parquet") else self.missing)
+
+    def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
         compared = values.sensitive(self.sensitive)
         if self.domain is not None:
             domain = _given(self.domain, compared)
             if rows is not None:
                 check_columns(rows, domain.names)
-            return domain, rows
+            return domain
         if rows is None:
             raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
         if not compared:
             raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
-        return infer_domain(rows, compared), rows
+        return infer_domain(rows, compared)
 
-    def _rows(self) -> pd.DataFrame | None:
+    def _table(self) -> pd.DataFrame | None:
         if self.data is not None:
-            return inputs_of(read_frame(self.data, self.missing), self.label, values.names(self.ignore))
+            return read_frame(self.data, self.missing)
         for option, value in (("--label", self.label), ("--ignore", self.ignore), ("--missing", self.missing)):
             if value:
                 raise SettingError(f"{option} is about the columns of --data, got no --data")

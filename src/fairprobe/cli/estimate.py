@@ -51,7 +51,7 @@ class Request:
 
 def run_estimate(request: Request) -> int:
     """Estimate, show and draw; gives the exit code."""
-    target = Target.of(request.plot, SUFFIXES, "--plot")
+    target = Target.of(request.plot, SUFFIXES, "--plot", may_be_stdout=False)
     populations = checked_populations(request.populations)
     keywords = _checked(request)
     gate = checked_gate(request.gate, keywords["max_share"])

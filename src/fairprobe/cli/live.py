@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.cli.words import say
 from fairprobe.search.settings import Limits
 
 if TYPE_CHECKING:
@@ -57,6 +59,41 @@ def estimate_bar(population: str) -> Iterator[Update]:
         return
     with _bar(f"{population}: asking the model ...") as update:
         yield update
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """Shows what is being done, on a terminal, and a line for every round that is over, anywhere.
+
+    Gives what `retrain` takes as its `progress`: rounds take long, and what they came to is worth a line in any log.
+    """
+    if not is_on():
+        yield lambda text: say(text, err=True) if is_result(text) else None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns: list[Any] = [SpinnerColumn("line"), TimeElapsedColumn(), TextColumn("{task.fields[step]}", markup=False)]
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, step="")
+
+        def show(text: str) -> None:
+            if is_result(text):
+                console.print(text, markup=False)
+            else:
+                bar.update(task, step=text)
+
+        yield show
+
+
+def is_result(text: str) -> bool:
+    """Whether a line of progress tells what came of a round, not what begins.
+
+    >>> is_result("round 1: 10% cases: fitting 90 rows"), is_result("round 1: ...; rejected: no share is lower")
+    (False, True)
+    """
+    return re.search(r"; (accepted|rejected): |: left out, |: no case to add", text) is not None
 
 
 @contextmanager

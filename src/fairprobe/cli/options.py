@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -21,11 +22,13 @@ LIMITS = "Limits (the first met ends the search; none for no limit)"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 RESULTS = "Results"
 
-_DEFAULTS = {
-    parameter.name: parameter.default
-    for function in (estimate, search)
-    for parameter in inspect.signature(function).parameters.values()
-}
+
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """The defaults of a function's arguments."""
+    return {parameter.name: parameter.default for parameter in inspect.signature(function).parameters.values()}
+
+
+_DEFAULTS = {**defaults_of(estimate), **defaults_of(search)}
 """What `search` and `estimate` both take has the same default in both."""
 
 _METAVARS = {
@@ -37,11 +40,11 @@ _METAVARS = {
 }
 
 
-def _setting(keyword: str, parser: Any, text: str, panel: str = HOW) -> Any:
+def setting(keyword: str, parser: Any, text: str, panel: str = HOW, *, defaults: Mapping[str, Any] = _DEFAULTS) -> Any:
     """An option for an argument of the library. The default told is its own, which applies if none is given."""
-    default = _DEFAULTS[keyword]
+    default = defaults[keyword]
     if default is not None:
-        text += f" Default: {f'{default:,}' if isinstance(default, int) else default}."
+        text += f" Default: {default if isinstance(default, str) else f'{default:,.12g}'}."
     return typer.Option(
         FLAGS[keyword],
         help=text,
@@ -52,7 +55,8 @@ def _setting(keyword: str, parser: Any, text: str, panel: str = HOW) -> Any:
     )
 
 
-def _about(panel: str, metavar: str | None, text: str, *flags: str) -> Any:
+def about(panel: str, metavar: str | None, text: str, *flags: str) -> Any:
+    """An option for anything else."""
     return typer.Option(*flags, help=text, metavar=metavar, rich_help_panel=panel)
 
 
@@ -73,7 +77,7 @@ DemoSeed = Annotated[Any, typer.Option(parser=values.whole, help="Another seed f
 
 Model = Annotated[
     str,
-    _about(
+    about(
         WHAT,
         "OBJECT",
         "The model, as module:attribute: an object with predict, or a function from a batch to one output a row. "
@@ -81,23 +85,23 @@ Model = Annotated[
         "subject:decision-tree.",
     ),
 ]
-Rows = Annotated[str, _about(WHAT, "FILE", "Rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.")]
+Rows = Annotated[str, about(WHAT, "FILE", "Rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.")]
 Data = Annotated[
     str | None,
-    _about(WHAT, "FILE", "Rows to infer the domain from: .csv, .csv.gz (UTF-8, commas, a header) or .parquet."),
+    about(WHAT, "FILE", "Rows to infer the domain from: .csv, .csv.gz (UTF-8, commas, a header) or .parquet."),
 ]
 Domain = Annotated[
     str | None,
-    _about(WHAT, "FILE", "The domain as a TOML file (see fairprobe domain), or module:attribute for one in Python."),
+    about(WHAT, "FILE", "The domain as a TOML file (see fairprobe domain), or module:attribute for one in Python."),
 ]
-Label = Annotated[str | None, _about(WHAT, "COLUMN", "A column that is no input: what is predicted.")]
+Label = Annotated[str | None, about(WHAT, "COLUMN", "A column that is no input: what is predicted.")]
 Ignore = Annotated[
     list[str] | None,
-    _about(WHAT, "COLUMN", "Columns that are no inputs; give it again or put commas between them."),
+    about(WHAT, "COLUMN", "Columns that are no inputs; give it again or put commas between them."),
 ]
 Sensitive = Annotated[
     list[str] | None,
-    _about(
+    about(
         WHAT,
         "NAME",
         "Parameters that must not change the outcome: sex,race. To compare only some values: age=25,45,65, in a "
@@ -105,43 +109,43 @@ Sensitive = Annotated[
     ),
 ]
 Missing = Annotated[
-    list[str] | None, _about(WHAT, "TEXT", 'A CSV\'s mark of a missing value, as "?"; give it again for others.')
+    list[str] | None, about(WHAT, "TEXT", 'A CSV\'s mark of a missing value, as "?"; give it again for others.')
 ]
-StartFromData = Annotated[bool, _about(WHAT, None, "Start from the rows of --data.", "--start-from-data")]
+StartFromData = Annotated[bool, about(WHAT, None, "Start from the rows of --data.", "--start-from-data")]
 
 # How
 
-Strategy = Annotated[Any, _setting("strategy", str, f"One of {', '.join(STRATEGIES)}.")]
-Output = Annotated[Any, _setting("output", str, f"What is compared: {', '.join(OUTPUTS)}.")]
+Strategy = Annotated[Any, setting("strategy", str, f"One of {', '.join(STRATEGIES)}.")]
+Output = Annotated[Any, setting("output", str, f"What is compared: {', '.join(OUTPUTS)}.")]
 Threshold = Annotated[
     Any,
-    _setting(
+    setting(
         "threshold", values.number, "A gap above it makes an input discriminatory. Needed for all outputs but label."
     ),
 ]
-Seed = Annotated[Any, _setting("seed", values.whole_or_none, "The same seed gives the same result; none draws one.")]
-Jobs = Annotated[Any, _setting("n_jobs", values.whole, "Processes, -1 for all cores; the result is the same.")]
-Batch = Annotated[Any, _setting("batch", str, "What the model eats: array or frame. By default as it was fitted.")]
-Walkers = Annotated[Any, _setting("n_walkers", values.whole, "Walkers in lockstep; 1 is the paper's algorithm.")]
-Global = Annotated[Any, _setting("n_global", values.whole, "Inputs of a global round.")]
-Local = Annotated[Any, _setting("n_local", values.whole, "Trials of a walker.")]
-DeltaV = Annotated[Any, _setting("delta_v", values.number, "How fast directions are learnt.")]
-DeltaPr = Annotated[Any, _setting("delta_pr", values.number, "How fast parameters are learnt.")]
-ShardInputs = Annotated[Any, _setting("shard_inputs", values.whole, "Judged inputs of a shard.")]
+Seed = Annotated[Any, setting("seed", values.whole_or_none, "The same seed gives the same result; none draws one.")]
+Jobs = Annotated[Any, setting("n_jobs", values.whole, "Processes, -1 for all cores; the result is the same.")]
+Batch = Annotated[Any, setting("batch", str, "What the model eats: array or frame. By default as it was fitted.")]
+Walkers = Annotated[Any, setting("n_walkers", values.whole, "Walkers in lockstep; 1 is the paper's algorithm.")]
+Global = Annotated[Any, setting("n_global", values.whole, "Inputs of a global round.")]
+Local = Annotated[Any, setting("n_local", values.whole, "Trials of a walker.")]
+DeltaV = Annotated[Any, setting("delta_v", values.number, "How fast directions are learnt.")]
+DeltaPr = Annotated[Any, setting("delta_pr", values.number, "How fast parameters are learnt.")]
+ShardInputs = Annotated[Any, setting("shard_inputs", values.whole, "Judged inputs of a shard.")]
 
 # Limits
 
-MaxCases = Annotated[Any, _setting("max_cases", values.whole_or_none, "Distinct cases.", LIMITS)]
-MaxSeconds = Annotated[Any, _setting("max_seconds", values.number_or_none, "Seconds.", LIMITS)]
-MaxQueries = Annotated[Any, _setting("max_queries", values.whole_or_none, "Rows sent to the model.", LIMITS)]
-MaxInputs = Annotated[Any, _setting("max_inputs", values.whole_or_none, "Inputs judged.", LIMITS)]
-MaxBarren = Annotated[Any, _setting("max_barren", values.whole_or_none, "Inputs in a row without a new case.", LIMITS)]
+MaxCases = Annotated[Any, setting("max_cases", values.whole_or_none, "Distinct cases.", LIMITS)]
+MaxSeconds = Annotated[Any, setting("max_seconds", values.number_or_none, "Seconds.", LIMITS)]
+MaxQueries = Annotated[Any, setting("max_queries", values.whole_or_none, "Rows sent to the model.", LIMITS)]
+MaxInputs = Annotated[Any, setting("max_inputs", values.whole_or_none, "Inputs judged.", LIMITS)]
+MaxBarren = Annotated[Any, setting("max_barren", values.whole_or_none, "Inputs in a row without a new case.", LIMITS)]
 
 # Shares
 
 DataOfRows = Annotated[
     str | None,
-    _about(
+    about(
         WHAT,
         "FILE",
         "Rows, a population of their own; the domain is inferred from them unless --domain is given: .csv, .csv.gz "
@@ -150,7 +154,7 @@ DataOfRows = Annotated[
 ]
 Population = Annotated[
     list[str] | None,
-    _about(
+    about(
         HOW,
         "NAME",
         f"Whose share: {', '.join(POPULATIONS)} (the part of the domain that its constraints allow is valid); give it "
@@ -159,31 +163,29 @@ Population = Annotated[
 ]
 Experiments = Annotated[
     Any,
-    _setting(
+    setting(
         "n_experiments",
         values.whole,
         f"Experiments of a sample. Default: {N_EXPERIMENTS:,}; with --width or --max-share at most "
         f"{MOST_EXPERIMENTS:,}.",
     ),
 ]
-Samples = Annotated[Any, _setting("n_samples", values.whole, "Inputs of an experiment.")]
-Confidence = Annotated[Any, _setting("confidence", values.number, "Of the intervals, between 0 and 1.")]
+Samples = Annotated[Any, setting("n_samples", values.whole, "Inputs of an experiment.")]
+Confidence = Annotated[Any, setting("confidence", values.number, "Of the intervals, between 0 and 1.")]
 Method = Annotated[
-    Any, _setting("method", str, "sample, exact, or auto: exact where it can be had. Rows are always all judged.")
+    Any, setting("method", str, "sample, exact, or auto: exact where it can be had. Rows are always all judged.")
 ]
-ExactLimit = Annotated[
-    Any, _setting("exact_limit", values.whole, "A domain of no more inputs is looked at one by one.")
-]
+ExactLimit = Annotated[Any, setting("exact_limit", values.whole, "A domain of no more inputs is looked at one by one.")]
 Width = Annotated[
-    Any, _setting("width", values.number, "Sample until the interval is no wider, as 0.01 for one percentage point.")
+    Any, setting("width", values.number, "Sample until the interval is no wider, as 0.01 for one percentage point.")
 ]
 ByParameter = Annotated[
     bool,
-    _about(HOW, None, "Also the share of each sensitive parameter alone and of their combinations.", "--by-parameter"),
+    about(HOW, None, "Also the share of each sensitive parameter alone and of their combinations.", "--by-parameter"),
 ]
 MaxShare = Annotated[
     Any,
-    _setting(
+    setting(
         "max_share",
         values.number,
         "The share allowed, as 0.01 for 1%. A sample goes on until it is settled which side of it the share is on.",
@@ -192,13 +194,11 @@ MaxShare = Annotated[
 ]
 Gate = Annotated[
     str | None,
-    _about(
-        VERDICT, "NAME", "The population that --max-share is about. Default: rows where there are any, else domain."
-    ),
+    about(VERDICT, "NAME", "The population that --max-share is about. Default: rows where there are any, else domain."),
 ]
 Favourable = Annotated[
     str | None,
-    _about(
+    about(
         RESULTS,
         "OUTCOME",
         "The good outcome, to say who is worse off: a label; for scores highest or lowest.",
@@ -206,23 +206,21 @@ Favourable = Annotated[
 ]
 Plot = Annotated[
     str | None,
-    _about(RESULTS, "FILE", "Draw how the sample converges, as .svg, over a file that is there."),
+    about(RESULTS, "FILE", "Draw how the sample converges, as .svg, over a file that is there."),
 ]
 
 # Results
 
 Out = Annotated[
     str | None,
-    _about(
+    about(
         RESULTS,
         "FILE",
         "Write the cases as .csv or .parquet, over a file that is there; - for CSV on the standard output.",
     ),
 ]
 DomainOut = Annotated[
-    str, _about(RESULTS, "FILE", "Write it as .toml, over a file that is there; - for the standard output.")
+    str, about(RESULTS, "FILE", "Write it as .toml, over a file that is there; - for the standard output.")
 ]
-Json = Annotated[bool, _about(RESULTS, None, "Print the figures as one JSON object.", "--json")]
-DryRun = Annotated[
-    bool, _about(RESULTS, None, "Only say what would be done, and guess how long it takes.", "--dry-run")
-]
+Json = Annotated[bool, about(RESULTS, None, "Print the figures as one JSON object.", "--json")]
+DryRun = Annotated[bool, about(RESULTS, None, "Only say what would be done, and guess how long it takes.", "--dry-run")]

@@ -24,14 +24,17 @@ class Target:
     """A file, or the standard output."""
 
     name: str
-    option: str = "--out"
+    option: str
+    may_be_stdout: bool
 
     @classmethod
-    def of(cls, name: str | None, suffixes: tuple[str, ...], option: str = "--out") -> Target | None:
-        """The target that an option names, made sure of; None if none is. Only --out may be the standard output."""
+    def of(
+        cls, name: str | None, suffixes: tuple[str, ...], option: str = "--out", *, may_be_stdout: bool = True
+    ) -> Target | None:
+        """The target that an option names, made sure of; None if none is."""
         if name is None:
             return None
-        target = cls(name, option)
+        target = cls(name, option, may_be_stdout)
         if not target.is_stdout:
             target._check(suffixes)
         return target
@@ -39,7 +42,7 @@ class Target:
     @property
     def is_stdout(self) -> bool:
         """Whether it is "-"."""
-        return self.name == STDOUT and self.option == "--out"
+        return self.name == STDOUT and self.may_be_stdout
 
     @property
     def path(self) -> Path:
@@ -51,7 +54,7 @@ class Target:
         if path.is_dir():
             raise SettingError(f"{self.option} must be a file, got the folder {self.name}")
         if path.suffix.lower() not in suffixes:
-            or_stdout = ", or be -" if self.option == "--out" else ""
+            or_stdout = ", or be -" if self.may_be_stdout else ""
             raise SettingError(f"{self.option} must end in {' or '.join(suffixes)}{or_stdout}; got {self.name!r}")
         if not path.parent.is_dir():
             raise SettingError(f"{self.option} must lie in a folder that exists, got {self.name}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairprobe.cli.outcomes import outcome_lines
+from fairprobe.cli.tables import aligned
 from fairprobe.cli.words import counted, in_flags, magnitude
 from fairprobe.errors import RunError
 from fairprobe.estimate import Outcome, Share, Verdict
@@ -33,7 +34,7 @@ class SoFar:
     def words(self) -> str:
         """The figures in words."""
         share = percent(self.hits / self.n) if self.n else "0%"
-        return f"{self.population}: {share} so far, {_between(self.low, self.high)}, {counted(self.n, 'input')}"
+        return f"{self.population}: {share} so far, {between(self.low, self.high)}, {counted(self.n, 'input')}"
 
 
 @dataclass
@@ -109,21 +110,14 @@ def table_lines(shares: Mapping[str, Share], title: str = "population") -> list[
     confidence = percent(next(iter(shares.values())).confidence)
     rows = [[title, "share", f"{confidence} interval", "hits", "inputs", "method"]]
     for name, share in shares.items():
-        between = "exact" if share.method == "exact" else _between(share.low, share.high)
+        interval = "exact" if share.method == "exact" else between(share.low, share.high)
         method = METHODS.get(share.method, share.method)
-        rows.append([name, percent(share.value), between, magnitude(share.hits), magnitude(share.n), method])
-    widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    left = (0, 2, 5)
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:{'<' if column in left else '>'}{widths[column]}}" for column, cell in enumerate(row)
-        ).rstrip()
-        for row in rows
-    ]
+        rows.append([name, percent(share.value), interval, magnitude(share.hits), magnitude(share.n), method])
+    return aligned(rows, left=(0, 2, 5))
 
 
-def _between(low: float, high: float) -> str:
+def between(low: float, high: float) -> str:
+    """An interval."""
     return f"{percent(low)} to {percent(high)}"
 
 

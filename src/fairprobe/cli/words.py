@@ -42,8 +42,17 @@ FLAGS = {
     "exact_limit": "--exact-limit",
     "width": "--width",
     "max_share": "--max-share",
+    "augment": "--augment",
+    "labels": "--labels",
+    "accept": "--accept",
+    "max_accuracy_loss": "--max-accuracy-loss",
+    "prove_accuracy": "--prove-accuracy",
+    "max_rounds": "--max-rounds",
+    "search_seconds": "--search-seconds",
+    "n_select": "--select",
+    "n_report": "--report",
 }
-"""The arguments of `search` and `estimate`, and the options that set them."""
+"""The arguments of `search`, `estimate` and `retrain`, and the options that set them."""
 
 _NAMES = [name for name in FLAGS if "_" in name]
 _WORDS = [name for name in FLAGS if "_" not in name]  # of plain English too, so only where a message begins with it
@@ -51,7 +60,10 @@ _WORDS = [name for name in FLAGS if "_" not in name]  # of plain English too, so
 _TRANSLATIONS = [
     (re.compile(rf"\b({'|'.join(_NAMES)})\b"), lambda match: FLAGS[match[1]]),
     (re.compile(rf"^({'|'.join(_WORDS)})(?= must )"), lambda match: FLAGS[match[1]]),
-    (re.compile(r"\boutput='(\w+)'"), lambda match: f"--output {match[1]}"),
+    (re.compile(r"^cases(?= must )"), lambda match: "--cases"),
+    (re.compile(r"\b(output|labels)='(\w+)'"), lambda match: f"--{match[1]} {match[2]}"),
+    (re.compile(r"^the trainer must give a model, got"), lambda match: "the model must fit the rows, got"),
+    (re.compile(r"give trainer=,"), lambda match: "fairprobe.retrain in Python takes a trainer,"),
     (re.compile(r"sensitive=\{'(.+?)': \[\.\.\.\]\}"), lambda match: f"--sensitive {match[1]}=VALUE,VALUE"),
     (re.compile(r"leave it out(?: of the inputs)?$"), lambda match: "leave it out by --label or --ignore"),
 ]

@@ -1,0 +1,296 @@
+"""`fairprobe retrain` as it should go."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+
+import fairprobe as library
+from fairprobe.domain import Domain
+
+INPUTS = ["age", "sex", "pay"]
+FEW = ("--augment", "flip,twins", "--no-controls")
+
+
+def content_of(outcome):
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+def loaded(path):
+    return skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+
+
+def without_seconds(value):
+    if isinstance(value, dict):
+        return {key: without_seconds(inner) for key, inner in value.items() if key != "seconds"}
+    return [without_seconds(inner) for inner in value] if isinstance(value, list) else value
+
+
+# The figures are those of the library
+
+
+def test_result_is_that_of_the_library(retrain, folder):
+    content = content_of(retrain("--json", "--held-out", "test.csv", "--seed", 7))
+    train, test = (pd.read_csv(folder / name) for name in ("loans.csv", "test.csv"))
+    from sklearn.tree import DecisionTreeClassifier
+
+    result = library.retrain(
+        DecisionTreeClassifier(max_depth=6, random_state=0),
+        train[INPUTS],
+        train["loan"],
+        Domain.from_frame(train[INPUTS], sensitive=["sex"]),
+        held_out=(test[INPUTS], test["loan"]),
+        labels="mean",
+        n_select=500,
+        n_report=500,
+        max_rounds=2,
+        max_accuracy_loss=0.2,
+        seed=7,
+    )
+    expected = json.loads(json.dumps(result.summary()))
+    got = {key: content[key] for key in expected}
+    assert without_seconds(got) == without_seconds(expected)
+    assert content["accepted"] is True
+    assert content["n_rows"]["fit"] == 600
+    assert (content["out"], content["plot"], content["error"], content["interrupted"]) == (None, None, None, False)
+
+
+def test_what_is_shown(retrain):
+    outcome = retrain("--favourable", "no")
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "Retraining clf:tree, for its output to change less often with sex alone:",
+        " is returned: ",
+        "Before and after, on rows and inputs that neither fitting nor choosing has seen:",
+        "The change, on the same inputs and rows:",
+        "the sensitive parameters held constant",
+        "as many random inputs instead of cases",
+        "all cases at once",
+        "Accuracy, and how often the label is no, by sex:",
+        "Rounds, on the rows and inputs to choose by:",
+        "How it was measured:",
+        "  - models were fitted to ",
+        "2 rounds, ",
+    ):
+        assert part in outcome.out
+    assert re.search(r"^  domain +\d+\.\d+% +\d.*% to .*%  +\S+%  \S+% to \S+%$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  domain +-\d+\.\d%  +-\d+\.\d+  -\S+ to -\S+$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  accuracy +[+-]\d+\.\d+  \S+ to \S+$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d%  -> \d\d\.\d\d%", outcome.out, re.MULTILINE)
+    fate = "(returned|accepted|rejected)"
+    assert re.search(rf"^  1 +.* {fate}  twins of 10% cases \+ all rows flipped$", outcome.out, re.MULTILINE)
+    assert not re.search(r"\bfair\b|biased", outcome.out.replace("fairprobe", ""))
+
+
+def test_rounds_are_lines_of_the_log(retrain):
+    lines = retrain(*FEW).err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["round 1", "round 2"]
+    assert all("accepted: " in line or "rejected: " in line for line in lines)
+
+
+def test_the_same_again(retrain, fairprobe):
+    first = retrain(*FEW, "--seed", "none", "--out", "new.skops")
+    again = shlex.split(first.out.split("The same again:")[1])
+    second = fairprobe(*again[1:])
+    assert second.code == 0, second.err
+    assert re.sub(r"[\d.]+ s, ", "", second.out) == re.sub(r"[\d.]+ s, ", "", first.out)
+
+
+def test_output_of_the_model_is_kept_out(retrain):
+    outcome = retrain(*FEW, "--json", model="clf:loud")
+    assert content_of(outcome)["rounds"]
+    assert "the model says hello" in outcome.err
+
+
+def test_no_controls(retrain):
+    outcome = retrain(*FEW)
+    assert "(controls)" not in outcome.out
+    assert content_of(retrain(*FEW, "--json"))["controls"] == {}
+
+
+# Models
+
+
+def test_subject_comes_with_the_census(fairprobe, folder):
+    few = ["--augment", "flip", "--labels", "mean", "--max-rounds", "1", "--no-controls"]
+    command = ["retrain", "--model", "subject:decision-tree", *few, "--select", "1000", "--report", "1000"]
+    content = content_of(fairprobe(*command, "--sensitive", "race", "--json", "--max-accuracy-loss", "0"))
+    assert content["n_rows"] == {"fit": 32_561, "select": 8_140, "report": 8_141}
+    assert content["before"]["rows"]["sensitive"] == ["race"]
+    assert "before is the model given" in content["how"]
+    assert content["favourable"] == 1
+
+
+def test_subject_with_data_is_a_kind_of_classifier(retrain):
+    content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model="subject:fair-svm"))
+    assert content["n_rows"]["fit"] == 600
+    assert content["how"][1].startswith("before is a clone of the model given")
+
+
+def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
+    for model in ("clf:fitted", "clf:on_array"):
+        content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))
+        assert content["how"][1] == "before is the model given"
+    content = content_of(retrain(*FEW, "--json", model="clf:fitted"))
+    assert content["how"][1].startswith("before is a clone of the model given")
+
+
+# Data
+
+
+def test_parquet_and_columns_to_ignore(retrain, folder):
+    for name in ("loans", "test"):
+        rows = pd.read_csv(folder / f"{name}.csv")
+        rows = rows.assign(loan=rows["loan"].astype("category"), id=range(len(rows)))
+        rows.to_parquet(folder / f"{name}.parquet")
+    plain = content_of(retrain(*FEW, "--json"))
+    data = ("--data", "loans.parquet", "--label", "loan", "--sensitive", "sex", "--ignore", "id")
+    assert without_seconds(content_of(retrain(*FEW, "--json", data=data))) == without_seconds(plain)
+    assert content_of(retrain(*FEW, "--json", "--held-out", "test.csv", data=data))["n_rows"]["fit"] == 600
+
+
+def test_labels_may_be_numbers(retrain, folder):
+    rows = pd.read_csv(folder / "loans.csv")
+    rows.assign(loan=(rows["loan"] == "yes").astype(int)).to_csv(folder / "loans.csv", index=False)
+    content = content_of(retrain(*FEW, "--json", "--favourable", "0"))
+    assert content["favourable"] == 0
+
+
+def test_domain_of_a_file(retrain, folder):
+    (folder / "domain.toml").write_text((folder / "domain.toml").read_text().replace("9999", "100"))
+    data = ("--data", "loans.csv", "--label", "loan", "--domain", "domain.toml")
+    assert content_of(retrain(*FEW, "--json", data=data))["before"]["domain"]["n"] == 500
+
+
+def test_constraints_make_a_population_of_their_own(retrain, folder):
+    (folder / "limits.py").write_text(
+        "import fairprobe as fp\n"
+        "parameters = [fp.Integer('age', 18, 79), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 99)]\n"
+        "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda frame: frame['age'] > 20])\n"
+    )
+    outcome = retrain(*FEW, data=("--data", "loans.csv", "--label", "loan", "--domain", "limits:domain"))
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"^  valid  ", outcome.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("labels", ["vote", "mean"])
+def test_cases_that_a_search_wrote(retrain, fairprobe, labels):
+    data = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
+    assert fairprobe("search", "--model", "clf:fitted", *data, "--max-cases", 60, "--out", "cases.csv").code == 0
+    command = ["--held-out", "test.csv", "--cases", "cases.csv", "--labels", labels, "--augment", "twins", "--json"]
+    content = content_of(retrain(*command, "--no-controls", model="clf:fitted"))
+    assert content["n_cases"] >= 60
+    assert content["rounds"][0]["augment"] == "twins"
+
+
+def test_cases_with_labels(retrain, folder):
+    cases = pd.DataFrame({"age": range(20, 60), "sex": 0, "pay": 65, "loan": "yes"})
+    cases.to_csv(folder / "cases.csv", index=False)
+    content = content_of(
+        retrain("--cases", "cases.csv", "--labels", "given", "--augment", "twins", "--json", "--no-controls")
+    )
+    assert content["n_cases"] == 40
+
+
+# Files
+
+
+def test_model_is_written_and_answers_as_was_said(retrain, folder):
+    outcome = retrain(*FEW, "--held-out", "test.csv", "--out", "new.skops", "--json", "--report", 2000)
+    content = content_of(outcome)
+    assert content["out"] == "new.skops"
+    assert not list(folder.glob(".*"))
+    model, test = loaded(folder / "new.skops"), pd.read_csv(folder / "test.csv")
+    twins = test[INPUTS].assign(sex=1 - test["sex"])
+    answers = model.predict(test[INPUTS])
+    # The report's rows are half of these: both halves are near.
+    assert np.mean(answers == test["loan"]) == pytest.approx(content["accuracy_after"], abs=0.05)
+    assert np.mean(answers != model.predict(twins)) == pytest.approx(content["after"]["rows"]["value"], abs=0.05)
+
+
+def test_how_to_load_the_model(retrain, capsys):
+    outcome = retrain(*FEW, "--out", "new.skops")
+    assert " is in new.skops." in outcome.out
+    python, option, code = shlex.split(outcome.out.split("To load the model:\n")[1].splitlines()[0])
+    assert (python, option) == ("python", "-c")
+    exec(code, {})
+    assert capsys.readouterr().out == "DecisionTreeClassifier(max_depth=6, random_state=0)\n"
+
+
+def test_plot(retrain, folder):
+    outcome = retrain(*FEW, "--plot", "front.svg")
+    assert "drawn in front.svg" in outcome.out
+    assert (folder / "front.svg").read_text().startswith("<?xml")
+
+
+# No round accepted
+
+
+def test_no_round_accepted(retrain, folder):
+    (folder / "new.skops").write_text("older")
+    outcome = retrain(*FEW, "--max-accuracy-loss", 0, "--prove-accuracy", "--out", "new.skops")
+    assert outcome.code == 0
+    assert "no round was accepted, so the model given stays: " in outcome.out
+    assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
+    assert " of accuracy " in outcome.out
+    assert "-> after" not in outcome.out
+    assert (folder / "new.skops").read_text() == "older"
+    content = content_of(retrain(*FEW, "--max-accuracy-loss", 0, "--prove-accuracy", "--json", "--out", "new.skops"))
+    assert (content["accepted"], content["out"]) == (False, None)
+
+
+def test_model_that_needs_no_retraining(retrain, folder):
+    outcome = retrain("--plot", "front.svg", "--out", "new.skops", model="clf:blind")
+    assert outcome.code == 0, outcome.err
+    assert "the model has no discriminatory input among those judged" in outcome.out
+    assert "Another parameter may still stand in for sex" in outcome.out
+    assert "Nothing is drawn to front.svg, as there was no round." in outcome.out
+    assert not (folder / "front.svg").exists()
+    assert "Rounds, " not in outcome.out
+
+
+# The dry run
+
+
+def test_dry_run_says_what_it_would_do_and_writes_nothing(retrain, folder):
+    before = sorted(folder.iterdir())
+    outcome = retrain("--dry-run", "--out", "new.skops", "--plot", "front.svg", "--labels", "vote", "--seed", 3)
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "A dry run: this is what retraining would do. Nothing is written.",
+        "  model      clf:tree, output label",
+        "rows, and what a round adds to them",
+        "rows and 500 inputs of the domain",
+        "  before     a clone of the model given, fitted to the fit part",
+        "  augment    twins+flip, twins, flip, case: searched over, and so are the amounts",
+        "  rounds     2 at most, seed 3",
+        "  out        new.skops",
+        "  plot       front.svg",
+        "  all, with 2 rounds: ",
+        "no round is begun that would take it beyond 480 s",
+    ):
+        assert part in outcome.out
+    assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
+
+
+def test_dry_run_in_json(retrain, folder):
+    pd.DataFrame({"age": [20], "sex": 0, "pay": 65}).to_csv(folder / "cases.csv", index=False)
+    command = ["--dry-run", "--json", "--held-out", "test.csv", "--cases", "cases.csv", "--augment", "twins"]
+    content = content_of(retrain(*command, "--max-rounds", 30, model="clf:fitted"))
+    assert content["dry_run"] is True
+    assert content["n_rows"] == {"fit": 600, "select": 200, "report": 200}
+    assert (content["n_rounds"], content["n_cases"], content["cases"]) == (7, 1, "cases.csv")
+    seconds = content["seconds"]
+    assert 0 < seconds["round"] < seconds["total"] < 60
+
+
+def test_dry_run_guesses_the_time_of_slow_fits(retrain):
+    content = content_of(retrain("--dry-run", "--json", "--no-controls", "--max-rounds", 3, model="clf:slow"))
+    assert 0.9 < content["seconds"]["total"] < 30

@@ -1,0 +1,187 @@
+"""Wrong use of `fairprobe retrain` and bad input (exit code 2), and models that fail (3): no traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+DATA = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--augment", "more"], ["--augment must be auto, or case, twins, flip", "'more'"]),
+        (["--augment", "twins,more"], ["--augment must be", "'more'"]),
+        (["--augment", "twins+twins"], ["--augment must be", "'twins+twins'"]),
+        (["--augment", ","], ["--augment must name", "got none"]),
+        (["--labels", "guess"], ["--labels must be one of vote, mean, given", "'guess'"]),
+        (["--labels", "given"], ["--labels given needs --cases"]),
+        (["--accept", "always"], ["--accept must be one of shown, paper", "'always'"]),
+        (["--strategy", "luck"], ["--strategy must be one of", "'luck'"]),
+        (["--max-accuracy-loss", "2"], ["--max-accuracy-loss must lie between 0 and 1", "got 2"]),
+        (["--max-accuracy-loss", "-0.1"], ["--max-accuracy-loss must", "got -0.1"]),
+        (["--max-accuracy-loss", "1%"], ["--max-accuracy-loss", "'1%'"]),
+        (["--max-rounds", "0"], ["--max-rounds must", "got 0"]),
+        (["--max-rounds", "none"], ["--max-rounds", "'none'"]),
+        (["--max-seconds", "0"], ["--max-seconds must be a number above 0"]),
+        (["--search-seconds", "-1"], ["--search-seconds must", "got -1"]),
+        (["--select", "0"], ["--select must", "got 0"]),
+        (["--report", "0"], ["--report must", "got 0"]),
+        (["--confidence", "95"], ["--confidence must", "got 95"]),
+        (["--output", "score"], ["--output score needs a threshold"]),
+        (["--threshold", "-1"], ["--threshold must be", "got -1"]),
+        (["--seed", "-1"], ["--seed must be", "got -1"]),
+        (["--out", "new.pkl"], ["--out must end in .skops;", "'new.pkl'"]),
+        (["--out", "-"], ["--out must end in .skops;", "'-'"]),
+        (["--out", "absent/new.skops"], ["--out must lie in a folder that exists"]),
+        (["--plot", "front.png"], ["--plot must end in .svg", "'front.png'"]),
+        (["--favourable", "maybe"], ["--favourable must be one of the labels no, yes", "'maybe'"]),
+        (["--sensitive", "gender"], ["age, sex, pay", "'gender'"]),
+        (["--held-out", "absent.csv"], ["No such file", "absent.csv"]),
+        (["--cases", "absent.csv"], ["No such file", "absent.csv"]),
+    ],
+)
+def test_wrong_option_is_refused_before_the_model_is_loaded(retrain, arguments, parts):
+    retrain(*arguments, model="no_such_module:model").refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["--model"]),
+        (["--model", "clf:tree"], ["--data must name the rows to fit to", "subject:NAME"]),
+        (["--model", "clf:tree", "--data", "loans.csv"], ["--label must name the column"]),
+        (["--model", "clf:tree", "--data", "loans.csv", "--label", "loans"], ["--label must be one of", "'loans'"]),
+        (["--model", "clf:tree", "--data", "loans.csv", "--label", "loan"], ["--sensitive must name", "age, sex, pay"]),
+        (["--model", "clf:tree", "--data", "absent.csv", "--label", "loan"], ["No such file", "absent.csv"]),
+        (["--model", "subject:tree"], ["a subject must be one of", "'tree'"]),
+        (["--model", "subject:mlp", "--held-out", "test.csv"], ["--held-out goes with --data"]),
+        (["--model", "subject:mlp", "--label", "loan"], ["--label is about the columns of --data"]),
+        (["--model", "subject:mlp", "--domain", "domain.toml"], ["the census: ", "none for pay"]),
+        (["--model", "subject:mlp", "--sensitive", "gender"], ["'gender'"]),
+    ],
+)
+def test_incomplete_command(retrain, fairprobe, arguments, parts):
+    fairprobe("retrain", *arguments).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [
+        ("clf:trees", ["did you mean 'tree'?"]),
+        ("toys:flips", ["must have fit", "got function", "fairprobe.retrain in Python takes a trainer"]),
+        ("toys:number", ["must have fit", "got int"]),
+        ("clf:DecisionTreeClassifier", ["must be an instance", "the class DecisionTreeClassifier"]),
+        ("clf:frozen", ["scikit-learn can clone", "Frozen"]),
+    ],
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_model_that_cannot_be_retrained(retrain, model, parts, dry):
+    retrain(*dry, model=model).refuses(*parts)
+
+
+# Data
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda rows: rows.assign(loan="yes"), ["two classes at least", "'yes'"]),
+        (
+            lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 1)),
+            ["got 2 of 600 in loans.csv without loan"],
+        ),
+        (lambda rows: rows.assign(loan=rows["pay"] + rows.index / 1000), ["must be classes", "600 different numbers"]),
+        (lambda rows: rows.head(12), ["enough to be split", "got 12"]),
+        (lambda rows: rows.assign(sex=1), ["'sex'", "two values at least"]),
+        (lambda rows: rows.drop(columns="loan"), ["--label must be one of the columns age, sex, pay", "'loan'"]),
+    ],
+)
+def test_rows_that_cannot_be_used(retrain, folder, change, parts):
+    change(pd.read_csv(folder / "loans.csv")).to_csv(folder / "loans.csv", index=False)
+    for arguments in ([], ["--dry-run"]):
+        retrain(*arguments).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        (lambda rows: rows.assign(loan=rows["loan"] + "."), ["the labels of --data, 'no', 'yes'; got", "'yes.'"]),
+        (
+            lambda rows: rows.assign(loan=rows["loan"].where(rows.index > 0)),
+            ["got 1 of 400 in test.csv without loan"],
+        ),
+        (lambda rows: rows.drop(columns="loan"), ["--held-out must have the column 'loan'", "age, sex, pay"]),
+        (lambda rows: rows.drop(columns="pay"), ["--held-out test.csv: ", "a column for every parameter", "pay"]),
+        (lambda rows: rows.assign(zip=8000), ["--held-out test.csv: ", "zip"]),
+    ],
+)
+def test_held_out_rows_that_cannot_be_used(retrain, folder, change, parts):
+    change(pd.read_csv(folder / "test.csv")).to_csv(folder / "test.csv", index=False)
+    retrain("--held-out", "test.csv", model="no_such_module:model").refuses(*parts)
+
+
+def test_too_few_rows_held_out(retrain, folder):
+    pd.read_csv(folder / "test.csv").head(5).to_csv(folder / "test.csv", index=False)
+    retrain("--held-out", "test.csv").refuses("enough to be split", "got 5")
+
+
+@pytest.mark.parametrize(
+    ("cases", "arguments", "parts"),
+    [
+        ({"age": [30, 100], "sex": 1, "pay": 5}, [], ["--cases must lie in the domain", "1 of 2 outside", "age=100"]),
+        ({"age": [30], "pay": 5}, [], ["--cases must have a column for every parameter", "sex"]),
+        ({"age": [30], "sex": 1, "pay": 5}, ["--labels", "given"], ["--labels given", "a column 'loan'"]),
+        ({"age": [30], "sex": 1, "pay": 5, "loan": None}, ["--labels", "given"], ["a known label, got 1 of 1"]),
+        ({"age": [30], "sex": 1, "pay": 5, "loan": "maybe"}, ["--labels", "given"], ["'no', 'yes'", "'maybe'"]),
+    ],
+)
+def test_cases_that_cannot_be_used(retrain, folder, cases, arguments, parts):
+    pd.DataFrame(cases).to_csv(folder / "cases.csv", index=False)
+    retrain("--cases", "cases.csv", *arguments).refuses(*parts)
+
+
+# Models that fail
+
+
+def test_model_that_cannot_be_fitted(retrain):
+    for arguments in ([], ["--dry-run"]):
+        outcome = retrain(*arguments, model="clf:never_fits")
+        outcome.refuses("the model must fit the rows, got RuntimeError: out of memory", code=3)
+        assert outcome.out == ""
+
+
+def test_model_that_fails_in_a_later_round(retrain, folder):
+    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--out", "new.skops", model="clf:fails_later")
+    assert outcome.code == 3
+    assert "Traceback" not in outcome.err
+    assert "error: the model must fit the rows, got RuntimeError: the disk is on fire" in outcome.err
+    assert outcome.err.count("the disk is on fire") == 1
+    assert "kept: 2 rounds, the model of round " in outcome.err
+    assert "written to new.skops" in outcome.err
+    assert "Before and after, " in outcome.out
+    assert "The same again" not in outcome.out
+    assert (folder / "new.skops").exists()
+
+
+def test_failure_in_json(retrain):
+    outcome = retrain("--max-rounds", 5, "--augment", "flip,twins", "--json", model="clf:fails_later")
+    assert outcome.code == 3
+    content = json.loads(outcome.out)
+    assert "the disk is on fire" in content["error"]
+    assert len(content["rounds"]) == 2
+
+
+def test_model_that_skops_cannot_write(retrain, folder):
+    (folder / "new.skops").write_text("older")
+    outcome = retrain("--augment", "flip,twins", "--no-controls", "--out", "new.skops", model="clf:with_lambda")
+    assert outcome.code == 3
+    assert "error: a model for --out must be one that skops can write and read again, got AttributeError" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert "Before and after, " in outcome.out
+    assert "To load the model" not in outcome.out
+    assert (folder / "new.skops").read_text() == "older"
+    assert not list(folder.glob(".*"))
