@@ -82,6 +82,8 @@ class Oracle:
         self.domain: Domain = asker.domain
         self.threshold = checked_threshold(threshold, asker.output)
         self._is_label = asker.output == "label"
+        self.disagreement: str | None = None
+        """How what stands in for the model was found to be wrong."""
 
     def judge(self, codes: Codes) -> Judgement:
         """Compute the gap of each input: all twins in one model call."""
@@ -120,6 +122,15 @@ class Oracle:
             return {c: (likeliest == c) & present for c in range(outputs.shape[2])}
         low, high = np.where(present, outputs, np.inf), np.where(present, outputs, -np.inf)
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
+
+    @property
+    def proposes(self) -> bool:
+        """Whether hits are only proposed, and cases must be confirmed."""
+        return False
+
+    def confirm(self, judgement: Judgement) -> Judgement:
+        """The model's own judgement of what was proposed: here it is that already."""
+        return judgement
 
     def costs(self, codes: Codes) -> NDArray[np.int64]:
         """How many queries judging each input takes."""

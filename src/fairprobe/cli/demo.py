@@ -16,7 +16,8 @@ from fairprobe.cli.sentences import pick, sentences
 from fairprobe.cli.words import WIDTH, notes, say
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.search import STRATEGIES, Found, StopReason, search
+from fairprobe.search import Found, StopReason, search
+from fairprobe.search.auto import choose_strategy
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +29,8 @@ N_INPUTS = 2_000_000
 """So many inputs are judged by each strategy: a second or so of work."""
 
 N_CASES = 3
+PAPER = ("uniform", "random", "semi-directed", "fully-directed")
+"""The paper's strategies; beside them stands the one that suits the model."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def _introduce(domain: Domain) -> None:
     say()
     say("  model    a decision tree, fitted on the US census of 1994")
     say(f"  domain   {mantissa} x 10^{exponent} inputs of {len(domain.parameters)} parameters; sensitive: sex")
-    say(f"  search   {len(STRATEGIES)} strategies, each judges {N_INPUTS:,} inputs: asks the model")
+    say(f"  search   {len(PAPER) + 1} strategies, each judges {N_INPUTS:,} inputs: asks the model")
     say("           about an input and about its twin, the same but for sex")
 
 
@@ -99,10 +102,11 @@ def _introduce(domain: Domain) -> None:
 def _search_all(model: Any, domain: Domain, seed: int) -> list[Found]:
     """One search a strategy; an interrupted one is the last."""
     found: list[Found] = []
+    strategies = (*PAPER, choose_strategy(model))
     with _display() as show:
-        for strategy in STRATEGIES:
+        for strategy in strategies:
             before = [Row.of(each) for each in found]
-            after = [Row(name) for name in STRATEGIES][len(found) + 1 :]
+            after = [Row(name) for name in strategies][len(found) + 1 :]
 
             def watch(snapshot: Snapshot, seconds: float, name: str = strategy, rows: Any = (before, after)) -> None:
                 row = Row(name, snapshot.n_cases, snapshot.n_judged, None, seconds)

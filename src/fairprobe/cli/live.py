@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from fairprobe.cli.words import say
 from fairprobe.search.settings import Limits
 
 if TYPE_CHECKING:
+    from fairprobe.retrain import Round
     from fairprobe.search.job import Snapshot
 
 Watch = Callable[["Snapshot", float], None]
@@ -62,13 +62,13 @@ def estimate_bar(population: str) -> Iterator[Update]:
 
 
 @contextmanager
-def steps() -> Iterator[Callable[[str], None]]:
+def steps() -> Iterator[Callable[[str, Round | None], None]]:
     """Shows what is being done, on a terminal, and a line for every round that is over, anywhere.
 
     Gives what `retrain` takes as its `progress`: rounds take long, and what they came to is worth a line in any log.
     """
     if not is_on():
-        yield lambda text: say(text, err=True) if is_result(text) else None
+        yield lambda text, done: None if done is None else say(text, err=True)
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -78,22 +78,13 @@ def steps() -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None, step="")
 
-        def show(text: str) -> None:
-            if is_result(text):
+        def show(text: str, done: Round | None) -> None:
+            if done is not None:
                 console.print(text, markup=False)
             else:
                 bar.update(task, step=text)
 
         yield show
-
-
-def is_result(text: str) -> bool:
-    """Whether a line of progress tells what came of a round, not what begins.
-
-    >>> is_result("round 1: 10% cases: fitting 90 rows"), is_result("round 1: ...; rejected: no share is lower")
-    (False, True)
-    """
-    return re.search(r"; (accepted|rejected): |: left out, |: no case to add", text) is not None
 
 
 @contextmanager

@@ -47,6 +47,10 @@ class Clock:
         """Whether there is no time for another round."""
         return self._left() <= 0
 
+    def is_spent(self) -> bool:
+        """Whether all time is used up, with nothing kept back."""
+        return self._max_seconds is not None and self.seconds > self._max_seconds
+
     def is_too_short_for(self, n_rows: int) -> bool:
         """Whether a round with so many rows to fit would take longer than is left."""
         return self._foreseen(n_rows) + self._judgement > self._left()

@@ -26,7 +26,7 @@ from fairprobe.retrain.settings import Settings
 from fairprobe.retrain.supply import Hunt, Supply
 from fairprobe.retrain.trainer import Trainer
 
-Tell = Callable[[str], None]
+Tell = Callable[[str, Round | None], None]
 
 _REPORTED: Final = 7
 """Judgements on the report part: before, after and three controls; a model with more rows may be slower to ask."""
@@ -58,7 +58,7 @@ class Loop:
     def __init__(self, materials: Materials, settings: Settings, tell: Tell) -> None:
         self.materials = materials
         self.settings = settings
-        self.tell = tell
+        self._tell = tell
         self.rounds: list[Round] = []
         self.stop_reason = ""
         self.failure: str | None = None
@@ -71,6 +71,10 @@ class Loop:
             int(stream.generate_state(1)[0]) for stream in streams[3:]
         )
         self.clock = Clock(settings.max_seconds)
+
+    def tell(self, text: str, done: Round | None = None) -> None:
+        """Say what begins, or what a round came to."""
+        self._tell(text, done)
 
     def run(self, *, with_controls: bool) -> Retrained:
         """All of it."""
@@ -259,10 +263,10 @@ class Loop:
             seconds=seconds,
         )
         self.rounds.append(done)
-        self.tell(done.sentence())
         best = best_of(self.rounds) if self.settings.is_search else done
         if accepted and best is done:
             self.current, self.current_judged, self.chosen = model, new, done
+        self.tell(done.sentence(), done)
 
 
 def _args(rows: Rows) -> tuple[Any, Any, Any]:

@@ -19,6 +19,7 @@ REPORT: Final = 0.15
 """Of the rows given, where none are held out by the caller."""
 
 _FEWEST: Final = 10
+_MOST_CLASSES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
         raise DataError(
             f"{what} must have one label a row, got {len(frame):,} rows and labels of the shape {labels.shape}"
         )
-    unknown = int(np.sum(labels != labels)) if labels.dtype.kind == "f" else sum(label is None for label in labels)
+    unknown = int(_isna(labels).sum())
     if unknown:
         raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
     frame = frame[list(domain.names)].reset_index(drop=True)
@@ -75,11 +76,19 @@ def classes_of(rows: Rows) -> NDArray[Any]:
         raise DataError("labels must be all numbers or all strings, got a mixture") from None
     if len(classes) < 2:
         raise DataError(f"the labels must be of two classes at least, got one: {classes.tolist()}")
-    if rows.labels.dtype.kind == "f" and len(classes) > max(20, len(rows) // 20):
+    if rows.labels.dtype.kind in "fiu" and len(classes) > max(_MOST_CLASSES, len(rows) // 20):
         raise DataError(
             f"the labels must be classes, got {len(classes):,} different numbers: a regressor can't be retrained here"
         )
     return classes
+
+
+def check_known(rows: Rows, classes: NDArray[Any]) -> None:
+    """Refuse held-out rows whose labels are none of the training rows'."""
+    unknown = sorted(set(rows.labels.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        names = ", ".join(map(repr, classes.tolist()))
+        raise DataError(f"held_out must have the labels of y, {names}; got {unknown[0]!r}")
 
 
 def split(domain: Domain, given: Rows, held_out: Rows | None, rng: np.random.Generator) -> Parts:
@@ -111,6 +120,12 @@ def _strata(domain: Domain, rows: Rows) -> NDArray[np.int64]:
     for name in domain.sensitive:
         strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
     return strata
+
+
+def _isna(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    import pandas as pd
+
+    return np.asarray(pd.isna(labels))
 
 
 def _checked_weights(weights: Any, n: int) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ import numpy as np
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.retrain.controls import WORDS, Control, HeldConstant, rows_held_constant
-from fairprobe.retrain.judging import Judge, by_group
+from fairprobe.retrain.judging import Judge, Judged, by_group
 from fairprobe.retrain.labels import Votes
 from fairprobe.retrain.parts import Rows
 from fairprobe.retrain.recipe import MOST, Recipe
@@ -27,10 +27,8 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
     materials, settings = loop.materials, loop.settings
     part = materials.parts.report
     judge = Judge(materials.domain, part, loop.n_report, loop.report_seed, settings.how)
-    loop.tell("judging the report part")
-    before = judge.judge(loop.reference)
-    after = before if loop.chosen is None else judge.judge(loop.current)
-    controls = _controls(loop, judge) if with_controls else {}
+    before, after, is_reported = _judged(loop, judge)
+    controls = _controls(loop, judge) if with_controls and is_reported else {}
     original = materials.model if materials.is_fitted else loop.reference
     return Retrained(
         model=original if loop.chosen is None else loop.current,
@@ -41,7 +39,12 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
         loss=before.loss_to(after, settings.how.confidence),
-        groups=by_group(materials.domain, part, {"before": before, "after": after}, materials.favourable),
+        groups=by_group(
+            materials.domain,
+            part if is_reported else materials.parts.select,
+            {"before": before, "after": after},
+            materials.favourable,
+        ),
         favourable=materials.favourable,
         first=loop.first,
         rounds=loop.rounds,
@@ -54,9 +57,20 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         seconds=loop.clock.seconds,
         seed=materials.seed,
         how=_how(loop),
-        health=tuple(_health(loop)),
+        health=tuple(_health(loop, is_reported=is_reported)),
         failure=loop.failure,
     )
+
+
+def _judged(loop: Loop, judge: Judge) -> tuple[Judged, Judged, bool]:
+    """The model before and after; interrupted, as they were judged on the select part."""
+    loop.tell("judging the report part")
+    try:
+        before = judge.judge(loop.reference)
+        return before, before if loop.chosen is None else judge.judge(loop.current), True
+    except KeyboardInterrupt:
+        loop.stop_reason = "interrupted"
+        return loop.first, loop.current_judged, False
 
 
 def _controls(loop: Loop, judge: Judge) -> dict[str, Control]:
@@ -66,18 +80,26 @@ def _controls(loop: Loop, judge: Judge) -> dict[str, Control]:
         "random": lambda: _random(loop),
         "all": lambda: _all_cases(loop),
     }
-    controls = {}
-    for name, make in makers.items():
-        loop.tell(f"control: {WORDS[name]}")
-        begun = time.monotonic()
-        try:
-            model, n_added = make()
-            judged = judge.judge(model)
-        except FairprobeError as error:
-            controls[name] = Control(name, {}, None, 0, time.monotonic() - begun, str(error))
-        else:
-            controls[name] = Control(name, judged.shares, judged.accuracy, n_added, time.monotonic() - begun)
+    controls: dict[str, Control] = {}
+    try:
+        for name, make in makers.items():
+            controls[name] = _control(loop, judge, name, make)
+    except KeyboardInterrupt:
+        loop.stop_reason = "interrupted"
     return controls
+
+
+def _control(loop: Loop, judge: Judge, name: str, make: Callable[[], tuple[Any, int]]) -> Control:
+    if loop.clock.is_spent():
+        return Control(name, {}, None, 0, 0.0, "the time allowed was used up")
+    loop.tell(f"control: {WORDS[name]}")
+    begun = time.monotonic()
+    try:
+        model, n_added = make()
+        judged = judge.judge(model)
+    except FairprobeError as error:
+        return Control(name, {}, None, 0, time.monotonic() - begun, str(error))
+    return Control(name, judged.shares, judged.accuracy, n_added, time.monotonic() - begun)
 
 
 def _held_constant(loop: Loop) -> tuple[Any, int]:
@@ -149,8 +171,12 @@ def _acceptance(loop: Loop) -> tuple[str, ...]:
     )
 
 
-def _health(loop: Loop) -> list[Remark]:
+def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
     remarks = []
+    if not is_reported:
+        remarks.append(
+            ("not-reported", "interrupted before the report: the figures are those that the model was chosen by")
+        )
     if loop.failure is not None:
         remarks.append(("round-failed", f"{loop.failure}; the {len(loop.rounds)} rounds before are kept"))
     if loop.chosen is None:

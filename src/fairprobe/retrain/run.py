@@ -16,8 +16,9 @@ from fairprobe.model import Model
 from fairprobe.retrain.judging import How, checked_favourable
 from fairprobe.retrain.labels import check_committee
 from fairprobe.retrain.loop import Loop, Materials
-from fairprobe.retrain.parts import checked_rows, classes_of, split
+from fairprobe.retrain.parts import check_known, checked_rows, classes_of, split
 from fairprobe.retrain.retrained import Retrained
+from fairprobe.retrain.rounds import Round
 from fairprobe.retrain.settings import Settings, check_labels
 from fairprobe.retrain.supply import checked_cases
 from fairprobe.retrain.trainer import Train, Trainer, is_fitted
@@ -25,8 +26,8 @@ from fairprobe.retrain.trainer import Train, Trainer, is_fitted
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[str], None]
-"""Told in words what begins, and what a round came to."""
+Progress = Callable[[str, Round | None], None]
+"""Told in words what begins, and what a round came to, which comes along then."""
 
 
 def retrain(
@@ -99,7 +100,7 @@ def retrain(
         controls: whether other ways to train are tried beside: they take some more fits.
         seed: the same seed and settings give the same result, time limits aside.
         batch: "array" or "frame" to say what the model eats.
-        progress: True for lines on the standard error, or a callable that takes a line.
+        progress: True for lines on the standard error, or a callable that takes a line, and the round that is over.
 
     Returns:
         The model and the evidence. If the trainer fails in a later round, what the earlier ones came to.
@@ -118,6 +119,8 @@ def retrain(
     codes = None if cases is None else checked_cases(domain, cases)
     given_labels = _given_labels(cases, y) if labels == "given" else None
     unseen = None if held_out is None else checked_rows(domain, *_pair(held_out), what="held_out")
+    if unseen is not None:
+        check_known(unseen, classes)
     seed = checked_seed(seed)
     seeds = np.random.SeedSequence(seed)
     materials = Materials(
@@ -156,10 +159,10 @@ def _given_labels(cases: Any, y: Any) -> Any:
     return np.asarray(cases[column])
 
 
-def _print_line(text: str) -> None:
+def _print_line(text: str, done: Round | None) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
-def _say_nothing(text: str) -> None:
+def _say_nothing(text: str, done: Round | None) -> None:
     pass

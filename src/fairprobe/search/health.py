@@ -29,6 +29,11 @@ def health_of_settings(job: Job, limits: Limits) -> Iterator[Remark]:
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     """What can be said after the run."""
+    remarks = [] if tally.disagreement is None else [("accelerate-off", tally.disagreement)]
+    return remarks + _health_of_nothing_found(job, tally)
+
+
+def _health_of_nothing_found(job: Job, tally: Tally) -> list[Remark]:
     if not tally.n_judged or tally.n_cases:
         return []
     names = ", ".join(job.domain.sensitive)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.accelerate import Twins, compile_twins
+from fairprobe.accelerate.screen import Screened
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
@@ -31,6 +34,7 @@ class Job:
     threshold: float
     seed: int
     start: Codes | None = None
+    accelerate: bool = False
 
     @property
     def costs_vary(self) -> bool:
@@ -39,7 +43,15 @@ class Job:
 
     def oracle(self) -> Oracle:
         """A fresh oracle, its count of queries at zero."""
-        return Oracle(Asker(self.model, self.domain, output=self.output, batch=self.batch), self.threshold)
+        asker = Asker(self.model, self.domain, output=self.output, batch=self.batch)
+        if self.accelerate:
+            return Screened(asker, self.threshold, lambda: self._twins)
+        return Oracle(asker, self.threshold)
+
+    @cached_property
+    def _twins(self) -> Twins | None:
+        """Compiled once a process, and only if a shard asks for them."""
+        return compile_twins(self.model, self.domain, self.output)
 
     def rng(self, shard: int) -> np.random.Generator:
         """The stream of one shard, which no other shard shares."""
@@ -65,7 +77,11 @@ class Trace:
     batch_ends: NDArray[np.int64]
     """How many inputs were judged by the end of each batch."""
     batch_queries: NDArray[np.int64]
-    """How many rows were sent by the end of each batch."""
+    """How many rows were sent by the end of each batch, confirmations aside."""
+    confirmed: NDArray[np.int64]
+    """Offsets of the inputs that were proposed and then sent to the model with their twins, in order."""
+    n_twins: int
+    """Rows that such an input takes."""
     n_sent: int
     """How many rows were sent in all, those of a batch that failed included."""
     keys: NDArray[np.int64]
@@ -76,6 +92,8 @@ class Trace:
     """The known cases and these, if the shard knew them: then all of these are new."""
     output_varies: bool
     """Whether the model gave two different outputs to anything."""
+    disagreement: str | None
+    """How what stood in for the model was found to be wrong, if it was."""
     ended: StopReason | None = None
     """Set if the time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None
@@ -86,8 +104,11 @@ class Trace:
 
     def n_queries(self, n_judged: int) -> int:
         """How many rows were sent until so many inputs were judged; a batch is sent whole."""
+        if not n_judged:
+            return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))
-        return int(self.batch_queries[batch]) if n_judged else 0
+        n_confirmed = int(np.searchsorted(self.confirmed, self.batch_ends[batch]))
+        return int(self.batch_queries[batch]) + self.n_twins * n_confirmed
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from fairprobe.store import Cases, Coverage, Distinct, Keys
 FLUSH = 400_000
 """Cases wait until there are so many: a set grows cheaper in large batches."""
 
+CONFIRM = 2000
+"""Proposed cases are confirmed so many at a time: enough for a large batch, few enough for a slow model."""
+
 
 class Recorder:
     """Takes judgements in order. Cases wait in a queue; only when someone needs their number are they told apart."""
@@ -36,7 +39,12 @@ class Recorder:
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
         self._first_output: object = None
+        self._proposed = Distinct(self._keys.n_words)
+        self._confirmed: list[NDArray[np.int64]] = []
+        """The offsets of what the model was asked to confirm, each family once."""
         self.n_judged = 0
+        self._n_confirming = 0
+        """Queries sent to confirm; they count for the batches that proposed."""
         self.output_varies = False
 
     def add(self, judgement: Judgement) -> None:
@@ -52,14 +60,14 @@ class Recorder:
             self._no_cases = Cases.none(self.oracle.domain, judgement.outputs)
         self.n_judged += len(keys)
         self._batch_ends.append(self.n_judged)
-        self._batch_queries.append(self.oracle.asker.n_queries)
+        self._batch_queries.append(self.oracle.asker.n_queries - self._n_confirming)
         if self._coverage is not None:
             self._coverage.add(keys)
 
     def _queue(self, judgement: Judgement, rows: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
         self._waiting.append((judgement.take(rows, self._small), keys.take(rows, axis=0), self.n_judged + rows))
         self._n_waiting += len(rows)
-        if self._n_waiting >= FLUSH:
+        if self._n_waiting >= (CONFIRM if self.oracle.proposes else FLUSH):
             self.flush()
 
     def _watch(self, judgement: Judgement) -> None:
@@ -75,13 +83,28 @@ class Recorder:
         if not self._waiting:
             return
         parts, keys, offsets = zip(*self._waiting, strict=True)
-        all_keys, all_offsets = np.concatenate(keys), np.concatenate(offsets)
+        # Nothing waits any more, lest a model that fails to confirm is asked the same again.
+        self._waiting, self._n_waiting = [], 0
+        judgement, all_keys, all_offsets = Judgement.join(parts), np.concatenate(keys), np.concatenate(offsets)
+        if self.oracle.proposes:
+            judgement, all_keys, all_offsets = self._confirm(judgement, all_keys, all_offsets)
         new = np.flatnonzero(self._distinct.add(all_keys))
         if len(new):
-            ends = self.oracle.ends(Judgement.join(parts).take(new, self._small))
+            ends = self.oracle.ends(judgement.take(new, self._small))
             self._cases.append(Cases.of(ends, all_offsets[new]))
             self._last_new = int(all_offsets[new[-1]]) + 1
-        self._waiting, self._n_waiting = [], 0
+
+    def _confirm(
+        self, judgement: Judgement, keys: NDArray[np.int64], offsets: NDArray[np.int64]
+    ) -> tuple[Judgement, NDArray[np.int64], NDArray[np.int64]]:
+        """What the model makes of the proposals that are new to this shard."""
+        rows = np.flatnonzero(self._proposed.add(keys))
+        sent = self.oracle.asker.n_queries
+        confirmed = self.oracle.confirm(judgement.take(rows, np.dtype(np.int64)))
+        self._n_confirming += self.oracle.asker.n_queries - sent
+        self._confirmed.append(offsets[rows])
+        hits = np.flatnonzero(confirmed.hits)
+        return confirmed.take(hits, self._small), keys[rows[hits]], offsets[rows[hits]]
 
     def n_new(self) -> int:
         """How many new cases were found."""
@@ -112,11 +135,14 @@ class Recorder:
             n_judged=self.n_judged,
             batch_ends=np.array(self._batch_ends, dtype=np.int64),
             batch_queries=np.array(self._batch_queries, dtype=np.int64),
+            confirmed=np.sort(np.concatenate([np.empty(0, dtype=np.int64), *self._confirmed])),
+            n_twins=len(self.oracle.domain.combinations),
             n_sent=self.oracle.asker.n_queries,
             keys=np.concatenate([no_keys, *self._judged_keys]),
             cases=Cases.join(self._cases) if self._cases else self._no_cases,
             distinct=self._distinct if self._knows else None,
             output_varies=self.output_varies,
+            disagreement=self.oracle.disagreement,
             ended=ended,
             failure=failure,
         )

@@ -33,6 +33,7 @@ N_GLOBAL = 5000
 N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
+ACCELERATE = ("auto", "off")
 
 
 def search(
@@ -57,6 +58,7 @@ def search(
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
     n_jobs: int = 1,
+    accelerate: str = "auto",
     batch: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:
@@ -84,6 +86,8 @@ def search(
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
         n_jobs: processes; the result does not depend on it.
+        accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
+            and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for a line on the standard error, or a callable.
 
@@ -120,6 +124,7 @@ def search(
         threshold=checked_threshold(threshold, output),
         seed=checked_seed(seed),
         start=None if start is None else _start_codes(domain, start),
+        accelerate=_checked_accelerate(accelerate) and max_queries is None,
     )
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     for name, message in health_of_settings(job, limits):
@@ -128,6 +133,12 @@ def search(
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
+
+
+def _checked_accelerate(accelerate: str) -> bool:
+    if accelerate not in ACCELERATE:
+        raise SettingError(f"accelerate must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
+    return accelerate == "auto"
 
 
 class _Run:
