@@ -37,6 +37,7 @@ class LogisticRegression2(LogisticRegression):
 
 
 LogisticRegression2.__name__ = "LogisticRegression"
+LogisticRegression2.__module__ = "sklearn.linear_model._logistic"
 
 
 def inner(rows, others):
