@@ -101,7 +101,7 @@ def test_a_deep_forest_walks_on_from_its_crowns():
     domain = Domain([Integer("s", 0, 1), *(Integer(f"x{i}", 0, 99) for i in range(4))], sensitive=["s"])
     rng = np.random.default_rng(0)
     rows = domain.sample_codes(4000, rng)
-    for n_trees in (8, 80):  # with two words a tree, and with one and more than a part of them at a time
+    for n_trees in (20, 80):  # with two words a tree, and with one and more than a part of them at a time
         model = RandomForestClassifier(n_trees, random_state=0).fit(rows, rng.integers(0, 2, 4000))
         assert min(tree.tree_.n_leaves for tree in model.estimators_) > 500
         check(model, domain, n=3000)
@@ -115,7 +115,7 @@ def test_ties_in_forests():
     domain = Domain([Integer("s", 0, 1), Integer("a", 0, 99), Integer("b", 0, 99)], sensitive=["s"])
     rng = np.random.default_rng(0)
     rows = domain.sample_codes(300, rng)
-    for n_trees in (2, 4, 10, 40):
+    for n_trees in (2, 4, 12, 40):
         model = RandomForestClassifier(n_trees, random_state=0).fit(rows, rng.integers(0, 2, 300))
         labels = check(model, domain, n=500)
         inputs = domain.sample_codes(500, np.random.default_rng(1))
@@ -123,15 +123,16 @@ def test_ties_in_forests():
         assert len(np.unique(labels)) == 2
 
 
-def test_ties_that_rounding_decides():
+@pytest.mark.parametrize("n_trees", [8, 16, 40])
+def test_ties_that_rounding_decides(n_trees):
     # Probabilities whose sums are even on paper: which is ahead depends on the order of the trees.
     domain = Domain([Integer("s", 0, 2), Integer("a", 0, 5)], sensitive=["s"])
     rng = np.random.default_rng(0)
-    model = RandomForestClassifier(8, max_depth=1, random_state=0)
+    model = RandomForestClassifier(n_trees, max_depth=1, random_state=0)
     model.fit(domain.sample_codes(50, rng), np.arange(50) % 2)
     seen = set()
     for _ in range(40):
-        half = rng.random(4)
+        half = rng.random(n_trees // 2)
         for member, part in zip(model.estimators_, rng.permutation([*half, *(1 - half)]), strict=True):
             member.tree_.value[:] = [[1 - part, part]]
         seen |= set(check(model, domain, n=5).ravel())

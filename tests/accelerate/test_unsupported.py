@@ -97,6 +97,11 @@ def test_many_labels_a_row():
         assert compile_twins(model, DOMAIN) is None
 
 
+def test_a_network_that_shares_little():
+    model = fitted(MLPClassifier((60, 60), max_iter=2), DOMAIN)
+    assert compile_twins(model, DOMAIN) is None
+
+
 def test_support_vectors_of_three_classes_or_sparse():
     assert compile_twins(SVC().fit(CODES, CODES[:, 1] % 3), DOMAIN) is None
     assert compile_twins(SVC().fit(csr_matrix(CODES), LABELS), DOMAIN) is None
