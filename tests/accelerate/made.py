@@ -30,7 +30,7 @@ TREES = {
     "extra tree": lambda: ExtraTreeClassifier(random_state=0),
     "forest": lambda: RandomForestClassifier(6, random_state=0),
     "forest of 40": lambda: RandomForestClassifier(40, max_depth=9, random_state=0),
-    "weighted forest": lambda: RandomForestClassifier(7, min_samples_leaf=3, class_weight="balanced", random_state=0),
+    "weighted forest": lambda: RandomForestClassifier(15, min_samples_leaf=3, class_weight="balanced", random_state=0),
     "extra trees": lambda: ExtraTreesClassifier(5, random_state=0),
     "vote": lambda: _hard(),
     "weighted vote": lambda: _hard(weights=[0.3, 0.3]),

@@ -37,6 +37,7 @@ class LogisticRegression2(LogisticRegression):
 
 
 LogisticRegression2.__name__ = "LogisticRegression"
+LogisticRegression2.__module__ = "sklearn.linear_model._logistic"
 
 
 def inner(rows, others):
@@ -94,6 +95,11 @@ def test_many_labels_a_row():
         with warnings.catch_warnings(action="ignore"):
             model.fit(CODES, labels)
         assert compile_twins(model, DOMAIN) is None
+
+
+def test_a_network_that_shares_little():
+    model = fitted(MLPClassifier((60, 60), max_iter=2), DOMAIN)
+    assert compile_twins(model, DOMAIN) is None
 
 
 def test_support_vectors_of_three_classes_or_sparse():

@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 from fairprobe.accelerate.rows import Batch, Floats, Rows
 from fairprobe.accelerate.tree import Paths
 
+FEW = 10
+"""Up to so many trees, walking down them all is as fast as looking up their crowns."""
+
 PURE = 1e-12
 """How far from 1 the sum of a leaf's two probabilities may be."""
 
 
 def evaluator(model: Any, rows: Rows) -> Forest | None:
-    """A fitted forest, compiled; two classes have a faster way."""
+    """A fitted forest, compiled; many trees of two classes have a faster way."""
     trees = [member.tree_ for member in model.estimators_]
     if model.n_outputs_ != 1 or not trees:
         return None
-    if model.n_classes_ != 2 or not all(map(_adds_up, trees)):
+    if model.n_classes_ != 2 or len(trees) <= FEW or not all(map(_adds_up, trees)):
         return Forest(trees, rows)
     from fairprobe.accelerate.two_classes import TwoClassForest
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate.close import chosen, doubtful, rounding
+from fairprobe.accelerate.close import decide, rounding
 from fairprobe.accelerate.product import product
 from fairprobe.accelerate.rows import Batch, Floats, Rows
 
@@ -34,12 +34,11 @@ class Linear:
     def positions(self, batch: Batch) -> NDArray[Any]:
         """By the sign, or the class of the highest score."""
         scores = self._parts[:, None, :] + product(batch.numbers, self._weights)
-        found = chosen(scores)
-        unsure = doubtful(scores, self._error)
+        found, unsure = decide(scores, self._error)
         if len(unsure[0]):
             found[unsure] = self._as_fitted(batch.whole(*unsure))
         return found
 
     def _as_fitted(self, rows: Floats) -> NDArray[Any]:
         """With the sums of scikit-learn: in a tie, rounding decides."""
-        return chosen(rows @ self._weights + self._intercepts)
+        return decide(rows @ self._weights + self._intercepts, self._error)[0]

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate.close import chosen, doubtful, rounding
+from fairprobe.accelerate.close import decide, rounding
 from fairprobe.accelerate.product import product
 from fairprobe.accelerate.rows import Batch, Floats, Rows
+
+SMALL = 1000
+"""So many weights cost no more than the calls."""
 
 
 def _identity(layer: Floats) -> None:
@@ -45,7 +48,12 @@ def evaluator(model: Any, rows: Rows) -> Network | None:
     n_outputs = 1 if n_classes == 2 else n_classes
     is_plain = np.ndim(model.classes_) == 1 and model.n_outputs_ == n_outputs and model.activation in ACTIVATIONS
     one_label = model.out_activation_ == ("logistic" if n_outputs == 1 else "softmax")
-    return Network(model, rows) if is_plain and one_label else None
+    return Network(model, rows) if is_plain and one_label and _is_worth_it(model.coefs_) else None
+
+
+def _is_worth_it(layers: list[Floats]) -> bool:
+    """Whether what twins share, or the calls around it, are a good part of the work."""
+    return sum(weights.size for weights in layers[1:]) <= max(layers[0].size, SMALL)
 
 
 class Network:
@@ -65,8 +73,7 @@ class Network:
         scores = np.empty((*batch.shape, self._weights[-1].shape[1]))
         for combination, part in enumerate(self._parts):
             scores[combination] = self._onwards(shared + part)
-        found = chosen(scores)
-        unsure = doubtful(scores, self._error)
+        found, unsure = decide(scores, self._error)
         if len(unsure[0]):
             found[unsure] = self._as_fitted(batch.whole(*unsure))
         return found

@@ -17,7 +17,7 @@ CHUNK = 4096
 """Twins at a time: a search's batch of inputs in one go, and a bound on memory."""
 
 FEW = 32
-"""Up to so many trees two words for each are worth their while: most of the time goes into calls."""
+"""Up to so many trees, two words for each are worth their while: most of the time goes into calls."""
 
 PART = 64
 """Words looked into before asking which votes are settled."""
