@@ -62,7 +62,7 @@ def inner(rows, others):
         VotingClassifier([("a", DecisionTreeClassifier()), ("b", LogisticRegression())], voting="soft"),
         make_pipeline(StandardScaler(), LogisticRegression()),
     ],
-    ids=lambda model: repr(model)[:60].replace("\n", ""),
+    ids=lambda model: type(model).__name__,
 )
 def test_a_model_of_another_kind(model):
     assert compile_twins(model.fit(CODES, LABELS), DOMAIN) is None

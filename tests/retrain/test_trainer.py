@@ -1,0 +1,160 @@
+"""Fitting: clones or the caller's trainer, in the form of what the model was fitted on."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import Keeping, Planted, Script, rows
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.retrain.trainer import Trainer, is_fitted
+
+X, y = rows(80, 0)
+
+
+def tree():
+    return DecisionTreeClassifier(random_state=0)
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_trainer_gets_what_the_caller_gave(as_frame):
+    keeping = Keeping(tree())
+    fitted = Trainer(Planted(), keeping, as_frame=as_frame).fit(X, y)
+    batch, labels, options = keeping.calls[0]
+    assert isinstance(batch, pd.DataFrame if as_frame else np.ndarray)
+    assert hasattr(fitted, "feature_names_in_") == as_frame
+    np.testing.assert_array_equal(np.asarray(batch), X.to_numpy())
+    np.testing.assert_array_equal(labels, y)
+    assert options == {}
+
+
+def test_numbers_stay_numbers_in_an_array():
+    script = Script(Planted())
+    Trainer(Planted(), script, as_frame=False).fit(X, y)
+    assert script.calls[0][0].dtype == np.int64
+    Trainer(Planted(), script, as_frame=False).fit(X.assign(x=X["x"].astype(str)), y)
+    assert script.calls[1][0].dtype == object
+
+
+def test_weights_are_passed_on_only_if_there_are_any():
+    script = Script(Planted())
+    trainer = Trainer(Planted(), script, as_frame=True)
+    trainer.fit(X, y)
+    trainer.fit(X, y, np.arange(80.0))
+    assert [list(options) for _, _, options in script.calls] == [[], ["sample_weight"]]
+    np.testing.assert_array_equal(script.calls[1][2]["sample_weight"], np.arange(80.0))
+
+
+@pytest.mark.parametrize("fitted_on", ["frame", "array", "nothing"])
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
+    """The model that comes back must take what the one given took; one that is not fitted yet, what X is."""
+    model = tree()
+    if fitted_on != "nothing":
+        model.fit(X if fitted_on == "frame" else X.to_numpy(), y)
+    new = Trainer(model, None, as_frame=as_frame).fit(X, 1 - y)
+    expected = as_frame if fitted_on == "nothing" else fitted_on == "frame"
+    assert hasattr(new, "feature_names_in_") == expected
+    assert new is not model
+    if fitted_on != "nothing":
+        assert (model.predict(X if fitted_on == "frame" else X.to_numpy()) == y).all(), "the one given is as it was"
+    assert (new.predict(X if expected else X.to_numpy()) == 1 - y).all()
+
+
+def test_columns_in_the_models_own_order():
+    model = tree().fit(X[["sex", "z", "x"]], y)
+    new = Trainer(model, None, as_frame=True).fit(X, y)
+    assert new.feature_names_in_.tolist() == ["sex", "z", "x"]
+
+
+@pytest.mark.xfail(strict=True, raises=KeyError, reason="bug: a model fitted on a column that is no parameter")
+def test_a_column_that_is_no_parameter():
+    model = tree().fit(X.assign(other=1), y)
+    with pytest.raises(DataError, match="other"):
+        Trainer(model, None, as_frame=True).fit(X, y)
+
+
+def test_what_fits_warn_of_is_kept():
+    trainer = Trainer(LogisticRegression(max_iter=1), None, as_frame=True)
+    trainer.fit(X, y)
+    trainer.fit(X, y)
+    assert trainer.n_fits == 2
+    [(text, n)] = trainer.said.items()
+    assert text.startswith("ConvergenceWarning: ")
+    assert n == 2
+
+
+def test_a_fit_that_warns_twice_counts_once():
+    def noisy(X, y):
+        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
+        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
+        return Planted()
+
+    trainer = Trainer(Planted(), noisy, as_frame=True)
+    trainer.fit(X, y)
+    assert list(trainer.said.values()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        (Script(RuntimeError("out of luck")), "the trainer must give a model, got RuntimeError: out of luck"),
+        (Script(None), "the trainer must give a model with predict, got NoneType"),
+        (lambda X: Planted(), "the trainer must give a model, got TypeError"),
+    ],
+)
+def test_trainers_that_fail(trainer, message):
+    with pytest.raises(ModelError, match=message):
+        Trainer(Planted(), trainer, as_frame=True).fit(X, y)
+
+
+class Stubborn(ClassifierMixin, BaseEstimator):
+    """Changes its argument, so that scikit-learn refuses to clone it."""
+
+    def __init__(self, depth=1):
+        self.depth = depth + 1
+
+    def fit(self, X, y):
+        return self
+
+
+class NoParams:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DecisionTreeClassifier, "a model must be an instance, got the class DecisionTreeClassifier: create one"),
+        (Planted(), "must have fit, got Planted: give trainer="),
+        (len, "must have fit, got builtin_function_or_method: give trainer="),
+        (Stubborn(), "that scikit-learn can clone, got Stubborn .*: give trainer="),
+        (NoParams(), "that scikit-learn can clone, got NoParams .*: give trainer="),
+    ],
+)
+def test_models_that_cannot_be_cloned(model, message):
+    with pytest.raises(SettingError, match=message):
+        Trainer(model, None, as_frame=True)
+    script = Script(Planted())
+    assert Trainer(model, script, as_frame=True).fit(X, y) is script.given[0]
+
+
+def test_is_fitted():
+    assert not is_fitted(tree())
+    assert is_fitted(tree().fit(X, y))
+    assert is_fitted(Planted())
+    assert is_fitted(len)
+    assert is_fitted(NoParams())
+    assert not is_fitted(Planted)
+    assert not is_fitted(None)
+    assert not is_fitted(3)
