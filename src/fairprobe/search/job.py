@@ -76,6 +76,8 @@ class Trace:
     """The known cases and these, if the shard knew them: then all of these are new."""
     output_varies: bool
     """Whether the model gave two different outputs to anything."""
+    contradiction: int | None = None
+    """The first input looked at again that was judged differently."""
     ended: StopReason | None = None
     """Set if the time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None

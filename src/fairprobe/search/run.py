@@ -24,6 +24,7 @@ from fairprobe.search.progress import Progress, print_line
 from fairprobe.search.registry import AUTO, load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.stochastic import confirmed
 from fairprobe.search.tally import Tally
 
 if TYPE_CHECKING:
@@ -124,7 +125,10 @@ def search(
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     for name, message in health_of_settings(job, limits):
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    found = _Run(job, limits, n_jobs, progress).run()
+    run = _Run(job, limits, n_jobs, progress)
+    found = run.run()
+    if run.tally.is_stochastic and found.stop_reason is not StopReason.INTERRUPTED:
+        found = confirmed(job, found)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found

@@ -37,6 +37,7 @@ class Tally:
         self.n_queries = 0
         self.n_shards = 0
         self.output_varies = False
+        self.is_stochastic = False
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
 
@@ -77,6 +78,7 @@ class Tally:
             n_queries=self.n_queries + (trace.n_queries(n_judged) if cut or not trace.failure else trace.n_sent),
             n_shards=self.n_shards + 1,
             output_varies=self.output_varies or trace.output_varies,
+            is_stochastic=self.is_stochastic or (trace.contradiction is not None and trace.contradiction < n_judged),
             stop_reason=cut.reason if cut else trace.ended,
             failure=None if cut else trace.failure,
         )
