@@ -2,7 +2,7 @@
 
 from fairprobe.accelerate.asker import quick_asker
 from fairprobe.accelerate.check import agrees
-from fairprobe.accelerate.compile import compile_twins
+from fairprobe.accelerate.compile import compile_twins, may_screen
 from fairprobe.accelerate.protocol import Twins
 
-__all__ = ["Twins", "agrees", "compile_twins", "quick_asker"]
+__all__ = ["Twins", "agrees", "compile_twins", "may_screen", "quick_asker"]

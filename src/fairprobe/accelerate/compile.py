@@ -47,6 +47,15 @@ def compile_twins(model: Any, domain: Domain, output: str = "label") -> Twins | 
     return _Compiled(rows, evaluator, model.classes_)
 
 
+SCREENING = ("forest", "kernel", "vote")
+"""Kinds that are so much slower than their twins that it pays to ask them only to confirm."""
+
+
+def may_screen(model: Any) -> bool:
+    """Whether a search is likely to gain by compiled twins that propose."""
+    return kind_of(model) in SCREENING
+
+
 def evaluator_of(model: Any, rows: Rows) -> Evaluator | None:
     """A model, or a member of one, compiled for its columns."""
     kind = kind_of(model)

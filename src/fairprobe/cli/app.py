@@ -81,6 +81,8 @@ def search(
     delta_v: o.DeltaV = None,
     delta_pr: o.DeltaPr = None,
     shard_inputs: o.ShardInputs = None,
+    diversify: o.Diversify = None,
+    accelerate: o.Accelerate = None,
     max_cases: o.MaxCases = None,
     max_seconds: o.MaxSeconds = None,
     max_queries: o.MaxQueries = None,
@@ -267,8 +269,10 @@ def _command_line(context: typer.Context, changes: dict[str, Any]) -> str:
         name = str(parameter.name)
         value = changes.get(name, context.params.get(name))
         for single in value if isinstance(value, (list, tuple)) else [value]:
-            if single is True:
+            if parameter.is_flag and single:
                 words.append(parameter.opts[0])
+            elif isinstance(single, bool) and not parameter.is_flag:
+                words += [parameter.opts[0], "yes" if single else "no"]
             elif single is not None and single is not False:
                 words += [parameter.opts[0], str(single)]
     return shlex.join(words)

@@ -35,6 +35,7 @@ _METAVARS = {
     str: "NAME",
     values.whole: "N",
     values.whole_or_none: "N",
+    values.truth: "yes|no",
     values.number: "NUMBER",
     values.number_or_none: "NUMBER",
 }
@@ -43,7 +44,9 @@ _METAVARS = {
 def setting(keyword: str, parser: Any, text: str, panel: str = HOW, *, defaults: Mapping[str, Any] = _DEFAULTS) -> Any:
     """An option for an argument of the library. The default told is its own, which applies if none is given."""
     default = defaults[keyword]
-    if default is not None:
+    if isinstance(default, bool):
+        text += f" Default: {'yes' if default else 'no'}."
+    elif default is not None:
         text += f" Default: {default if isinstance(default, str) else f'{default:,.12g}'}."
     return typer.Option(
         FLAGS[keyword],
@@ -132,6 +135,16 @@ Local = Annotated[Any, setting("n_local", values.whole, "Trials of a walker.")]
 DeltaV = Annotated[Any, setting("delta_v", values.number, "How fast directions are learnt.")]
 DeltaPr = Annotated[Any, setting("delta_pr", values.number, "How fast parameters are learnt.")]
 ShardInputs = Annotated[Any, setting("shard_inputs", values.whole, "Judged inputs of a shard.")]
+
+Diversify = Annotated[
+    Any, setting("diversify", values.truth, "Whether walkers leave what is exhausted or over-represented.")
+]
+Accelerate = Annotated[
+    Any,
+    setting(
+        "accelerate", str, "auto: a compiled stand-in, where there is one, proposes and the model confirms; or off."
+    ),
+]
 
 # Limits
 

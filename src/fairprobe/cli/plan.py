@@ -263,7 +263,8 @@ def _cost(estimate: Estimate, limits: Limits) -> str:
 
 def _settings(settings: Settings) -> str:
     numbers = {name: value for name, value in asdict(settings).items() if name != "strategy"}
-    return ", ".join(f"{FLAGS[name]} {value}" for name, value in numbers.items())
+    words = {True: "yes", False: "no"}
+    return ", ".join(f"{FLAGS[name]} {words[v] if isinstance(v, bool) else v}" for name, v in numbers.items())
 
 
 def describe_parameter(parameter: Parameter) -> str:

@@ -37,6 +37,20 @@ def number(text: str) -> float:
     return value
 
 
+def truth(text: str) -> bool | str:
+    """Yes or no.
+
+    >>> truth("yes"), truth("No")
+    (True, False)
+    """
+    import typer
+
+    answers = {"yes": True, "true": True, "no": False, "false": False}
+    if str(text).lower() not in answers:
+        raise typer.BadParameter(f"must be yes or no, got {text!r}")
+    return answers[str(text).lower()]
+
+
 def whole_or_none(text: str) -> int | str:
     """A whole number, or "none"."""
     return NONE if str(text).lower() == NONE else whole(text)

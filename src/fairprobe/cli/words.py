@@ -30,6 +30,8 @@ FLAGS = {
     "delta_v": "--delta-v",
     "delta_pr": "--delta-pr",
     "shard_inputs": "--shard-inputs",
+    "diversify": "--diversify",
+    "accelerate": "--accelerate",
     "max_cases": "--max-cases",
     "max_seconds": "--max-seconds",
     "max_queries": "--max-queries",

@@ -92,7 +92,8 @@ class Anchored(Strategy):
     # Trials
 
     def _ask(self) -> Codes:
-        self._jumps = self.draw()
+        # Seeds are asked about again first, for hints on them, and to see whether the model contradicts itself.
+        self._jumps = self.draw() if self._n_trials else self.draw().undone()
         proposal = self._proposal()
         return self._retry(proposal) if self.domain.constraints else proposal
 

@@ -20,6 +20,9 @@ PARTS = 3
 NEAR = 0.1
 """Two inputs are near if their parameters differ by a tenth of the range on average (of a Category: 0 or 1)."""
 
+ROUNDING = 1e-4
+"""Of sums of distances in single precision."""
+
 MOST_REFERENCES = 500
 """So many cases of uniform sampling give recall a standard error of two percentage points."""
 
@@ -59,7 +62,7 @@ def coverage_of(cases: Codes, domain: Domain, model: Any, oracle: Oracle | None,
 def count_cells(free: Codes, domain: Domain) -> int:
     """How many cells of the grid hold an input."""
     parts = free * PARTS // domain.levels[list(domain.free_columns)]
-    return int(first_seen(_packed(parts, PARTS)).sum())
+    return int(first_seen(_hashed(parts)).sum())
 
 
 def mean_hamming(free: Codes) -> float | None:
@@ -88,15 +91,16 @@ def has_near(references: Codes, free: Codes, domain: Domain) -> NDArray[np.bool_
     """Which references have one of the inputs near."""
     columns = list(domain.free_columns)
     spans = np.maximum(domain.levels[columns] - 1, 1)
-    unordered = np.array([domain.parameters[column].wraps for column in columns])
+    unordered = [domain.parameters[column].wraps for column in columns]
+    ours, theirs = (free / spans).astype(np.float32), (references / spans).astype(np.float32)
     near = np.zeros(len(references), dtype=bool)
     for first in range(0, len(free), ROWS):
         left = np.flatnonzero(~near)  # most are settled by the first inputs
-        distance = np.zeros((len(left), len(free[first : first + ROWS])), dtype=np.float32)
-        for p, span in enumerate(spans):
-            apart = np.abs(references[left, p, None] - free[None, first : first + ROWS, p])
-            distance += (apart > 0) if unordered[p] else (apart / span).astype(np.float32)
-        near[left] = (distance <= NEAR * len(columns) + 1e-4).any(axis=1)
+        distance = np.zeros((len(left), len(ours[first : first + ROWS])), dtype=np.float32)
+        for p, is_unordered in enumerate(unordered):
+            apart = np.abs(theirs[left, p, None] - ours[None, first : first + ROWS, p])
+            distance += (apart > 0) if is_unordered else apart
+        near[left] = (distance <= NEAR * len(columns) + ROUNDING).any(axis=1)
     return near
 
 
@@ -111,15 +115,11 @@ def count_leaves(cases: Codes, model: Any, asker: Asker) -> int | None:
         batch = asker.adapter.form.families(cases[first : first + ROWS].astype(np.int64))
         leaves = np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
         by_case = np.concatenate(np.split(leaves.astype(np.int64), n_twins), axis=1)
-        hashes.append(_packed(by_case, None))
+        hashes.append(_hashed(by_case))
     return int(first_seen(np.concatenate(hashes)).sum())
 
 
-def _packed(rows: Codes, base: int | None) -> NDArray[np.int64]:
-    """Rows as single numbers, or as several: exact in a small base, else by a hash of 64 bits."""
-    if base is None:
-        weights = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, rows.shape[1], dtype=np.int64) | 1
-        return (rows * weights).sum(axis=1, keepdims=True)
-    width = int(62 / np.log2(base))
-    parts = [rows[:, first : first + width] for first in range(0, rows.shape[1], width)]
-    return np.column_stack([part @ (base ** np.arange(part.shape[1])) for part in parts])
+def _hashed(rows: Codes) -> NDArray[np.int64]:
+    """One number for each row, in 64 bits: two rows that differ share one once in 10^17 times or so."""
+    weights = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, rows.shape[1], dtype=np.int64) | 1
+    return (rows * weights).sum(axis=1, keepdims=True)

@@ -6,7 +6,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
 from fairprobe.search.health import Remark, health_of_result
 from fairprobe.search.job import Job
 from fairprobe.search.settings import Limits, Settings, StopReason
@@ -15,6 +18,8 @@ from fairprobe.store import Cases
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairprobe.search.coverage import CaseCoverage
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +112,29 @@ class Found:
         twins = self.twins[list(self.domain.sensitive)].add_prefix("twin_")
         about = pd.concat([twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
         return pd.concat([self.cases, about.rename(columns=self._free_name)], axis=1)
+
+    def coverage(self, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None) -> CaseCoverage:
+        """How widely the cases are spread; with the model also how much of what uniform sampling finds is near one.
+
+        Args:
+            model: the model that was searched; without it `recall` and `leaves` are None.
+            n: uniform inputs to judge for `recall`, until 500 cases are among them.
+            seed: of these inputs, whose draws are none of the search's.
+            batch: as for `search`.
+
+        >>> from fairprobe import Domain, Integer, search
+        >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+        >>> model = lambda X: X[:, 0] + 10 * X[:, 1] > 50
+        >>> search(model, domain, max_cases=5).coverage(model, n=1000)
+        CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
+        """
+        from fairprobe.search.coverage import coverage_of
+
+        oracle = None
+        if model is not None:
+            oracle = Oracle(Asker(model, self.domain, output=self.output, batch=batch), self.threshold)
+        n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
+        return coverage_of(self._cases.case, self.domain, model, oracle, n, seed)
 
     def _free_name(self, name: str) -> str:
         while name in self.domain.names:

@@ -92,8 +92,10 @@ class Trace:
     """The known cases and these, if the shard knew them: then all of these are new."""
     output_varies: bool
     """Whether the model gave two different outputs to anything."""
-    disagreement: str | None
+    disagreement: str | None = None
     """How what stood in for the model was found to be wrong, if it was."""
+    contradiction: int | None = None
+    """The first input looked at again that was judged differently."""
     ended: StopReason | None = None
     """Set if the time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None

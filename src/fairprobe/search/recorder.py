@@ -12,6 +12,9 @@ from fairprobe.search.job import Known, Trace
 from fairprobe.search.settings import StopReason
 from fairprobe.store import Cases, Coverage, Distinct, Keys
 
+LOOKED_AT = 20_000
+"""Whether the model contradicts itself is looked for among so many inputs."""
+
 FLUSH = 400_000
 """Cases wait until there are so many: a set grows cheaper in large batches."""
 
@@ -34,6 +37,7 @@ class Recorder:
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
         self._judged_keys: list[NDArray[np.int64]] = []
+        self._verdicts: list[NDArray[np.bool_]] = []
         self._batch_ends: list[int] = []
         self._batch_queries: list[int] = []
         self._last_new = -(known.n_barren if known else 0)
@@ -58,6 +62,8 @@ class Recorder:
             self._watch(judgement)
         if not self.n_judged:
             self._no_cases = Cases.none(self.oracle.domain, judgement.outputs)
+        if self.n_judged < LOOKED_AT:
+            self._verdicts.append(judgement.hits)
         self.n_judged += len(keys)
         self._batch_ends.append(self.n_judged)
         self._batch_queries.append(self.oracle.asker.n_queries - self._n_confirming)
@@ -130,6 +136,7 @@ class Recorder:
         """All that was recorded."""
         self.flush()
         no_keys = np.empty((0, self._keys.n_words), dtype=np.int64)
+        keys, verdicts = np.concatenate([no_keys, *self._judged_keys]), np.concatenate([[], *self._verdicts])
         return Trace(
             shard=shard,
             n_judged=self.n_judged,
@@ -138,11 +145,26 @@ class Recorder:
             confirmed=np.sort(np.concatenate([np.empty(0, dtype=np.int64), *self._confirmed])),
             n_twins=len(self.oracle.domain.combinations),
             n_sent=self.oracle.asker.n_queries,
-            keys=np.concatenate([no_keys, *self._judged_keys]),
+            keys=keys,
             cases=Cases.join(self._cases) if self._cases else self._no_cases,
             distinct=self._distinct if self._knows else None,
             output_varies=self.output_varies,
             disagreement=self.oracle.disagreement,
+            contradiction=first_contradiction(keys[: len(verdicts)], verdicts),
             ended=ended,
             failure=failure,
         )
+
+
+def first_contradiction(keys: NDArray[np.int64], hits: NDArray[np.bool_]) -> int | None:
+    """The first input that is no case though it was one before, or the other way round.
+
+    >>> first_contradiction(np.array([[5], [7], [5], [7]]), np.array([True, False, True, True]))
+    3
+    """
+    import pandas as pd
+
+    ids, _ = pd.factorize(pd.MultiIndex.from_arrays(list(keys.T)) if keys.shape[1] > 1 else keys[:, 0])
+    firsts = np.unique(ids, return_index=True)[1]
+    differs = hits != hits[firsts[ids]]
+    return int(differs.argmax()) if differs.any() else None

@@ -19,8 +19,11 @@ STRATEGIES: dict[str, str] = {
     "anchored": "fairprobe.search.anchored:Anchored",
     "guided": "fairprobe.search.guided:Guided",
     "genetic": "fairprobe.search.genetic:Genetic",
-    "gradient": "fairprobe.search.gradient:Gradient",
 }
+"""For any model."""
+
+TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.search.gradient:Gradient"}
+"""For torch modules only."""
 
 AUTO = "auto"
 """Stands for the strategy that suits the model; `guided` as long as that is not known."""
@@ -28,9 +31,10 @@ AUTO = "auto"
 
 def strategy_path(name: str) -> str:
     """Where the class behind a name is: "module:Class"."""
-    if not isinstance(name, str) or name not in {*STRATEGIES, AUTO}:
-        raise SettingError(f"strategy must be one of {', '.join(STRATEGIES)}, {AUTO}; got {name!r}")
-    return STRATEGIES["guided" if name == AUTO else name]
+    known = {**STRATEGIES, **TORCH_STRATEGIES, AUTO: STRATEGIES["guided"]}
+    if not isinstance(name, str) or name not in known:
+        raise SettingError(f"strategy must be one of {', '.join(known)}; got {name!r}")
+    return known[name]
 
 
 def load_strategy(path: str) -> type[Strategy]:
@@ -44,6 +48,6 @@ def register(name: str, path: str) -> None:
     """Add a strategy of your own: `path` is "module:Class"."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f'a strategy is at "module:Class", got {path!r}')
-    if name in {*STRATEGIES, AUTO}:
+    if name in {*STRATEGIES, *TORCH_STRATEGIES, AUTO}:
         raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
     STRATEGIES[name] = path

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.accelerate import may_screen
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
@@ -24,6 +25,7 @@ from fairprobe.search.progress import Progress, print_line
 from fairprobe.search.registry import AUTO, load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.stochastic import confirmed
 from fairprobe.search.tally import Tally
 
 if TYPE_CHECKING:
@@ -124,12 +126,15 @@ def search(
         threshold=checked_threshold(threshold, output),
         seed=checked_seed(seed),
         start=None if start is None else _start_codes(domain, start),
-        accelerate=_checked_accelerate(accelerate) and max_queries is None,
+        accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model),
     )
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     for name, message in health_of_settings(job, limits):
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    found = _Run(job, limits, n_jobs, progress).run()
+    run = _Run(job, limits, n_jobs, progress)
+    found = run.run()
+    if run.tally.is_stochastic and found.stop_reason is not StopReason.INTERRUPTED:
+        found = confirmed(job, found)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found

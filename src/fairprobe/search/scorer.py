@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
-from fairprobe.errors import SettingError
 from fairprobe.model.asking import Asker
+from fairprobe.model.torch_module import is_module
 from fairprobe.search.job import Job
 from fairprobe.search.strategy import Hints
 
@@ -26,12 +26,11 @@ class Scorer:
     @classmethod
     def of(cls, job: Job) -> Scorer | None:
         """A scorer, or None where the model gives no scores."""
-        try:
-            asker = Asker(job.model, job.domain, output="score", batch=job.batch)
-        except SettingError:
+        has_function, has_proba = (hasattr(job.model, name) for name in ("decision_function", "predict_proba"))
+        if not (has_function or has_proba or is_module(job.model)):
             return None
-        has_function = hasattr(job.model, "decision_function")
-        return cls(asker, are_probabilities=hasattr(job.model, "predict_proba") and not has_function)
+        asker = Asker(job.model, job.domain, output="score", batch=job.batch)
+        return cls(asker, are_probabilities=has_proba and not has_function)
 
     @property
     def n_queries(self) -> int:

@@ -38,6 +38,7 @@ class Tally:
         self.n_shards = 0
         self.output_varies = False
         self.disagreement: str | None = None
+        self.is_stochastic = False
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
 
@@ -79,6 +80,7 @@ class Tally:
             n_shards=self.n_shards + 1,
             output_varies=self.output_varies or trace.output_varies,
             disagreement=self.disagreement or trace.disagreement,
+            is_stochastic=self.is_stochastic or (trace.contradiction is not None and trace.contradiction < n_judged),
             stop_reason=cut.reason if cut else trace.ended,
             failure=None if cut else trace.failure,
         )
