@@ -269,9 +269,10 @@ def _command_line(context: typer.Context, changes: dict[str, Any]) -> str:
         name = str(parameter.name)
         value = changes.get(name, context.params.get(name))
         for single in value if isinstance(value, (list, tuple)) else [value]:
-            if parameter.is_flag and single:
+            is_flag = getattr(parameter, "is_flag", False)
+            if is_flag and single:
                 words.append(parameter.opts[0])
-            elif isinstance(single, bool) and not parameter.is_flag:
+            elif isinstance(single, bool) and not is_flag:
                 words += [parameter.opts[0], "yes" if single else "no"]
             elif single is not None and single is not False:
                 words += [parameter.opts[0], str(single)]
