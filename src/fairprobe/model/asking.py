@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from fairprobe.domain.parameters import Codes
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import estimator, function, torch_module
 from fairprobe.model.answers import checked_answer, checked_output
+from fairprobe.model.threads import InThreads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +26,9 @@ ADAPTERS = (estimator, torch_module, function)
 class Asker:
     """Asks one model about inputs of one domain, and counts every row sent."""
 
-    def __init__(self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
+    def __init__(
+        self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None, n_threads: int = 1
+    ) -> None:
         checked_output(output)
         if batch not in (None, "array", "frame"):
             raise SettingError(f"batch must be 'array', 'frame' or None, got {batch!r}")
@@ -33,7 +37,10 @@ class Asker:
             raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
         self.domain = domain
         self.output = output
-        self.adapter = module.adapt(model, domain, output, batch)
+        adapter = module.adapt(model, domain, output, batch)
+        if n_threads > 1:
+            adapter = replace(adapter, function=InThreads(adapter.function, n_threads))
+        self.adapter = adapter
         self.n_queries = 0
 
     def ask(self, codes: Codes) -> NDArray[Any]:

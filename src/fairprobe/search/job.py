@@ -35,6 +35,7 @@ class Job:
     seed: int
     start: Codes | None = None
     accelerate: bool = False
+    n_threads: int = 1
 
     @property
     def costs_vary(self) -> bool:
@@ -43,7 +44,7 @@ class Job:
 
     def oracle(self) -> Oracle:
         """A fresh oracle, its count of queries at zero."""
-        asker = Asker(self.model, self.domain, output=self.output, batch=self.batch)
+        asker = Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
         if self.accelerate:
             return Screened(asker, self.threshold, lambda: self._twins)
         return Oracle(asker, self.threshold)

@@ -19,14 +19,15 @@ FLUSH = 400_000
 """Cases wait until there are so many: a set grows cheaper in large batches."""
 
 CONFIRM = 2000
-"""Proposed cases are confirmed so many at a time: enough for a large batch, few enough for a slow model."""
+"""With a deadline, proposed cases are confirmed so many at a time: a slow model must not run far past it."""
 
 
 class Recorder:
     """Takes judgements in order. Cases wait in a queue; only when someone needs their number are they told apart."""
 
-    def __init__(self, oracle: Oracle, known: Known | None) -> None:
+    def __init__(self, oracle: Oracle, known: Known | None, *, in_haste: bool = False) -> None:
         self.oracle = oracle
+        self._in_haste = in_haste
         self._keys = Keys(oracle.domain)
         self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
         self._knows = known is not None
@@ -73,7 +74,7 @@ class Recorder:
     def _queue(self, judgement: Judgement, rows: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
         self._waiting.append((judgement.take(rows, self._small), keys.take(rows, axis=0), self.n_judged + rows))
         self._n_waiting += len(rows)
-        if self._n_waiting >= (CONFIRM if self.oracle.proposes else FLUSH):
+        if self._n_waiting >= (CONFIRM if self._in_haste and self.oracle.proposes else FLUSH):
             self.flush()
 
     def _watch(self, judgement: Judgement) -> None:

@@ -16,6 +16,7 @@ from fairprobe.engine import Report, checked_jobs, make_engine
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
+from fairprobe.model.threads import releases_lock
 from fairprobe.oracle import checked_threshold
 from fairprobe.search.auto import choose_strategy
 from fairprobe.search.found import Found
@@ -87,7 +88,8 @@ def search(
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
-        n_jobs: processes; the result does not depend on it.
+        n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The result
+            does not depend on it.
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
             and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
@@ -109,6 +111,7 @@ def search(
     if not isinstance(domain, Domain):
         raise SettingError(f"domain must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame")
     strategy = choose_strategy(model, output) if strategy == AUTO else strategy
+    n_jobs = checked_jobs(n_jobs)
     settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs, diversify)
     limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
     limits.check_affords(len(domain.combinations))
@@ -127,6 +130,7 @@ def search(
         seed=checked_seed(seed),
         start=None if start is None else _start_codes(domain, start),
         accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model),
+        n_threads=n_jobs if releases_lock(model) else 1,
     )
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     for name, message in health_of_settings(job, limits):
@@ -159,7 +163,7 @@ class _Run:
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
         self.plan = _Plan(job, limits, self.started)
-        n_jobs = checked_jobs(n_jobs)
+        n_jobs = 1 if job.n_threads > 1 else n_jobs  # threads keep the cores busy
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
         task = self._next_shard if n_jobs == 1 else self.plan

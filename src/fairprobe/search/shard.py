@@ -52,7 +52,7 @@ class _Shard:
         self.report = report
         self.rng = job.rng(shard)
         self.oracle = job.oracle()
-        self.recorder = Recorder(self.oracle, known)
+        self.recorder = Recorder(self.oracle, known, in_haste=quota.deadline is not None)
         self.strategy = load_strategy(job.strategy_path)(job.domain, job.settings, self.rng)
         self.hinter = make_hinter(job, self.strategy.wants)
         self.slice = FIRST_SLICE

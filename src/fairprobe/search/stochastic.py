@@ -45,7 +45,7 @@ class _Again:
 
     def __init__(self, job: Job, found: Found) -> None:
         self.found = found
-        self.oracle = job.oracle()
+        self.oracle = replace(job, accelerate=False).oracle()  # the model itself
         self.started = time.monotonic()
 
     def are_cases(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,0 +1,46 @@
+"""Threads: a batch in parts, asked about side by side, for models that release the interpreter's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+LEAST_ROWS: Final = 64
+"""A part with fewer rows is not worth a thread."""
+
+RELEASE: Final = ("NuSVC", "NuSVR", "SVC", "SVR")
+"""Of scikit-learn's models, those that were measured to gain: libsvm computes outside the lock, and for long.
+
+A forest releases it too, but holds it between its trees so often that two threads are no faster than one.
+"""
+
+
+def releases_lock(model: Any) -> bool:
+    """Whether threads can ask it side by side; of a pipeline, its last step is what takes the time."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    return type(last).__module__.startswith("sklearn.svm") and type(last).__name__ in RELEASE
+
+
+class InThreads:
+    """Asks about the parts of a batch in as many threads."""
+
+    def __init__(self, function: Callable[[Any], Any], n_threads: int) -> None:
+        self._function = function
+        self._n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads)
+
+    def __call__(self, batch: Any) -> Any:
+        """The answers, in order."""
+        n = min(self._n_threads, len(batch) // LEAST_ROWS)
+        if n < 2:
+            return self._function(batch)
+        ends = np.linspace(0, len(batch), n + 1).astype(int)
+        parts = [_rows(batch, first, end) for first, end in zip(ends[:-1], ends[1:], strict=True)]
+        return np.concatenate(list(self._pool.map(self._function, parts)))
+
+
+def _rows(batch: Any, first: int, end: int) -> Any:
+    return batch.iloc[first:end] if hasattr(batch, "iloc") else batch[first:end]
