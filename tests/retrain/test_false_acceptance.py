@@ -53,7 +53,7 @@ def simulate(n, max_rounds, augment):
 @pytest.mark.parametrize(("max_rounds", "augment"), [(1, ["flip"]), (2, ["flip"]), (5, ["flip"]), (5, "flip")])
 def test_a_retraining_is_seldom_fooled(max_rounds, augment):
     """Were the error not split, five rounds would be accepted in nearly every second run."""
-    simulate(1000, max_rounds, augment)
+    simulate(300, max_rounds, augment)
 
 
 # The rule alone, on counts

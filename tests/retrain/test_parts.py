@@ -151,7 +151,6 @@ def test_rows_and_labels_that_do_not_fit(frame, labels, weights, message):
     assert message in str(error.value)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: NaN among labels of dtype object or str is not seen")
 @pytest.mark.parametrize(
     "labels",
     [
@@ -177,7 +176,6 @@ def test_classes():
     assert len(classes_of(checked_rows(DOMAIN, FRAME, np.arange(40) % 2.0))) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="bug: whole numbers as targets of a regression are taken for classes")
 def test_whole_numbers_as_targets():
     frame, _ = make(2000, 0)
     with pytest.raises(DataError, match="a regressor"):

@@ -157,6 +157,40 @@ def test_a_trainer_gets_what_the_rows_are(form, weighted):
     assert hasattr(result.model, "feature_names_in_") == (form == "frame") or not result.accepted
 
 
+class WithSum:
+    """What people write: a column made of others is added to the frame at hand."""
+
+    def __init__(self, X, y):
+        X["sum"] = X["x"] + X["z"]
+        self.tree = DecisionTreeClassifier(random_state=0).fit(X[["sum", "sex"]], y)
+        y[:] = -1
+
+    def predict(self, batch):
+        _, x, z, sex = np.asarray(batch).T
+        return self.tree.predict(pd.DataFrame({"sum": x + z, "sex": sex}))
+
+
+@pytest.mark.xfail(
+    strict=True, reason="bug: the first fit and the control get the very rows that later rounds build on"
+)
+@pytest.mark.parametrize("held_out", [None, numbered(200, 9)], ids=["of X", "held out"])
+def test_a_trainer_that_changes_what_it_gets(held_out):
+    own = y.copy()
+    seen = []
+
+    def trainer(X, y):
+        seen.append((list(X.columns), set(y)))
+        return WithSum(X, y)
+
+    retrain(
+        DecisionTreeClassifier(), X, own, DOMAIN, trainer=trainer, held_out=held_out, augment=["flip"], labels="mean",
+        max_rounds=2, **{**QUICK, "controls": True},
+    )  # fmt: skip
+    assert len(seen) == 6
+    assert seen == [(list(DOMAIN.names), {0, 1})] * 6
+    np.testing.assert_array_equal(own, y)
+
+
 def test_weights_go_with_their_rows():
     keeping = Keeping(TREE)
     weights = X["number"] / 10**9 + 1.0

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import retrain
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import DataError, InputError, SettingError
 
 X, y = rows(200, 1)
 GIVEN = Planted(cells(0, 80))
@@ -25,6 +25,10 @@ BAD = {
     "y a column": ({"y": y[:, None]}, DataError, "labels of the shape (200, 1)"),
     "y unknown": ({"y": np.where(y, 1.0, np.nan)}, DataError, "a known label for every row, got "),
     "y a regression's": ({"y": X["x"] * 1.1 + X["z"] / 7}, DataError, "a regressor can't be retrained here"),
+    "y strings, some unknown": (
+        {"y": pd.Series(np.where(y, "yes", "no")).where(X["z"] > 1)}, DataError, "a known label for every row, got "
+    ),
+    "y whole numbers": ({"X": rows(2000, 1)[0], "y": np.arange(2000) * 3, "labels": "mean"}, DataError, "a regressor"),
     "y a mixture": ({"y": np.array(["no", 1] * 100, dtype=object)}, DataError, "all numbers or all strings"),
     "X without a column": ({"X": X.drop(columns="z")}, DataError, "a column for every parameter, got none for z"),
     "X too narrow": ({"X": X.to_numpy()[:, :2]}, DataError, "3 columns in domain order, got the shape (200, 2)"),
@@ -51,6 +55,9 @@ BAD = {
     "held_out no pair": ({"held_out": X}, SettingError, "held_out must be a pair (X, y), got DataFrame"),
     "held_out three": ({"held_out": (X, y, y)}, SettingError, "held_out must be a pair (X, y), got tuple"),
     "held_out too short": ({"held_out": (X, y[1:])}, DataError, "held_out must have one label a row, got 200 rows"),
+    "held_out with other labels": (
+        {"held_out": (X, np.where(y, "yes", "no"))}, DataError, "held_out must have the labels of y, 0, 1; got 'no'",
+    ),
     "held_out too few": ({"held_out": (X[:8], y[:8])}, DataError, "enough to be split, got 8"),
     "held_out without a column": ({"held_out": (X[["x", "z"]], y)}, DataError, "held_out must have a column for every"),
     "too few rows": ({"X": X[:30], "y": y[:30]}, DataError, "enough to be split, got 30: each part needs 10"),
@@ -94,21 +101,16 @@ def test_bad_input(name):
 NOT_YET = {
     "augment none": ({"augment": None}, SettingError, "augment must"),
     "labels an array": ({"labels": y}, SettingError, "labels must be one of vote, mean, given"),
-    "y strings, some unknown": (
-        {"y": pd.Series(np.where(y, "yes", "no")).where(X["z"] > 1)}, DataError, "a known label for every row, got "
-    ),
-    "y whole numbers": ({"X": rows(2000, 1)[0], "y": np.arange(2000) * 3, "labels": "mean"}, DataError, "a regressor"),
-    "committee of what is no model": ({"committee": [5]}, SettingError, "got 5"),
-    "committee of a class": ({"committee": [DecisionTreeClassifier]}, SettingError, "DecisionTreeClassifier"),
+    "committee of what is no model": ({"committee": [5]}, InputError, "got 5"),
+    "committee of a class": ({"committee": [DecisionTreeClassifier]}, InputError, "DecisionTreeClassifier"),
     "trainer that can't be called": ({"trainer": "fit"}, SettingError, "'fit'"),
-    "held_out with other labels": ({"held_out": (X, np.where(y, "yes", "no"))}, DataError, "'no'"),
     "a model that knows other labels": (
         {"model": OTHER_NAMES, "held_out": (X, y), "labels": "mean", "augment": "flip"}, DataError, "'no'"
     ),
     "a model of another column": (
         {"model": OTHER_COLUMN, "trainer": None, "labels": "mean"}, DataError, "other",
     ),
-    "a regressor": ({"model": REGRESSOR, "trainer": None, "labels": "mean"}, DataError, "LinearRegression"),
+    "a regressor": ({"model": REGRESSOR, "trainer": None, "labels": "mean"}, InputError, "LinearRegression"),
     "strategy": ({"strategy": "magic", "augment": "case", "labels": "mean"}, SettingError, "'magic'"),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, estimate, retrain
+from fairprobe.errors import DataError
 
 FEW = {"n_select": 1000, "n_report": 1000}
 JOBS, RACES = ["clerk", "farmer", "nurse"], ["a", "b", "c", "d", "e"]
@@ -79,12 +80,10 @@ def test_three_classes():
     assert result.favourable == "mid", "the last in order, if none is named"
 
 
-@pytest.mark.parametrize("labels", ["mean", "vote"])
-def test_five_races(labels):
-    options = (
-        {} if labels == "mean" else {"committee": [pipeline(LogisticRegression()), pipeline(GaussianNB()), pipeline()]}
-    )
-    result, _, domain = run(people(700, 1), people(1200, 2), ["race"], labels=labels, max_rounds=2, **options)
+def test_five_races():
+    committee = [pipeline(LogisticRegression()), pipeline(GaussianNB()), pipeline()]
+    options = {"labels": "vote", "committee": committee, "max_rounds": 2}
+    result, _, domain = run(people(700, 1), people(1200, 2), ["race"], **options)
     assert len(domain.combinations) == 5
     check_improved(result, domain)
     assert result.groups.index.tolist() == [f"race={name}" for name in RACES]
@@ -171,6 +170,33 @@ def test_scores_are_compared_where_that_is_asked_for():
     seed = result.after["domain"].seed
     alone = estimate(result.model, domain, method="sample", n_experiments=1, seed=seed, **compared)
     assert result.after["domain"].hits == alone.hits
+
+
+@pytest.mark.xfail(strict=True, raises=DataError, reason="bug: names of y that no row fitted on has are refused")
+def test_a_class_so_rare_that_the_rows_fitted_on_may_lack_it():
+    frame, labels = people(300, 1)
+    labels = np.where(np.arange(300) == 5, "rare", labels)
+    domain = Domain.from_frame(frame, ["sex"])
+    for seed in range(4):
+        committee = [pipeline().fit(frame, labels), lambda batch: np.full(len(batch), "rare")]
+        options = {"committee": committee, "augment": ["twins"], "max_rounds": 1, "seed": seed}
+        assert retrain(pipeline(), frame, labels, domain, **options, **QUICK).rounds
+
+
+@pytest.mark.parametrize("dtype", ["str", "category", "boolean", "Int64", "list"])
+def test_labels_of_any_dtype(dtype):
+    frame, labels = people(400, 1)
+    yes = pd.Series(labels == "yes")
+    if dtype in ("boolean", "Int64"):
+        y, names = yes.astype(dtype), {False, True}
+    else:
+        y, names = labels.tolist() if dtype == "list" else pd.Series(labels, dtype=dtype), {"no", "yes"}
+    domain = Domain.from_frame(frame, ["sex"])
+    options = {"labels": "mean", "augment": ["twins+flip"], "max_rounds": 1, "max_accuracy_loss": 0.3}
+    result = retrain(pipeline(), frame, y, domain, **options, **QUICK)
+    assert result.accepted
+    assert result.accuracy_after > 0.6
+    assert set(result.model.predict(frame)) == names
 
 
 @pytest.mark.xfail(strict=True, raises=KeyError, reason="bug: no row has a sensitive value of the domain's")

@@ -83,9 +83,7 @@ TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=5)
     ("estimator", "domain", "seed", "options", "n_accepted"),
     [
         (TREE, DOMAIN, 8, {}, 0),
-        (TREE, DOMAIN, 4, {}, 1),
         (TREE, DOMAIN, 13, {}, 2),
-        (TREE, DOMAIN, 9, {"max_rounds": 1}, 1),
         (TREE, GROUPS, 4, {}, 1),
         (LogisticRegression(), DOMAIN, 10, {"confidence": 0.5, "max_rounds": 2}, 2),
         (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 0.0}, 2),

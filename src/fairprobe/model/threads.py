@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +39,7 @@ class InThreads:
         if n < 2:
             return self._function(batch)
         ends = np.linspace(0, len(batch), n + 1).astype(int)
-        parts = [_rows(batch, first, end) for first, end in zip(ends[:-1], ends[1:], strict=True)]
+        parts = [_rows(batch, first, end) for first, end in pairwise(ends)]
         return np.concatenate(list(self._pool.map(self._function, parts)))
 
 

@@ -88,8 +88,8 @@ def search(
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
-        n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The result
-            does not depend on it.
+        n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
+            result does not depend on it.
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
             and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
