@@ -83,7 +83,7 @@ class Guided(Anchored):
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
         """For these walkers the parameter, and its step, that leave the centre near the boundary."""
         slope = self.slope.take(walkers, axis=1)
-        steps = self._steps_back(walkers, off / np.where(slope == 0, TINY, slope))
+        steps = self._steps_back(walkers, off / np.where(np.abs(slope) < TINY, TINY, slope))
         left = np.abs(off + slope * steps) / (self.gap[walkers] + TINY)
         left = np.maximum(left, NEAR) + CHANCE * self.rng.random(left.shape)
         left[self.wraps] = np.inf  # values without order have no slope
