@@ -46,7 +46,9 @@ def _rows(subjects: Sequence[str], strategies: Sequence[str], n_seeds: int, n: i
 def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, n_references: int) -> list[object]:
     domain = fairprobe.datasets.census_domain()
     found = [
-        fairprobe.search(subject, domain, strategy=strategy, max_cases=None, max_inputs=n_inputs, seed=seed)
+        fairprobe.search(
+            subject, domain, strategy=strategy, max_cases=None, max_inputs=n_inputs, seed=seed, accelerate="off"
+        )
         for seed in range(n_seeds)
     ]
     spread = [one.coverage(subject, n=n_references) for one in found]
