@@ -317,12 +317,10 @@ def test_too_much_accuracy_lost():
 @pytest.mark.parametrize(
     ("options", "accepted"),
     [
-        ({"max_accuracy_loss": 0.06}, True),
         ({"max_accuracy_loss": 0.06, "prove_accuracy": True}, True),
         ({"max_accuracy_loss": 0.03}, True),
         ({"max_accuracy_loss": 0.03, "prove_accuracy": True}, False),
         ({"max_accuracy_loss": 0.0}, False),
-        ({"max_accuracy_loss": 0.0, "prove_accuracy": True}, False),
     ],
 )
 def test_the_limit_on_accuracy(options, accepted):

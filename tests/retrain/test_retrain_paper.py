@@ -85,12 +85,16 @@ TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=5)
         (TREE, DOMAIN, 8, {}, 0),
         (TREE, DOMAIN, 13, {}, 2),
         (TREE, GROUPS, 4, {}, 1),
-        (LogisticRegression(), DOMAIN, 10, {"confidence": 0.5, "max_rounds": 2}, 2),
         (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 0.0}, 2),
     ],
 )
 def test_row_by_row(estimator, domain, seed, options, n_accepted):
     assert sum(check(estimator, domain, seed, **{"confidence": 0.8, **options})) == n_accepted
+
+
+@pytest.mark.slow
+def test_a_linear_model():
+    assert sum(check(LogisticRegression(), DOMAIN, 10, confidence=0.5, max_rounds=2)) == 2
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import json
 import xml.etree.ElementTree as ET
 
 import numpy as np
-import pandas as pd
 import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, noisy_rows, rows
 from sklearn.tree import DecisionTreeClassifier
@@ -153,15 +152,3 @@ def test_a_picture_without_rounds(tmp_path):
     text = drawn(nothing, tmp_path / "nothing.svg").decode()
     assert "before" in text
     assert "returned" not in text
-
-
-def test_a_picture_with_a_constraint_has_three_panels(tmp_path):
-    from fairprobe import Domain
-
-    domain = Domain(DOMAIN.parameters, ["sex"], [lambda rows: rows["x"] > 3])
-    result = retrain(
-        BEFORE, *rows(100, 3), domain, trainer=Script(AFTER), held_out=HELD_OUT, augment=["flip"], labels="mean",
-        max_rounds=1, **QUICK,
-    )  # fmt: skip
-    assert "the allowed part of the domain" in drawn(result, tmp_path / "three.svg").decode()
-    assert isinstance(result.history, pd.DataFrame)

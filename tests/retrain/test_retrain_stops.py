@@ -47,11 +47,11 @@ class Slow:
 
 
 def test_no_round_is_begun_that_would_take_too_long():
-    """A fit takes 0.3 seconds, and three more are kept back for the controls."""
-    slow = Slow(0.3, *[Planted(cells(0, 190 - 20 * i)) for i in range(9)])
-    result = run(slow, augment=["flip", "twins"], max_rounds=50, max_seconds=2.5, controls=True)
+    """A fit takes 0.15 seconds, and three more are kept back for the controls."""
+    slow = Slow(0.15, *[Planted(cells(0, 190 - 20 * i)) for i in range(9)])
+    result = run(slow, augment=["flip", "twins"], max_rounds=50, max_seconds=1.5, controls=True)
     assert result.stop_reason == "max-seconds"
-    assert 1 <= len(result.rounds) <= 5
+    assert 1 <= len(result.rounds) <= 7
     assert len(result.controls) == 3
     assert result.accepted
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +25,21 @@ Draw = Callable[[int, np.random.Generator], tuple[Codes, Votes]]
 class Augmenter:
     """Makes the rows to fit on."""
 
-    def __init__(self, domain: Domain, rows: Rows) -> None:
+    def __init__(self, domain: Domain, rows: Rows, classes: NDArray[Any] | None = None) -> None:
         self._domain = domain
         self._rows = rows
-        self._classes, counts = np.unique(rows.labels, return_counts=True)
-        self._prior = counts / len(rows)
+        self._classes = np.unique(rows.labels) if classes is None else classes
+        self._prior = (rows.labels[:, None] == self._classes).mean(axis=0)
         self._own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
 
     def rows(self, recipe: Recipe, draw: Draw, rng: np.random.Generator) -> Rows:
         """The original rows and what the recipe adds."""
         parts = [self._rows]
         if recipe.uses_cases:
-            codes, votes = draw(round(recipe.percent / 100 * len(self._rows)), rng)
-            if "case" in recipe.parts:
+            codes, votes = draw(max(1, round(recipe.percent / 100 * len(self._rows))), rng)
+            if "case" in recipe.parts and len(codes):
                 parts.append(self._cases(codes, votes, rng))
-            if "twins" in recipe.parts:
+            if "twins" in recipe.parts and len(codes):
                 parts.append(self._twins(codes, votes))
         if "flip" in recipe.parts:
             parts += self._flipped(recipe.flipped, rng)
@@ -98,7 +99,9 @@ def _as(values: Any, dtype: Any) -> pd.Series:
 
     series = pd.Series(values)
     try:
-        cast = series.astype(dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas is about to refuse values that are no category
+            cast = series.astype(dtype)
     except (TypeError, ValueError):
         return series
     same = (cast.astype(object) == series.astype(object)) | series.isna()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -54,42 +56,40 @@ class HeldConstant:
     The columns stay, as pipelines and models that name a column could not be fitted without them.
     """
 
-    def __init__(self, model: Any, domain: Domain) -> None:
+    def __init__(self, model: Any, domain: Domain, values: dict[str, Any]) -> None:
         self._model = model
-        self._domain = domain
-        self._columns = list(domain.sensitive_columns)
-        if hasattr(model, "feature_names_in_"):
-            self.feature_names_in_ = model.feature_names_in_
-        if hasattr(model, "n_features_in_"):
-            self.n_features_in_ = model.n_features_in_
+        self._values = values
+        self._columns = list(getattr(model, "feature_names_in_", domain.names))
+        for name in ("feature_names_in_", "n_features_in_", "classes_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        for name in ("predict_proba", "decision_function"):
+            if hasattr(model, name):
+                setattr(self, name, partial(self._ask, getattr(model, name)))
 
     def predict(self, batch: Any) -> Any:
         """The model's labels, the sensitive columns aside."""
-        return self._model.predict(self._constant(batch))
+        return self._ask(getattr(self._model, "predict", self._model), batch)
 
-    def _constant(self, batch: Any) -> Any:
-        if isinstance(batch, np.ndarray):
-            held = batch.copy()
-            held[:, self._columns] = held_values(self._domain)
-            return held
-        return held_constant(self._domain, batch)
-
-
-def held_values(domain: Domain) -> list[Any]:
-    """The first value of each sensitive parameter."""
-    return [domain[name].decode(np.zeros(1, dtype=np.int64))[0] for name in domain.sensitive]
+    def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
+        if not isinstance(batch, np.ndarray):
+            return function(held_constant(batch, self._values))
+        held = batch.copy()
+        for name, value in self._values.items():
+            held[:, self._columns.index(name)] = value
+        return function(held)
 
 
-def held_constant(domain: Domain, frame: Any) -> Any:
-    """Rows with the sensitive values replaced by the first ones, in the columns' dtypes."""
+def commonest(domain: Domain, rows: Rows) -> dict[str, Any]:
+    """The commonest value of each sensitive parameter among the rows."""
+    return {name: rows.frame[name].mode().iloc[0] for name in domain.sensitive}
+
+
+def held_constant(frame: Any, values: dict[str, Any]) -> Any:
+    """Rows with the sensitive values replaced, in the columns' dtypes."""
     import pandas as pd
 
     changed = frame.copy()
-    for name, value in zip(domain.sensitive, held_values(domain), strict=True):
+    for name, value in values.items():
         changed[name] = pd.Series([value] * len(frame), index=frame.index).astype(frame[name].dtype)
     return changed
-
-
-def rows_held_constant(domain: Domain, rows: Rows) -> Rows:
-    """Training rows for a model that is to know nothing of the sensitive parameters."""
-    return Rows(held_constant(domain, rows.frame), rows.labels, rows.weights)

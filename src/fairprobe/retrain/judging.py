@@ -179,14 +179,16 @@ def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: 
                 row[f"accuracy_{when}"] = float(model.correct[inside].mean())
                 row[f"selected_{when}"] = float((model.labels[inside] == favourable).mean())
             table.append(row)
-    return pd.DataFrame(table).set_index("group")
+    names = [f"{what}_{when}" for when in judged for what in ("accuracy", "selected")]
+    return pd.DataFrame(table, columns=["group", "n", *names]).set_index("group")
 
 
 def checked_favourable(favourable: Any, classes: NDArray[Any]) -> Any:
     """The label whose rate is told by group: the last one, if none is named."""
     if favourable is None:
         return classes.tolist()[-1]
-    if favourable not in classes.tolist():
+    same = [label for label in classes.tolist() if label == favourable]
+    if not same:
         names = ", ".join(map(repr, classes.tolist()))
         raise DataError(f"favourable must be one of the labels {names}, got {favourable!r}")
-    return favourable
+    return same[0]

@@ -55,16 +55,23 @@ class Mean:
         has_proba, has_score = hasattr(model, "predict_proba"), hasattr(model, "decision_function")
         output = "proba" if has_proba else "score" if has_score and len(classes) == 2 else "label"
         self._asker = Asker(model, domain, output=output)
+        self._domain = domain
         self._classes = classes
+        self._known = np.asarray(getattr(model, "classes_", classes)).tolist()
 
     def votes(self, codes: Codes) -> Votes:
-        """The mean, the same for all members of a family."""
+        """The mean over the twins that exist, the same for all members of a family."""
         outputs = self._asker.ask_families(codes)
         if self._asker.output == "label":
             outputs = outputs[..., None] == self._classes
-        elif outputs.ndim == 2:
-            outputs = np.stack([-outputs, outputs], axis=2)
-        return np.broadcast_to(outputs.mean(axis=0, dtype=np.float64), outputs.shape)
+        else:
+            outputs = np.stack([-outputs, outputs], axis=2) if outputs.ndim == 2 else outputs
+            outputs = outputs[..., [self._known.index(label) for label in self._classes.tolist()]]
+        exists = np.ones((*outputs.shape[:2], 1), dtype=bool)
+        if self._domain.constraints:
+            exists = self._domain.allows(self._domain.families(codes)).reshape(exists.shape)
+        mean = np.where(exists, outputs, 0.0).sum(axis=0) / exists.sum(axis=0)
+        return np.broadcast_to(mean, outputs.shape)
 
 
 class Given:
@@ -117,9 +124,10 @@ def make_labeller(
     rows: Rows,
     given: tuple[Codes, Labels | None] | None,
     seed: int,
+    classes: Labels | None = None,
 ) -> Labeller:
     """The labeller asked for; a committee is fitted to the rows that models are fitted to."""
-    classes = np.unique(rows.labels)
+    classes = np.unique(rows.labels) if classes is None else classes
     if callable(labels):
         return Called(labels, domain, classes)
     if labels == "mean":
@@ -134,13 +142,16 @@ def make_labeller(
 
 def check_choice(labels: Any, committee: Any) -> None:
     """Refuse what can't be."""
-    if not callable(labels) and labels not in NAMES:
+    if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
         raise SettingError(f"labels must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}")
     if committee is not None:
         if labels != "vote":
             raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
         if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
             raise SettingError(f"committee must be a list of models, got {committee!r:.80}")
+        for member in committee:
+            if isinstance(member, type) or not (callable(member) or callable(getattr(member, "predict", None))):
+                raise SettingError(f"a member of the committee must be a model, got {member!r:.80}")
 
 
 def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
@@ -165,7 +176,13 @@ def _fitted(member: Any, rows: Rows, domain: Domain) -> Any:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a vote needs no member that has converged
-        return clone(member).fit(rows.frame, rows.labels)
+        try:
+            return clone(member).fit(rows.frame, rows.labels)
+        except Exception as error:
+            name = type(member).__name__
+            raise ModelError(
+                f"a member of the committee must fit the rows, got {type(error).__name__}: {error} from {name}"
+            ) from error
 
 
 def _check_names(who: str, got: Labels, classes: Labels) -> None:

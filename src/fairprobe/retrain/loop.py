@@ -23,7 +23,7 @@ from fairprobe.retrain.recipe import Recipe, first_tries, neighbours, schedule
 from fairprobe.retrain.retrained import Retrained
 from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
 from fairprobe.retrain.settings import Settings
-from fairprobe.retrain.supply import Hunt, Supply
+from fairprobe.retrain.supply import Hunt, Supply, distinct
 from fairprobe.retrain.trainer import Trainer
 
 Tell = Callable[[str, Round | None], None]
@@ -47,6 +47,8 @@ class Materials:
     cases: Codes | None
     case_labels: NDArray[Any] | None
     committee: Sequence[Any] | None
+    classes: NDArray[Any]
+    """The labels' names."""
     favourable: Any
     seed: int
     seeds: np.random.SeedSequence
@@ -107,11 +109,11 @@ class Loop:
         self.rule = Rule(
             settings.max_accuracy_loss,
             settings.prove_accuracy,
-            settings.round_confidence,
+            settings.round_confidence(len(self.first.shares)),
             self._least_accuracy(),
             settings.accept,
         )
-        self.augmenter = Augmenter(materials.domain, parts.fit)
+        self.augmenter = Augmenter(materials.domain, parts.fit, materials.classes)
         self.labeller = make_labeller(
             settings.labels,
             materials.committee,
@@ -120,8 +122,9 @@ class Loop:
             parts.fit,
             None if materials.cases is None else (materials.cases, materials.case_labels),
             self.committee_seed % 2**31,
+            materials.classes,
         )
-        self.supply = Supply(self.labeller, materials.cases, self._hunt())
+        self.supply = Supply(self.labeller, self._given_cases(), self._hunt())
 
     @property
     def _refits(self) -> bool:
@@ -138,6 +141,10 @@ class Loop:
         n_report = settings.n_report or affordable(N_REPORT, slow)
         self.clock.keep(_REPORTED * (n_report + len(self.materials.parts.report)) * slow)
         return n_select, n_report
+
+    def _given_cases(self) -> Codes | None:
+        cases = self.materials.cases
+        return None if cases is None else distinct(self.materials.domain, cases)
 
     def _hunt(self) -> Hunt | None:
         settings, how = self.settings, self.settings.how

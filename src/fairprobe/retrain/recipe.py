@@ -79,6 +79,8 @@ def checked_parts(name: str) -> tuple[str, ...]:
 
 def checked_augment(augment: str | Sequence[str]) -> list[tuple[str, ...]]:
     """The augmentations to try: one follows the paper's schedule, several are searched over."""
+    if not isinstance(augment, (str, Sequence)):
+        raise SettingError(f"augment must be a name or a list of names, got {augment!r:.80}")
     names = list(AUTO) if augment == "auto" else [augment] if isinstance(augment, str) else list(augment)
     parts = [checked_parts(name) for name in names]
     if not parts:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
-from fairprobe.retrain.controls import WORDS, Control, HeldConstant, rows_held_constant
+from fairprobe.retrain.controls import WORDS, Control, HeldConstant, commonest, held_constant
 from fairprobe.retrain.judging import Judge, Judged, by_group
 from fairprobe.retrain.labels import Votes
 from fairprobe.retrain.parts import Rows
@@ -53,7 +53,7 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         controls=controls,
         stop_reason=loop.stop_reason,
         n_rows={name: len(getattr(materials.parts, name)) for name in ("fit", "select", "report")},
-        n_cases=0 if loop.supply.codes is None else len(loop.supply.codes),
+        n_cases=loop.supply.n_cases,
         seconds=loop.clock.seconds,
         seed=materials.seed,
         how=_how(loop),
@@ -103,17 +103,19 @@ def _control(loop: Loop, judge: Judge, name: str, make: Callable[[], tuple[Any, 
 
 
 def _held_constant(loop: Loop) -> tuple[Any, int]:
-    domain = loop.materials.domain
-    rows = rows_held_constant(domain, loop.materials.parts.fit)
-    return HeldConstant(_fit(loop, rows), domain), 0
+    domain, rows = loop.materials.domain, loop.materials.parts.fit
+    values = commonest(domain, rows)
+    held = Rows(held_constant(rows.frame, values), rows.labels, rows.weights)
+    return HeldConstant(_fit(loop, held), domain, values), 0
 
 
 def _random(loop: Loop) -> tuple[Any, int]:
     """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases."""
     recipe = _recipe(loop)
+    n_cases = loop.supply.n_cases if loop.chosen is None or loop.chosen.recipe.uses_cases else None
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
-        codes = loop.materials.domain.sample_codes(n, rng)
+        codes = loop.materials.domain.sample_codes(n if n_cases is None else min(n, n_cases), rng)
         return codes, loop.labeller.votes(codes)
 
     return _augmented(loop, recipe, draw)
@@ -178,7 +180,7 @@ def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
             ("not-reported", "interrupted before the report: the figures are those that the model was chosen by")
         )
     if loop.failure is not None:
-        remarks.append(("round-failed", f"{loop.failure}; the {len(loop.rounds)} rounds before are kept"))
+        remarks.append(("round-failed", f"{loop.failure}; what came before is kept: {len(loop.rounds)} rounds"))
     if loop.chosen is None:
         why = loop.rounds[-1].why if loop.rounds else STOPPED[loop.stop_reason]
         remarks.append(("not-retrained", f"no round was accepted, so the model given is returned: {why}"))

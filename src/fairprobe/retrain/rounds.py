@@ -119,17 +119,14 @@ def left_of(first: Judged, new: Judged) -> float:
     return float(np.mean(kept)) if kept else 1.0
 
 
-NEARLY = 0.02
-"""What is left may differ by so much and count as level; then the more accurate model is the better one."""
+STEP = 0.02
+"""What is left counts by steps so wide: of rounds on the same step, the more accurate is the better one."""
 
 
 def best_of(rounds: list[Round]) -> Round | None:
-    """The accepted round with the least left; of those that are nearly level, the most accurate."""
+    """The accepted round with the least left, by steps, then the most accurate, then the least left."""
     accepted = [each for each in rounds if each.accepted]
-    if not accepted:
-        return None
-    least = min(each.left for each in accepted)
-    return max((each for each in accepted if each.left <= least + NEARLY), key=lambda each: each.accuracy)
+    return min(accepted, key=lambda each: (int(each.left / STEP), -each.accuracy, each.left), default=None)
 
 
 def front_of(rounds: list[Round]) -> list[Round]:

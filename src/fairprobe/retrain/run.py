@@ -116,6 +116,7 @@ def retrain(
     rows = checked_rows(domain, X, y, sample_weight)
     classes = classes_of(rows)
     check_committee(committee, classes)
+    _check_model(model, classes)
     codes = None if cases is None else checked_cases(domain, cases)
     given_labels = _given_labels(cases, y) if labels == "given" else None
     unseen = None if held_out is None else checked_rows(domain, *_pair(held_out), what="held_out")
@@ -127,11 +128,12 @@ def retrain(
         model=model,
         is_fitted=is_fitted(model),
         domain=domain,
-        trainer=Trainer(model, trainer, as_frame=hasattr(X, "columns")),
+        trainer=Trainer(model, trainer, as_frame=hasattr(X, "columns"), columns=domain.names),
         parts=split(domain, rows, unseen, np.random.default_rng(seeds.spawn(1)[0])),
         cases=codes,
         case_labels=given_labels,
         committee=committee,
+        classes=classes,
         favourable=checked_favourable(favourable, classes),
         seed=seed,
         seeds=seeds,
@@ -141,6 +143,16 @@ def retrain(
     for name, message in result.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return result
+
+
+def _check_model(model: Any, classes: Any) -> None:
+    known = getattr(model, "classes_", None)
+    if known is None:
+        return
+    unknown = [label for label in classes.tolist() if label not in np.asarray(known).tolist()]
+    if unknown:
+        names = ", ".join(map(repr, np.asarray(known).tolist()))
+        raise DataError(f"y must have labels that the model was fitted to, {names}; got {unknown[0]!r}")
 
 
 def _pair(held_out: Any) -> tuple[Any, Any]:

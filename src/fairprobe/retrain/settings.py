@@ -14,6 +14,7 @@ from fairprobe.retrain.judging import How
 from fairprobe.retrain.labels import check_choice
 from fairprobe.retrain.recipe import checked_augment
 from fairprobe.retrain.rounds import ACCEPT
+from fairprobe.search.registry import AUTO, strategy_path
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked_augment(self.augment)
+        if self.strategy != AUTO:
+            strategy_path(self.strategy)
         if self.accept not in ACCEPT:
             raise SettingError(f"accept must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
         checked_confidence(self.how.confidence)
@@ -62,10 +65,9 @@ class Settings:
         """Whether augmentations and amounts are searched over; else the paper's schedule is followed."""
         return self.augment == "auto" or not isinstance(self.augment, str)
 
-    @property
-    def round_confidence(self) -> float:
-        """Of a round's intervals: the error is split, so that all of them hold together."""
-        return 1 - (1 - self.how.confidence) / self.max_rounds
+    def round_confidence(self, n_populations: int) -> float:
+        """Of a round's intervals: the error is split over rounds and populations, so that all hold together."""
+        return 1 - (1 - self.how.confidence) / (self.max_rounds * n_populations)
 
 
 def check_labels(labels: Any, committee: Any, cases: Any) -> None:

@@ -26,6 +26,11 @@ class Supply:
         self._votes: Votes | None = None
 
     @property
+    def n_cases(self) -> int:
+        """Cases at hand."""
+        return 0 if self.codes is None else len(self.codes)
+
+    @property
     def n_searched(self) -> int:
         """Cases that a search of ours found."""
         return 0 if self._hunt is None else self._hunt.n_found
@@ -37,6 +42,8 @@ class Supply:
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
         """So many cases at random, fewer if there are no more, and what speaks for each label of their members."""
         codes = self._grown(n)
+        if not n or not len(codes):
+            return codes[:0], np.zeros((1, 0, 1))
         if self._votes is None or self._votes.shape[1] < len(codes):
             self._votes = self._labelled(codes)
         places = rng.permutation(len(codes))[:n]
@@ -73,10 +80,11 @@ class Hunt:
         """These cases and as many new ones as make n, or fewer."""
         pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
         while len(pool) < n and not self._is_over:
-            found = self._search(n - len(pool))
-            joined = _distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))
+            found = self._search(n)  # of so many at least as many as are missing are new
+            joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[
+                : max(n, len(pool))
+            ]
             self.n_found += len(joined) - len(pool)
-            self._is_over |= len(joined) == len(pool)
             pool = joined
         return pool
 
@@ -119,7 +127,8 @@ def _inside(domain: Domain, codes: Codes) -> NDArray[np.bool_]:
     return inside
 
 
-def _distinct(domain: Domain, codes: Codes) -> Codes:
+def distinct(domain: Domain, codes: Codes) -> Codes:
+    """One member of each family, the first."""
     import pandas as pd
 
     repeated = pd.DataFrame(codes[:, list(domain.free_columns)]).duplicated().to_numpy()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.errors import ModelError, SettingError
+from fairprobe.errors import DataError, ModelError, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +22,19 @@ Train = Callable[..., Any]
 class Trainer:
     """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
 
-    def __init__(self, model: Any, train: Train | None, *, as_frame: bool) -> None:
+    def __init__(
+        self, model: Any, train: Train | None, *, as_frame: bool, columns: Sequence[str] | None = None
+    ) -> None:
+        if train is not None and not callable(train):
+            raise SettingError(f"trainer must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model)
         names = getattr(model, "feature_names_in_", None)
         self._columns = None if names is None else [str(name) for name in names]
+        absent = [name for name in self._columns or () if columns is not None and name not in columns]
+        if absent:
+            raise DataError(
+                f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+            )
         self._as_frame = as_frame if train is not None or not is_fitted(model) else names is not None
         self.said: Counter[str] = Counter()
         """What the fits warned of, and how often."""
@@ -33,13 +42,14 @@ class Trainer:
 
     def fit(self, rows: pd.DataFrame, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Any:
         """A new model, fitted to these rows."""
-        batch = rows if self._columns is None else rows[self._columns]
+        # Copies, as a trainer may change what it is given.
+        batch = rows.copy() if self._columns is None else rows[self._columns].copy()
         options = {} if weights is None else {"sample_weight": weights}
         self.n_fits += 1
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                fitted = self._train(batch if self._as_frame else as_array(batch), labels, **options)
+                fitted = self._train(batch if self._as_frame else as_array(batch), labels.copy(), **options)
             except Exception as error:
                 raise ModelError(f"the trainer must give a model, got {type(error).__name__}: {error}") from error
         self.said.update({f"{warning.category.__name__}: {_first_sentence(warning.message)}" for warning in caught})
@@ -90,10 +100,22 @@ def _cloner(model: Any) -> Train:
             f"({_first_sentence(error)}): give trainer=, a function (X, y, sample_weight=None) that returns a model"
         ) from None
 
+    if _is_regressor(model):
+        raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
+
     def train(X: Any, y: Any, **options: Any) -> Any:
         return clone(model).fit(X, y, **options)
 
     return train
+
+
+def _is_regressor(model: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    try:
+        return bool(is_regressor(model))
+    except AttributeError:
+        return False  # it has no tags to tell
 
 
 def _first_sentence(error: Any) -> str:
