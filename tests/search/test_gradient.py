@@ -23,14 +23,6 @@ def test_without_torch_the_extra_is_named(monkeypatch):
         search(Linear(), DOMAIN, strategy="gradient")
 
 
-def test_the_extra_exists():
-    import tomllib
-    from pathlib import Path
-
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    assert any(line.startswith("torch") for line in project["project"]["optional-dependencies"]["torch"])
-
-
 def test_other_models_are_refused(monkeypatch):
     monkeypatch.setattr(importlib.import_module("fairprobe.search.gradient"), "find_spec", lambda name: object())
     with pytest.raises(SettingError, match="strategy='gradient' needs a torch module, got Linear"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
 
 
 def _ask(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
-    import torch
-
+    torch: Any = import_module("torch")  # an extra: its types are not there to be checked
     with torch.no_grad():
         answers = model(torch.from_numpy(np.ascontiguousarray(batch))).double().numpy()
     if output == "label":

@@ -20,6 +20,9 @@ LEAST_REACH = 0.005
 WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
+FEWEST = 8
+"""One walker in so many at least begins at once."""
+
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
 
@@ -32,8 +35,8 @@ class Anchored(Strategy):
 
     A case widens the reach along the parameter that was moved, a miss narrows it, and parameters are moved in
     proportion to their reach; so those that do not matter where the walker is are soon redrawn over their whole
-    range, and cases are both frequent and far apart. There is one walker for each seed at first; walkers that have
-    learned are copied until there are `n_walkers`, and walk on beside those of the next global round.
+    range, and cases are both frequent and far apart. Few walkers begin; when they have learned they are copied, until
+    there are `n_walkers`, and they walk on beside those of the next global round.
     """
 
     def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
@@ -61,7 +64,8 @@ class Anchored(Strategy):
         self._n_trials = 0
 
     def _few(self, seeds: Codes) -> Codes:
-        n = max(len(seeds), self.settings.n_walkers // 8)
+        """Each seed once: many walkers would all learn the same there. But batches should not be tiny."""
+        n = max(len(seeds), self.settings.n_walkers // FEWEST)
         return seeds[np.arange(n) % len(seeds)]
 
     def take(self, walkers: Codes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ class Gradients:
 
     def hints(self, codes: Codes) -> Hints | None:
         """Scores and gradients; None for more classes than two, whose scores are on no line."""
-        import torch
-
+        torch: Any = import_module("torch")  # an extra: its types are not there to be checked
         members, present = existing_twins(self._domain, codes)
         self.n_queries += len(members)
         batch = torch.from_numpy(self._form.rows(members)).requires_grad_()

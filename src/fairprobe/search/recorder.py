@@ -166,6 +166,6 @@ def first_contradiction(keys: NDArray[np.int64], hits: NDArray[np.bool_]) -> int
     import pandas as pd
 
     ids, _ = pd.factorize(pd.MultiIndex.from_arrays(list(keys.T)) if keys.shape[1] > 1 else keys[:, 0])
-    firsts = np.unique(ids, return_index=True)[1]
+    firsts = np.flatnonzero(~pd.Series(ids).duplicated().to_numpy())
     differs = hits != hits[firsts[ids]]
     return int(differs.argmax()) if differs.any() else None
