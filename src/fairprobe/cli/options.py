@@ -118,7 +118,7 @@ StartFromData = Annotated[bool, about(WHAT, None, "Start from the rows of --data
 
 # How
 
-Strategy = Annotated[Any, setting("strategy", str, f"One of {', '.join(STRATEGIES)}.")]
+Strategy = Annotated[Any, setting("strategy", str, f"One of {', '.join(STRATEGIES)}, gradient (torch), or auto.")]
 Output = Annotated[Any, setting("output", str, f"What is compared: {', '.join(OUTPUTS)}.")]
 Threshold = Annotated[
     Any,
