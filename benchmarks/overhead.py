@@ -51,7 +51,7 @@ def _row(strategy: str, name: str) -> list[object]:
 def _search(subject: Any, n_inputs: int, strategy: str) -> None:
     n_global = min(5000, n_inputs // 4)
     domain = fairprobe.datasets.census_domain()
-    limits = {"max_cases": None, "max_inputs": n_inputs, "accelerate": "off"}
+    limits: dict[str, Any] = {"max_cases": None, "max_inputs": n_inputs, "accelerate": "off"}
     fairprobe.search(subject, domain, strategy=strategy, n_global=n_global, **limits)
 
 

@@ -65,7 +65,7 @@ class Reference:
 
     def trained(self, p_i):
         rng = np.random.default_rng(self.rounds.spawn(1)[0])
-        n_addn = round(p_i * len(self.X) / 100)
+        n_addn = max(1, round(p_i * len(self.X) / 100))
         drawn = rng.permutation(len(self.cases))[:n_addn]
         chances = rng.random((len(self.domain.combinations), len(drawn)))
         rows = []
@@ -89,7 +89,7 @@ class Reference:
         return min(level, key=self.commonest.index)
 
     def is_better(self, f_cur, f_new):
-        confidence = 1 - (1 - self.confidence) / self.max_rounds
+        confidence = 1 - (1 - self.confidence) / (2 * self.max_rounds)  # for the domain and the rows
         options = {"n_experiments": 1, "n_samples": self.n_select, "seed": self.select_seed, "confidence": confidence}
         changes = [compare(f_cur, f_new, self.domain, who, **options) for who in ("domain", self.select.frame)]
         if self.accept == "paper":

@@ -83,7 +83,7 @@ PERCENTS = st.floats(20, 100)  # one row at least
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(some_setting(), st.sampled_from(PARTS), PERCENTS, st.sampled_from([1, 2, 4]), SEEDS)
 def test_the_original_rows_come_first_and_nothing_is_cumulated(setting, parts, percent, copies, seed):
     n = len(setting.rows)
@@ -107,7 +107,7 @@ def test_the_original_rows_come_first_and_nothing_is_cumulated(setting, parts, p
         np.testing.assert_array_equal(first.labels[part], once.labels)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(some_setting(), PERCENTS, SEEDS)
 def test_cases(setting, percent, seed):
     codes, labels = setting.added(("case",), percent, seed)
@@ -128,7 +128,7 @@ def majority(labels, common):
     return max(most, key=lambda label: common[label])
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(some_setting(), PERCENTS, SEEDS)
 def test_twins(setting, percent, seed):
     codes, labels = setting.added(("twins",), percent, seed)
@@ -145,7 +145,7 @@ def test_twins(setting, percent, seed):
         assert by_family[key] == {majority(votes, common)}
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(some_setting(weights=True), PERCENTS, SEEDS)
 def test_flipped_rows(setting, percent, seed):
     rows = setting.augmented(("flip",), percent, seed=seed)
@@ -165,7 +165,7 @@ def test_flipped_rows(setting, percent, seed):
     assert len(got) == len(chosen) * (len(domain.combinations) - 1)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(some_setting(weights=True), st.sampled_from(PARTS), PERCENTS, SEEDS)
 def test_weights(setting, parts, percent, seed):
     rows = setting.augmented(parts, percent, seed=seed)
@@ -214,7 +214,7 @@ def test_sensitive_values_are_redrawn_evenly_among_those_allowed():
     assert p_if_uniform(combination_numbers(codes[~even]), 10) > SURPRISING
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_twins_that_are_forbidden_are_left_out_and_have_no_vote(seed):
     setting = Setting(FORBIDDING, 200, 150, seed)
     codes, labels = setting.added(("twins",), 60.0, seed)
@@ -301,7 +301,6 @@ def test_a_value_that_the_column_cannot_hold_is_kept_all_the_same():
     assert Counter(flipped["sex"]) == {"F": 2, "M": 2, "X": 4}
 
 
-@pytest.mark.xfail(strict=True, reason="bug: pandas warns of values outside the training rows' categories")
 def test_a_value_that_the_column_cannot_hold_makes_no_noise():
     domain = Domain([Integer("x", 0, 2), Category("sex", ["F", "M", "X"])], ["sex"])
     frame = pd.DataFrame({"x": [0, 1, 2, 1], "sex": pd.Categorical(["F", "M", "F", "M"])})
@@ -310,13 +309,21 @@ def test_a_value_that_the_column_cannot_hold_makes_no_noise():
     assert Counter(flipped.frame["sex"]) == {"F": 4, "M": 4, "X": 4}
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="bug: no family of twins can't be reshaped")
 @pytest.mark.parametrize("parts", [("twins",), ("twins", "flip")], ids="+".join)
 def test_too_few_rows_for_a_single_case(parts):
-    """1% of 20 rows."""
+    """1% of 20 rows: one is added all the same, as a round that adds nothing shows nothing."""
     setting = Setting(TEN, 20, 10, 0)
-    assert len(setting.added(("case",), 1.0)[0]) == 0
-    assert len(setting.added(parts, 1.0)[0]) == 0
+    assert len(setting.added(("case",), 1.0)[0]) == 1
+    added, _ = setting.added(parts, 1.0)
+    assert len(added) == 10
+    assert len(setting.families(added)) == 1
+
+
+@pytest.mark.parametrize("parts", PARTS, ids="+".join)
+def test_there_are_no_cases_to_add(parts):
+    setting = Setting(TEN, 20, 0, 0)
+    added, labels = setting.added(parts, 100.0)
+    assert len(added) == len(labels) == (9 * 20 if "flip" in parts else 0)
 
 
 def no_case(n, rng):

@@ -19,6 +19,7 @@ from fairprobe.retrain.recipe import (
     checked_augment,
     checked_parts,
     first_tries,
+    less_flipped,
     neighbours,
     schedule,
 )
@@ -90,7 +91,6 @@ def test_several_augmentations():
         checked_augment(["auto", "flip"])
 
 
-@pytest.mark.xfail(strict=True, raises=TypeError, reason="bug: what is no list of names raises a TypeError")
 @pytest.mark.parametrize("augment", [None, 3])
 def test_what_is_no_list_of_names_is_refused(augment):
     with pytest.raises(SettingError, match="augment must"):
@@ -120,6 +120,15 @@ def test_neighbours_are_other_recipes_within_bounds(recipe):
             assert recipe.uses_cases
         if changed == ["flipped"]:
             assert "flip" in recipe.parts
+
+
+@given(recipes())
+def test_fewer_rows_flipped(recipe):
+    for fewer in less_flipped(recipe):
+        assert fewer in neighbours(recipe) or recipe.flipped <= 100 / 3
+        assert 10 <= fewer.flipped < recipe.flipped
+        assert (fewer.parts, fewer.percent, fewer.copies) == (recipe.parts, recipe.percent, recipe.copies)
+    assert bool(less_flipped(recipe)) == ("flip" in recipe.parts and recipe.flipped / 3 >= 10)
 
 
 @pytest.mark.parametrize("parts", NAMES)

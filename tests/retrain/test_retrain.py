@@ -91,7 +91,7 @@ def test_the_result_says_how_it_was_measured(improved):
     text = " ".join(improved.how)
     for words in ("800 rows", "2,000 inputs", "by the model itself", "before is the model given", "paired interval"):
         assert words in text
-    assert "99.58% each, so that all rounds together keep 95%" in text
+    assert "99.79% each, so that all rounds together keep 95%" in text
     assert "at most 1 points, by its estimate" in text
     assert "domain" in improved.sentence()
     assert "fair" not in improved.sentence() + text
@@ -276,16 +276,16 @@ def test_of_those_nearly_level_the_most_accurate_is_kept():
     assert scripted(*models[::-1], augment=["flip"]).model is models[1]
 
 
-@pytest.mark.xfail(strict=True, reason="bug: a round that was not the best when it came, but is in the end, is lost")
-def test_the_model_is_that_of_the_best_round():
-    """The second is nearly level with the first; only by the third is the first too far off."""
-    models = [planted(40), planted(37, n_wrong=4), planted(34, n_wrong=10)]
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)])
+def test_the_model_is_that_of_the_best_round(order):
+    """Each is nearly level with the next, the first and the last are not; in whatever order they come, one is kept."""
+    every = [planted(40), planted(37, n_wrong=4), planted(34, n_wrong=10)]
+    models = [every[i] for i in order]
     result = scripted(*models, augment=["flip"], max_accuracy_loss=0.2)
     assert [each.accepted for each in result.rounds] == [True] * 3
     best = best_of(result.rounds)
-    assert best.number == 2
     assert result.chosen is best
-    assert result.model is models[1]
+    assert result.model is models[best.number - 1] is every[2]
 
 
 def test_the_papers_own_rule():

@@ -170,25 +170,24 @@ class WithSum:
         return self.tree.predict(pd.DataFrame({"sum": x + z, "sex": sex}))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="bug: the first fit and the control get the very rows that later rounds build on"
-)
 @pytest.mark.parametrize("held_out", [None, numbered(200, 9)], ids=["of X", "held out"])
 def test_a_trainer_that_changes_what_it_gets(held_out):
-    own = y.copy()
+    own, weights = y.copy(), np.ones(len(y))
     seen = []
 
-    def trainer(X, y):
-        seen.append((list(X.columns), set(y)))
+    def trainer(X, y, sample_weight):
+        seen.append((list(X.columns), set(y), set(sample_weight)))
+        sample_weight *= 2
         return WithSum(X, y)
 
-    retrain(
+    result = retrain(
         DecisionTreeClassifier(), X, own, DOMAIN, trainer=trainer, held_out=held_out, augment=["flip"], labels="mean",
-        max_rounds=2, **{**QUICK, "controls": True},
+        sample_weight=weights, max_rounds=2, **{**QUICK, "controls": True},
     )  # fmt: skip
-    assert len(seen) == 6
-    assert seen == [(list(DOMAIN.names), {0, 1})] * 6
+    assert len(seen) == 1 + len(result.rounds) + 3
+    assert seen == [(list(DOMAIN.names), {0, 1}, {1.0})] * len(seen)
     np.testing.assert_array_equal(own, y)
+    np.testing.assert_array_equal(weights, 1.0)
 
 
 def test_weights_go_with_their_rows():

@@ -83,17 +83,17 @@ class Augmenter:
         changed = frame.copy()
         for name, code in zip(self._domain.sensitive, combination, strict=True):
             values = self._domain[name].decode(np.full(len(frame), code))
-            changed[name] = _as(values, frame[name].dtype)
+            changed[name] = in_dtype(values, frame[name].dtype)
         return changed
 
     def _new(self, codes: Codes, labels: NDArray[Any]) -> Rows:
         frame = self._domain.decode(codes)
-        columns = {name: _as(frame[name], self._rows.frame[name].dtype) for name in frame.columns}
+        columns = {name: in_dtype(frame[name], self._rows.frame[name].dtype) for name in frame.columns}
         weights = None if self._rows.weights is None else np.full(len(codes), self._rows.weights.mean())
         return Rows(frame.assign(**columns), labels, weights)
 
 
-def _as(values: Any, dtype: Any) -> pd.Series:
+def in_dtype(values: Any, dtype: Any) -> pd.Series:
     """A column in the dtype of the training rows, where it can be had: a model is fitted to one kind of column."""
     import pandas as pd
 

@@ -31,6 +31,11 @@ class Clock:
         """Since the start."""
         return time.monotonic() - self._started
 
+    @property
+    def has_fits(self) -> bool:
+        """Whether it knows how long a fit takes."""
+        return bool(self._fits)
+
     def fitted(self, n_rows: int, seconds: float) -> None:
         """Note a fit."""
         self._fits.append((n_rows, max(seconds, 1e-6)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.share import Share
+from fairprobe.retrain.augment import in_dtype
 from fairprobe.retrain.parts import Rows
 
 WORDS: Final = {
@@ -81,15 +82,16 @@ class HeldConstant:
 
 
 def commonest(domain: Domain, rows: Rows) -> dict[str, Any]:
-    """The commonest value of each sensitive parameter among the rows."""
-    return {name: rows.frame[name].mode().iloc[0] for name in domain.sensitive}
+    """The commonest value of each sensitive parameter among the rows; the domain's first, if none is known."""
+    modes = {name: rows.frame[name].mode().tolist() for name in domain.sensitive}
+    return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
 
 
 def held_constant(frame: Any, values: dict[str, Any]) -> Any:
-    """Rows with the sensitive values replaced, in the columns' dtypes."""
+    """Rows with the sensitive values replaced, in the columns' dtypes where they can hold these."""
     import pandas as pd
 
     changed = frame.copy()
     for name, value in values.items():
-        changed[name] = pd.Series([value] * len(frame), index=frame.index).astype(frame[name].dtype)
+        changed[name] = in_dtype(pd.Series([value] * len(frame), index=frame.index), frame[name].dtype)
     return changed

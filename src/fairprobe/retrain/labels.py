@@ -44,7 +44,7 @@ class Vote:
         """How many members of the committee say so."""
         answers = [asker.ask_families(codes) for asker in self._askers]
         for asker, answer in zip(self._askers, answers, strict=True):
-            _check_names(asker.adapter.name, np.unique(answer), self._classes)
+            _check_names(asker.adapter.name, answer, self._classes)
         return np.sum([answer[..., None] == self._classes for answer in answers], axis=0, dtype=np.float64)
 
 
@@ -78,7 +78,7 @@ class Given:
     """Labels that came with the cases."""
 
     def __init__(self, codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> None:
-        _check_names("the cases", np.unique(labels), classes)
+        _check_names("the cases", labels, classes)
         self._free = list(domain.free_columns)
         self._n_members = len(domain.combinations)
         keys = map(tuple, codes[:, self._free].tolist())
@@ -112,7 +112,7 @@ class Called:
             raise ModelError(
                 f"labels must give one label a row, got the shape {labels.shape} for {len(members):,} rows"
             )
-        _check_names("labels", np.unique(labels), self._classes)
+        _check_names("labels", labels, self._classes)
         return (labels[:, None] == self._classes).astype(np.float64).reshape(-1, len(codes), len(self._classes))
 
 
@@ -186,7 +186,9 @@ def _fitted(member: Any, rows: Rows, domain: Domain) -> Any:
 
 
 def _check_names(who: str, got: Labels, classes: Labels) -> None:
-    unknown = [label for label in got.tolist() if label not in classes.tolist()]
+    known = classes.tolist()
+    # Not np.unique, which sorts: what is given may be a mixture of numbers and strings.
+    unknown = [label for label in dict.fromkeys(got.ravel().tolist()) if label not in known]
     if unknown:
-        names = ", ".join(map(repr, classes.tolist()))
+        names = ", ".join(map(repr, known))
         raise DataError(f"a committee and its labels must use the names of y, {names}; got {unknown[0]!r} from {who}")

@@ -19,7 +19,7 @@ from fairprobe.retrain.clock import Clock
 from fairprobe.retrain.judging import N_REPORT, N_SELECT, Judge, Judged, affordable, seconds_per_input
 from fairprobe.retrain.labels import make_labeller
 from fairprobe.retrain.parts import Parts, Rows
-from fairprobe.retrain.recipe import Recipe, first_tries, neighbours, schedule
+from fairprobe.retrain.recipe import Recipe, first_tries, less_flipped, neighbours, schedule
 from fairprobe.retrain.retrained import Retrained
 from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
 from fairprobe.retrain.settings import Settings
@@ -30,6 +30,9 @@ Tell = Callable[[str, Round | None], None]
 
 _REPORTED: Final = 7
 """Judgements on the report part: before, after and three controls; a model with more rows may be slower to ask."""
+
+_TRIALS: Final = (1000, 4000)
+"""Rows of fits that are only timed: two tell how time grows."""
 
 _LEFT_OUT: Final = 4
 """When so many recipes would have taken too long, all others would."""
@@ -64,7 +67,7 @@ class Loop:
         self.rounds: list[Round] = []
         self.stop_reason = ""
         self.failure: str | None = None
-        self.n_left_out = 0
+        self.left_out: list[Recipe] = []
         # In a fixed order, as each draws from a stream of its own.
         streams = materials.seeds.spawn(6)
         self.schedule_rng = np.random.default_rng(streams[0])
@@ -206,8 +209,11 @@ class Loop:
         while waiting:
             tried.add(waiting[0])
             yield waiting[0]
+            if self.left_out[-1:] == waiting[:1]:
+                waiting += less_flipped(waiting[0])
             waiting = [recipe for recipe in waiting if recipe not in tried] or self._next_tries(tried)
-        self.stop_reason = self.stop_reason or "searched"
+        nothing_fitted = bool(self.left_out) and not self.rounds  # for want of time, not of recipes
+        self.stop_reason = self.stop_reason or ("max-seconds" if nothing_fitted else "searched")
 
     def _next_tries(self, tried: set[Recipe]) -> list[Recipe]:
         """A neighbour of the best so far that is still untried; else of the next best."""
@@ -223,7 +229,7 @@ class Loop:
         if len(self.rounds) >= self.settings.max_rounds:
             return "max-rounds"
         is_short = bool(self.rounds) and self.clock.is_over()
-        return "max-seconds" if is_short or self.n_left_out == _LEFT_OUT else ""
+        return "max-seconds" if is_short or len(self.left_out) == _LEFT_OUT else ""
 
     def _try(self, recipe: Recipe) -> None:
         begun = time.monotonic()
@@ -234,14 +240,24 @@ class Loop:
             self.tell(f"{recipe.words()}: no case to add")
             self.stop_reason = "no-cases"
             return
-        if self.rounds and self.clock.is_too_short_for(len(rows)):
+        if self._would_take_too_long(rows):
             self.tell(f"{recipe.words()}: left out, as {len(rows):,} rows would take longer than is left")
-            self.n_left_out += 1
+            self.left_out.append(recipe)
             return
         self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
         model = self._fit(rows)
         new = self.judge.judge(model)
         self._note(recipe, model, new, n_added, time.monotonic() - begun)
+
+    def _would_take_too_long(self, rows: Rows) -> bool:
+        """Foreseen from the fits before; where there was none, from fits to a few of the rows."""
+        if self.settings.max_seconds is None:
+            return False
+        if not self.clock.has_fits:
+            for n in _TRIALS:
+                places = np.linspace(0, len(rows) - 1, min(len(rows), n)).astype(np.int64)
+                self._fit(rows.take(places))
+        return self.clock.is_too_short_for(len(rows))
 
     def _fit(self, rows: Rows) -> Any:
         begun = time.monotonic()

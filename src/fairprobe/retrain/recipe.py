@@ -24,6 +24,7 @@ _FIRST: Final = 10.0
 _FACTOR: Final = 3.0
 _LEAST: Final = 1.0
 _MOST_COPIES: Final = 4
+_LEAST_FLIPPED: Final = 10.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,12 @@ def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recip
 def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
     """One try of each augmentation, to begin a search with."""
     return [Recipe(parts, _FIRST) for parts in augmentations]
+
+
+def less_flipped(recipe: Recipe) -> list[Recipe]:
+    """The same with fewer rows flipped, if there are any to spare: for recipes that take too long."""
+    fewer = recipe.flipped / _FACTOR
+    return [replace(recipe, flipped=fewer)] if "flip" in recipe.parts and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:

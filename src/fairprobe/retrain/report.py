@@ -111,11 +111,13 @@ def _held_constant(loop: Loop) -> tuple[Any, int]:
 
 def _random(loop: Loop) -> tuple[Any, int]:
     """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases."""
-    recipe = _recipe(loop)
-    n_cases = loop.supply.n_cases if loop.chosen is None or loop.chosen.recipe.uses_cases else None
+    tried = _tried(loop)
+    # Flipped rows alone leave no cases to replace: then as many inputs come with their twins.
+    recipe = tried if tried.uses_cases else replace(tried, parts=("twins",), percent=tried.flipped)
 
     def draw(n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
-        codes = loop.materials.domain.sample_codes(n if n_cases is None else min(n, n_cases), rng)
+        n = min(n, loop.supply.n_cases) if tried.uses_cases else n
+        codes = loop.materials.domain.sample_codes(n, rng)
         return codes, loop.labeller.votes(codes)
 
     return _augmented(loop, recipe, draw)
@@ -128,13 +130,10 @@ def _all_cases(loop: Loop) -> tuple[Any, int]:
     return _augmented(loop, Recipe(("case",), MOST), loop.supply.draw)
 
 
-def _recipe(loop: Loop) -> Recipe:
-    tried = [loop.chosen] if loop.chosen else sorted(loop.rounds, key=lambda each: each.left)[:1]
-    if not tried:
+def _tried(loop: Loop) -> Recipe:
+    if not loop.rounds:
         raise FairprobeError("no round was tried")
-    recipe = tried[0].recipe
-    # Flipped rows alone leave no cases to replace: then as many inputs come with their twins.
-    return recipe if recipe.uses_cases else replace(recipe, parts=("twins",), percent=recipe.flipped)
+    return (loop.chosen or min(loop.rounds, key=lambda each: each.left)).recipe
 
 
 def _augmented(loop: Loop, recipe: Recipe, draw: Any) -> tuple[Any, int]:

@@ -44,7 +44,7 @@ class Trainer:
         """A new model, fitted to these rows."""
         # Copies, as a trainer may change what it is given.
         batch = rows.copy() if self._columns is None else rows[self._columns].copy()
-        options = {} if weights is None else {"sample_weight": weights}
+        options = {} if weights is None else {"sample_weight": weights.copy()}
         self.n_fits += 1
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
