@@ -74,8 +74,8 @@ def test_sample_is_that_of_the_library(estimate, folder):
 
 
 def test_toy_with_a_known_share(fairprobe, folder):
-    (folder / "planted.py").write_text("from fairprobe.testing import box\ntoy = box()\n")
-    outcome = fairprobe("estimate", "--model", "planted:toy.model", "--domain", "planted:toy.domain", "--json")
+    (folder / "known_toy.py").write_text("from fairprobe.testing import box\ntoy = box()\n")
+    outcome = fairprobe("estimate", "--model", "known_toy:toy.model", "--domain", "known_toy:toy.domain", "--json")
     assert shares_of(outcome)["domain"]["value"] == float(box().share)
 
 
