@@ -21,6 +21,7 @@ from typing import Any
 
 import fairprobe
 from _common import model
+from fairprobe.estimate.plot import svg_panels
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")
 STRATEGIES = ("uniform", "random", "semi-directed", "fully-directed", "genetic", "anchored", "guided")
@@ -166,19 +167,8 @@ def _against(runs: list[dict[str, Any]], rival: list[dict[str, Any]]) -> str:
 
 def _draw(results: dict[str, Any], name: str, path: Path) -> None:
     """Cases over inputs generated, a line a strategy."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    from fairprobe.estimate.plot import RULES
-
     curves = {strategy: runs[0]["curve"] for strategy, runs in results.get("inputs", {}).items() if runs}
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(RULES)
-        figure = Figure(figsize=(6.4, 4), layout="constrained")
-        FigureCanvasSVG(figure)
-        axes = figure.subplots()
+    with svg_panels(path, 6.4, 4) as [axes]:
         for strategy, (inputs, cases) in curves.items():
             axes.plot(inputs, cases, label=strategy, linewidth=1.6)
         axes.set_xlabel("inputs generated")
@@ -187,7 +177,6 @@ def _draw(results: dict[str, Any], name: str, path: Path) -> None:
         axes.legend(frameon=False, fontsize=8)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "fairprobe"})
 
 
 if __name__ == "__main__":

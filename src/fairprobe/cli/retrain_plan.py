@@ -15,6 +15,7 @@ from fairprobe.cli.retrain_data import Data
 from fairprobe.cli.words import counted, duration
 from fairprobe.errors import ModelError
 from fairprobe.retrain import committee
+from fairprobe.retrain.clock import steepness
 from fairprobe.retrain.judging import N_REPORT, N_SELECT, affordable, seconds_per_input
 from fairprobe.retrain.parts import Parts, Rows, checked_rows, split
 from fairprobe.retrain.recipe import MOST, Recipe, first_tries
@@ -23,9 +24,6 @@ from fairprobe.retrain.trainer import Trainer, is_fitted
 
 FEWEST = 200
 """Rows of the first fit that is timed."""
-
-STEEPEST = 2.5
-"""How fit times grow with the rows, at most: a kernel machine's with a little over their square."""
 
 N_CONTROLS = 3
 
@@ -270,8 +268,7 @@ def _steepness(timed: list[tuple[int, float]]) -> float:
     """How fit times grow, from the last two: with the rows at least, as the first fits are mostly overhead."""
     if len(timed) < 2:
         return 1.0
-    (few, quick), (many, slow) = timed[-2:]
-    return min(STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
+    return steepness(*timed[-2:])
 
 
 def _committee(model: Any, data: Data, rows: Rows) -> Fit:

@@ -172,6 +172,12 @@ class Domain:
         """Which of a batch of inputs the constraints allow."""
         return rules.allowed(self, codes)
 
+    def contains(self, codes: Codes) -> NDArray[np.bool_]:
+        """Which rows that `encode` gave are inputs: every value has a code, and no constraint forbids it."""
+        inside = np.asarray((codes >= 0).all(axis=1))
+        inside[inside] = self.allows(codes[inside])
+        return inside
+
     def decode(self, codes: Codes) -> pd.DataFrame:
         """A batch of codes, of any integer dtype, as a frame, each column with its dtype."""
         import pandas as pd

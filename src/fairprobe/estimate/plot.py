@@ -5,7 +5,8 @@ Drawn by matplotlib as SVG. The same shares give the same bytes: no date, a fixe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
@@ -46,6 +47,16 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
                 f"a convergence plot needs a share that was sampled in whole experiments, got the method "
                 f"{share.method!r}: use method='sample'"
             )
+    with svg_panels(path, WIDTH, HEIGHT, n_rows=len(panels)) as all_axes:
+        for axes, share in zip(all_axes, panels, strict=True):
+            _draw(axes, share)
+
+
+@contextmanager
+def svg_panels(
+    path: str | PathLike[str], width: float, height: float, *, n_rows: int = 1, n_columns: int = 1
+) -> Iterator[list[Any]]:
+    """Panels of a size in inches to draw on, row by row; in the end they are written as SVG."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -54,10 +65,9 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RULES)
-        figure = Figure(figsize=(WIDTH, HEIGHT * len(panels)), layout="constrained")
+        figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
         FigureCanvasSVG(figure)
-        for axes, share in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
-            _draw(axes, share)
+        yield list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "fairprobe"})
 
 

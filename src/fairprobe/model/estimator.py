@@ -26,7 +26,8 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     """Find the method to call and the form of its batches."""
     if isinstance(model, type):
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
-    _check_fitted(model)
+    if not is_fitted(model):
+        raise SettingError(f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first")
     form = _form(model, domain, batch)
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
     careful: Callable[..., Any] = _function(model, output)
@@ -36,20 +37,20 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     return Adapter(function, form, type(model).__name__, careful, finite_only)
 
 
-def _check_fitted(model: Any) -> None:
+def is_fitted(model: Any) -> bool:
+    """Whether an estimator can be asked as it is; what is none of scikit-learn's kind is taken to be."""
     if not hasattr(model, "get_params"):
-        return
+        return True
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted
 
     try:
         check_is_fitted(model)
     except NotFittedError:
-        raise SettingError(
-            f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first"
-        ) from None
+        return False
     except TypeError:
-        return  # it only looks like an estimator
+        return True  # it only looks like an estimator
+    return True
 
 
 def _function(model: Any, output: str) -> Callable[[Any], Any]:

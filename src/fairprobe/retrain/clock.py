@@ -74,7 +74,15 @@ class Clock:
         return seconds * (n_rows / rows) ** self._steepness()
 
     def _steepness(self) -> float:
-        (few, quick), (many, slow) = min(self._fits), max(self._fits)
-        if many < _APART * few:
-            return _UNKNOWN
-        return min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
+        small, large = min(self._fits), max(self._fits)
+        return _UNKNOWN if large[0] < _APART * small[0] else steepness(small, large)
+
+
+def steepness(small: tuple[int, float], large: tuple[int, float]) -> float:
+    """The power of the rows that fit times grow with, from the rows and seconds of two fits: 1 at least.
+
+    >>> steepness((1000, 1.0), (2000, 4.0)), steepness((1000, 1.0), (2000, 0.5))
+    (2.0, 1.0)
+    """
+    (few, quick), (many, slow) = small, large
+    return min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))

@@ -137,7 +137,7 @@ def make_labeller(
         assert given[1] is not None
         return Given(given[0], given[1], domain, classes)
     members = default.others(domain, model, len(rows), seed) if committee is None else committee
-    return Vote([_fitted(member, rows, domain) for member in members], domain, classes)
+    return Vote([_fitted(member, rows) for member in members], domain, classes)
 
 
 def check_choice(labels: Any, committee: Any) -> None:
@@ -168,7 +168,7 @@ def chosen(votes: Votes, classes: Labels, prior: NDArray[np.float64]) -> Labels:
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
 
 
-def _fitted(member: Any, rows: Rows, domain: Domain) -> Any:
+def _fitted(member: Any, rows: Rows) -> Any:
     """A member as it is if it is fitted, else a clone of it, fitted."""
     if is_fitted(member):
         return member

@@ -101,7 +101,7 @@ class Loop:
         materials, settings = self.materials, self.settings
         parts = materials.parts
         self.tell("fitting the model to compare with" if self._refits else "judging the model given")
-        self.reference = self._fit(parts.fit) if self._refits else materials.model
+        self.reference = self.fit(parts.fit) if self._refits else materials.model
         self.n_select, self.n_report = self._how_many()
         self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how, quick=True)
         begun = time.monotonic()
@@ -245,7 +245,7 @@ class Loop:
             self.left_out.append(recipe)
             return
         self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
-        model = self._fit(rows)
+        model = self.fit(rows)
         new = self.judge.judge(model)
         self._note(recipe, model, new, n_added, time.monotonic() - begun)
 
@@ -256,12 +256,13 @@ class Loop:
         if not self.clock.has_fits:
             for n in _TRIALS:
                 places = np.linspace(0, len(rows) - 1, min(len(rows), n)).astype(np.int64)
-                self._fit(rows.take(places))
+                self.fit(rows.take(places))
         return self.clock.is_too_short_for(len(rows))
 
-    def _fit(self, rows: Rows) -> Any:
+    def fit(self, rows: Rows) -> Any:
+        """A new model, and a note of how long it took."""
         begun = time.monotonic()
-        model = self.materials.trainer.fit(*_args(rows))
+        model = self.materials.trainer.fit(rows.frame, rows.labels, rows.weights)
         self.clock.fitted(len(rows), time.monotonic() - begun)
         return model
 
@@ -290,7 +291,3 @@ class Loop:
         if accepted and best is done:
             self.current, self.current_judged, self.chosen = model, new, done
         self.tell(done.sentence(), done)
-
-
-def _args(rows: Rows) -> tuple[Any, Any, Any]:
-    return rows.frame, rows.labels, rows.weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.estimate.plot import BAND, INK, RULES, SOFT
+from fairprobe.estimate.plot import BAND, INK, SOFT, svg_panels
 from fairprobe.estimate.share import POPULATIONS
 from fairprobe.retrain.rounds import front_of
 
@@ -19,19 +19,10 @@ WIDTH, HEIGHT = 4.6, 3.8
 
 def draw(result: Retrained, path: str | PathLike[str]) -> None:
     """Draw as SVG; the same result gives the same bytes."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     names = list(result.before)
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(RULES)
-        figure = Figure(figsize=(WIDTH * len(names), HEIGHT), layout="constrained")
-        FigureCanvasSVG(figure)
-        for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+    with svg_panels(path, WIDTH, HEIGHT, n_columns=len(names)) as all_axes:
+        for axes, name in zip(all_axes, names, strict=True):
             _panel(axes, result, name)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "fairprobe"})
 
 
 def _panel(axes: Any, result: Retrained, name: str) -> None:

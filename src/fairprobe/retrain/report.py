@@ -106,7 +106,7 @@ def _held_constant(loop: Loop) -> tuple[Any, int]:
     domain, rows = loop.materials.domain, loop.materials.parts.fit
     values = commonest(domain, rows)
     held = Rows(held_constant(rows.frame, values), rows.labels, rows.weights)
-    return HeldConstant(_fit(loop, held), domain, values), 0
+    return HeldConstant(loop.fit(held), domain, values), 0
 
 
 def _random(loop: Loop) -> tuple[Any, int]:
@@ -139,11 +139,7 @@ def _tried(loop: Loop) -> Recipe:
 def _augmented(loop: Loop, recipe: Recipe, draw: Any) -> tuple[Any, int]:
     rng = np.random.default_rng(loop.round_seeds.spawn(1)[0])
     rows = loop.augmenter.rows(recipe, draw, rng)
-    return _fit(loop, rows), len(rows) - len(loop.materials.parts.fit)
-
-
-def _fit(loop: Loop, rows: Rows) -> Any:
-    return loop.materials.trainer.fit(rows.frame, rows.labels, rows.weights)
+    return loop.fit(rows), len(rows) - len(loop.materials.parts.fit)
 
 
 def _how(loop: Loop) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from fairprobe.retrain.judging import How
 from fairprobe.retrain.labels import check_choice
 from fairprobe.retrain.recipe import checked_augment
 from fairprobe.retrain.rounds import ACCEPT
-from fairprobe.search.registry import AUTO, strategy_path
+from fairprobe.search.registry import strategy_path
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked_augment(self.augment)
-        if self.strategy != AUTO:
-            strategy_path(self.strategy)
+        strategy_path(self.strategy)
         if self.accept not in ACCEPT:
             raise SettingError(f"accept must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
         checked_confidence(self.how.confidence)

@@ -7,13 +7,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.retrain.labels import Labeller, Votes
 from fairprobe.search import Found, search
+from fairprobe.store import Keys, first_seen
 
 
 class Supply:
@@ -81,9 +81,7 @@ class Hunt:
         pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
         while len(pool) < n and not self._is_over:
             found = self._search(n)  # of so many at least as many as are missing are new
-            joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[
-                : max(n, len(pool))
-            ]
+            joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
             self.n_found += len(joined) - len(pool)
             pool = joined
         return pool
@@ -107,7 +105,7 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
     if not len(frame):
         raise DataError("cases must hold one case at least, got none: leave them out to have them searched for")
     codes = domain.encode(frame)
-    outside = np.flatnonzero(~_inside(domain, codes))
+    outside = np.flatnonzero(~domain.contains(codes))
     if len(outside):
         row = frame.iloc[int(outside[0])]
         column = int(np.argmin(codes[outside[0]]))
@@ -121,15 +119,6 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
     return codes
 
 
-def _inside(domain: Domain, codes: Codes) -> NDArray[np.bool_]:
-    inside = np.asarray((codes >= 0).all(axis=1))
-    inside[inside] = domain.allows(codes[inside])
-    return inside
-
-
 def distinct(domain: Domain, codes: Codes) -> Codes:
     """One member of each family, the first."""
-    import pandas as pd
-
-    repeated = pd.DataFrame(codes[:, list(domain.free_columns)]).duplicated().to_numpy()
-    return codes[~repeated]
+    return codes[first_seen(Keys(domain).of(codes))]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model import estimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,21 +65,9 @@ def as_array(rows: pd.DataFrame) -> NDArray[Any]:
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether it can be asked as it is. What is no estimator of scikit-learn's kind is taken to be."""
-    if isinstance(model, type) or not (callable(getattr(model, "predict", None)) or callable(model)):
-        return False
-    if not hasattr(model, "get_params"):
-        return True
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    except TypeError:
-        return True  # it only looks like an estimator
-    return True
+    """Whether anything at all can be asked as it is."""
+    is_model = callable(getattr(model, "predict", None)) or callable(model)
+    return is_model and not isinstance(model, type) and estimator.is_fitted(model)
 
 
 def _cloner(model: Any) -> Train:

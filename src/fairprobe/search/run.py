@@ -6,8 +6,6 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairprobe.accelerate import may_screen
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain
@@ -253,8 +251,7 @@ class _Plan:
 
 def _start_codes(domain: Domain, rows: Any) -> Codes:
     codes = domain.encode(rows, nearest=True)
-    inside = np.asarray((codes >= 0).all(axis=1))
-    inside[inside] = domain.allows(codes[inside])
+    inside = domain.contains(codes)
     if not inside.any():
         raise DataError(f"a row to start from must lie in the domain, got none among {len(codes)}")
     if not inside.all():
