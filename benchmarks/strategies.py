@@ -33,8 +33,8 @@ BUDGETS: dict[str, dict[str, Any]] = {
 }
 SLOW: dict[str, dict[str, Any]] = {
     "inputs": {"max_inputs": 20_000, "accelerate": "auto"},
-    "queries": {"max_queries": 20_000},
-    "seconds": {"max_seconds": 5.0},
+    "queries": {"max_queries": 10_000},
+    "seconds": {"max_seconds": 2.0},
 }
 """Of the SVM: libsvm answers some 2,500 rows a second."""
 

@@ -80,8 +80,11 @@ def uniform_cases(oracle: Oracle, n: int, seed: int) -> Codes:
     found = [np.empty((0, len(oracle.domain.levels)), dtype=np.int64)]
     with oracle.asker.quiet():
         for first in range(0, n, ROWS):
-            sample = oracle.domain.sample_codes(min(ROWS, n - first), rng)
-            found.append(sample[oracle.judge(sample).hits])
+            judged = oracle.judge(oracle.domain.sample_codes(min(ROWS, n - first), rng))
+            if not judged.hits.any():
+                continue
+            confirmed = oracle.confirm(judged.take(np.flatnonzero(judged.hits), judged.codes.dtype))
+            found.append(confirmed.codes[confirmed.hits])
             if sum(map(len, found)) >= MOST_REFERENCES:
                 break
     return np.concatenate(found)[:MOST_REFERENCES]

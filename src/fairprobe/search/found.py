@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.accelerate import compile_twins, may_screen
+from fairprobe.accelerate.screen import Screened
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.model.asking import Asker
@@ -132,9 +134,14 @@ class Found:
 
         oracle = None
         if model is not None:
-            oracle = Oracle(Asker(model, self.domain, output=self.output, batch=batch), self.threshold)
+            oracle = self._oracle(model, Asker(model, self.domain, output=self.output, batch=batch))
         n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
         return coverage_of(self._cases.case, self.domain, model, oracle, n, seed)
+
+    def _oracle(self, model: Any, asker: Asker) -> Oracle:
+        if not may_screen(model):
+            return Oracle(asker, self.threshold)
+        return Screened(asker, self.threshold, lambda: compile_twins(model, self.domain, self.output))
 
     def _free_name(self, name: str) -> str:
         while name in self.domain.names:
