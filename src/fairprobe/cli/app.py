@@ -234,6 +234,25 @@ def retrain(
 
 
 @app.command(cls=_Command)
+def reproduce(
+    what: o.Part = "all",
+    quick: o.Quick = False,
+    seed: o.FirstSeed = 0,
+    jobs: o.Workers = -1,
+    out: o.PaperOut = "fairprobe-paper",
+    dry_run: o.DryRun = False,
+) -> int:
+    """Make the evaluation of the paper again.
+
+    "Automated Directed Fairness Testing", ASE 2018: its six classifiers, its tables and figures, ours beside them. What
+    was measured before is not measured again, so an interrupted run goes on where it stopped.
+    """
+    from fairprobe.cli.reproduce import run_reproduce
+
+    return run_reproduce(what, quick=quick, seed=seed, n_jobs=jobs, out=out, dry_run=dry_run)
+
+
+@app.command(cls=_Command)
 def domain(
     data: o.Rows,
     sensitive: o.Sensitive = None,

@@ -43,7 +43,7 @@ def progress_bar(limits: Limits) -> Iterator[Watch | bool]:
     if not is_on():
         yield False
         return
-    with _bar("asking the model ...") as update:
+    with bar("asking the model ...") as update:
 
         def watch(snapshot: Snapshot, seconds: float) -> None:
             update(fraction_done(limits, snapshot, seconds), status(snapshot, seconds))
@@ -57,7 +57,7 @@ def estimate_bar(population: str) -> Iterator[Update]:
     if not is_on():
         yield lambda *_: None
         return
-    with _bar(f"{population}: asking the model ...") as update:
+    with bar(f"{population}: asking the model ...") as update:
         yield update
 
 
@@ -88,7 +88,8 @@ def steps() -> Iterator[Callable[[str, Round | None], None]]:
 
 
 @contextmanager
-def _bar(status: str) -> Iterator[Update]:
+def bar(status: str) -> Iterator[Update]:
+    """Shows how much is done, and some words."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -98,11 +99,11 @@ def _bar(status: str) -> Iterator[Update]:
         TextColumn("{task.fields[status]}", markup=False),
         TimeElapsedColumn(),
     ]
-    with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as bar:
-        task = bar.add_task("", total=None, status=status)
+    with Progress(*columns, console=Console(stderr=True, highlight=False), transient=True) as shown:
+        task = shown.add_task("", total=None, status=status)
 
         def update(done: float | None, status: str) -> None:
-            bar.update(task, total=None if done is None else 1.0, completed=done, status=status)
+            shown.update(task, total=None if done is None else 1.0, completed=done, status=status)
 
         yield update
 

@@ -237,3 +237,22 @@ DomainOut = Annotated[
 ]
 Json = Annotated[bool, about(RESULTS, None, "Print the figures as one JSON object.", "--json")]
 DryRun = Annotated[bool, about(RESULTS, None, "Only say what would be done, and guess how long it takes.", "--dry-run")]
+
+# The paper's evaluation
+
+Part = Annotated[
+    str,
+    typer.Argument(help="effectiveness, efficiency, retraining, figures or all.", metavar="[PART]", show_default=False),
+]
+Quick = Annotated[bool, about(HOW, None, "A little of everything, in some minutes; all takes two hours.", "--quick")]
+FirstSeed = Annotated[
+    Any, typer.Option(parser=values.whole, help="The first seed of the runs.", metavar="N", rich_help_panel=HOW)
+]
+Workers = Annotated[
+    Any,
+    typer.Option(
+        "--jobs", parser=values.whole, help="Measurements at a time, -1 for all cores; the figures are the same.",
+        metavar="N", rich_help_panel=HOW,
+    ),
+]  # fmt: skip
+PaperOut = Annotated[str, about(RESULTS, "FOLDER", "The folder for paper.md, paper.json and figures.", "--out")]

@@ -1,0 +1,207 @@
+"""Research question 1: how many of the inputs generated are discriminatory? The paper's table, made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from fairprobe.reproduce.cells import Cell
+from fairprobe.reproduce.ledger import Ledger
+from fairprobe.reproduce.plan import LOCKSTEP, ONE_WALKER, OTHERS, SEX, Plan
+from fairprobe.reproduce.printed import EFFECTIVENESS, STRATEGIES, TITLES
+from fairprobe.reproduce.writing import difference, mean_text, ratio, table
+
+BEST = "auto"
+"""Our best: the strategy that suits the model."""
+
+
+def runs(plan: Plan, subject: str, strategy: str, how: dict[str, int], sensitive: Sequence[str] = SEX) -> list[Cell]:
+    """The runs over the seeds of one cell of the table; uniform sampling has no walkers."""
+    n_inputs = plan.n_inputs(subject, strategy) if sensitive == SEX else _other_inputs(plan, subject, how)
+    settings: dict[str, Any] = {
+        "subject": subject,
+        "sensitive": list(sensitive),
+        "strategy": strategy,
+        **(LOCKSTEP if strategy == "uniform" else how),
+        "n_inputs": n_inputs,
+    }
+    return [Cell("search_inputs", {**settings, "seed": seed}) for seed in plan.seeds]
+
+
+def _other_inputs(plan: Plan, subject: str, how: dict[str, int]) -> int:
+    if subject == "svm":  # with its scores of ten twins for each input it would take hours
+        return plan.other_inputs // 2
+    return plan.other_inputs if how == ONE_WALKER else plan.other_inputs * 5 // 2
+
+
+def columns() -> list[tuple[str, str, dict[str, int]]]:
+    """The columns of the table: title, strategy, settings."""
+    return [
+        ("uniform", "uniform", LOCKSTEP),
+        *((f"{strategy}, one walker", strategy, ONE_WALKER) for strategy in STRATEGIES),
+        *((f"{strategy}, lockstep", strategy, LOCKSTEP) for strategy in STRATEGIES),
+        ("our best", BEST, LOCKSTEP),
+    ]
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """All runs, the long ones first."""
+    all_runs = [
+        run
+        for sensitive in (SEX, *OTHERS)
+        for subject in plan.subjects
+        for _, strategy, how in columns()
+        for run in runs(plan, subject, strategy, how, sensitive)
+    ]
+    return sorted(all_runs, key=lambda cell: cell.settings["n_walkers"])
+
+
+def percents(plan: Plan, ledger: Ledger, subject: str, strategy: str, how: dict[str, int]) -> list[float]:
+    """The yields over the seeds, in per cent."""
+    return ledger.figures(runs(plan, subject, strategy, how), "percent")
+
+
+def text(plan: Plan, ledger: Ledger) -> str:
+    """The tables."""
+    share = "" if plan.part == 1 else f" (here {plan.part:.0%} of it)"
+    return "\n\n".join([
+        "## RQ1: effectiveness",
+        f"Per cent of the inputs generated that are discriminatory, mean of {plan.n_seeds} seeds with its 95% interval "
+        f"(Student's t). The budget of a row is the paper's number of inputs{share}; for uniform sampling and for our "
+        f"best, where it tells none, that of `fully-directed`. \"One walker\" is the paper's algorithm to the letter "
+        f"({_settings(ONE_WALKER)}; the paper does not tell the numbers of trials, these are those of its authors' "
+        f"program). \"Lockstep\" is what `search` does unless told otherwise ({_settings(LOCKSTEP)}). Our best is "
+        f"`strategy=\"auto\"`. Searches were accelerated where they can be, which changes their time alone.",
+        _table(plan, ledger),
+        "### How much better",
+        "Yields divided by each other: the paper's by its own table, ours by the means above.",
+        _ratios(plan, ledger),
+        _order(plan, ledger),
+        "### Race, and sex and race together",
+        f"The paper leaves open what it finds for other sensitive parameters. One walker: {plan.other_inputs:,} "
+        f"inputs, lockstep and our best: {plan.other_inputs * 5 // 2:,} (SVM: {plan.other_inputs // 2:,} each), "
+        f"{plan.n_seeds} seeds.",
+        _others(plan, ledger),
+    ])  # fmt: skip
+
+
+def _settings(how: dict[str, int]) -> str:
+    return ", ".join(f"`{name}={value}`" for name, value in how.items())
+
+
+def _table(plan: Plan, ledger: Ledger) -> str:
+    header = ["classifier", "strategy", "inputs", "paper", "one walker", "lockstep"]
+    rows = [
+        _row(plan, ledger, subject, strategy)
+        for subject in plan.subjects
+        for strategy in (*EFFECTIVENESS[subject], BEST)
+    ]
+    return table(header, rows, n_left=2)
+
+
+def _row(plan: Plan, ledger: Ledger, subject: str, strategy: str) -> list[str]:
+    printed = EFFECTIVENESS[subject].get(strategy)
+    alone = strategy in STRATEGIES
+    return [
+        TITLES[subject],
+        "**our best**" if strategy == BEST else strategy,
+        f"{plan.n_inputs(subject, strategy):,}",
+        "" if printed is None else f"{printed.percent}%",
+        mean_text(percents(plan, ledger, subject, strategy, ONE_WALKER)) if alone else "",
+        mean_text(percents(plan, ledger, subject, strategy, LOCKSTEP)),
+    ]
+
+
+# Strategies against each other
+
+PAIRS = (("fully-directed", "uniform"), ("semi-directed", "random"), ("fully-directed", "semi-directed"))
+"""What the paper compares."""
+
+
+def printed_ratios(better: str, worse: str) -> dict[str, float]:
+    """How many times as many, by the paper's table."""
+    return {name: row[better].percent / row[worse].percent for name, row in EFFECTIVENESS.items()}
+
+
+def ratios(plan: Plan, ledger: Ledger, better: str, worse: str, how: dict[str, int]) -> dict[str, float]:
+    """How many times as many, by ours; without any found by the worse there is no telling."""
+    means = {
+        subject: [fmean(percents(plan, ledger, subject, strategy, how)) for strategy in (better, worse)]
+        for subject in plan.subjects
+    }
+    return {subject: ours / theirs for subject, (ours, theirs) in means.items() if theirs}
+
+
+def _ratios(plan: Plan, ledger: Ledger) -> str:
+    header = [
+        "",
+        *(f"{better} / {worse}: {who}" for better, worse in PAIRS for who in ("paper", "one walker", "lockstep")),
+    ]
+    columns = [
+        each
+        for pair in PAIRS
+        for each in (printed_ratios(*pair), *(ratios(plan, ledger, *pair, how) for how in (ONE_WALKER, LOCKSTEP)))
+    ]
+    header.append("our best / uniform")
+    columns.append(ratios(plan, ledger, BEST, "uniform", LOCKSTEP))
+    rows = [
+        [TITLES[name], *(ratio(column[name]) if name in column else "" for column in columns)] for name in plan.subjects
+    ]
+    means = [
+        ratio(fmean(column[name] for name in plan.subjects if name in column)) if column else "" for column in columns
+    ]
+    return table(header, [*rows, ["**mean**", *means]])
+
+
+ORDER = (*PAIRS, ("fully-directed", "random"))
+
+
+def _order(plan: Plan, ledger: Ledger) -> str:
+    """Whether the paper's order of the strategies was found, in sentences."""
+    lines = ["Whether the seeds show which of two is better (the 95% interval of the difference of means, Welch's t):"]
+    for better, worse in ORDER:
+        for title, how in (("one walker", ONE_WALKER), ("lockstep", LOCKSTEP)):
+            order = compared(plan, ledger, better, worse, how)
+            words = [
+                f"{verb} {', '.join(TITLES[name] for name in names)}"
+                for verb, names in (("beats it on", order.better), ("is beaten by it on", order.worse))
+                if names
+            ]
+            if order.alike:
+                words.append(f"no difference is shown on {', '.join(TITLES[name] for name in order.alike)}")
+            lines.append(f"- `{better}` against `{worse}`, {title}: {'; '.join(words)}.")
+    return "\n".join([lines[0], "", *lines[1:]])
+
+
+class Order(NamedTuple):
+    """The subjects on which one strategy is shown to be better than another, or worse, or neither."""
+
+    better: list[str]
+    worse: list[str]
+    alike: list[str]
+
+
+def compared(plan: Plan, ledger: Ledger, ours: str, theirs: str, how: dict[str, int]) -> Order:
+    """What the seeds show of two strategies."""
+    order = Order([], [], [])
+    for subject in plan.subjects:
+        low, high = difference(*(percents(plan, ledger, subject, each, how) for each in (ours, theirs)))
+        (order.better if low > 0 else order.worse if high < 0 else order.alike).append(subject)
+    return order
+
+
+# Other sensitive parameters
+
+
+def _others(plan: Plan, ledger: Ledger) -> str:
+    header = ["classifier", "sensitive", *(title for title, _, _ in columns())]
+    rows = []
+    for subject in plan.subjects:
+        for sensitive in OTHERS:
+            yields = [
+                ledger.figures(runs(plan, subject, strategy, how, sensitive), "percent")
+                for _, strategy, how in columns()
+            ]
+            rows.append([TITLES[subject], ", ".join(sensitive), *map(mean_text, yields)])
+    return table(header, rows, n_left=2)
