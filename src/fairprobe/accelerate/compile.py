@@ -50,10 +50,16 @@ def compile_twins(model: Any, domain: Domain, output: str = "label") -> Twins | 
 SCREENING = ("forest", "kernel", "vote")
 """Kinds that are so much slower than their twins that it pays to ask them only to confirm."""
 
+SCREENING_FEW = ("linear", "network")
+"""Kinds whose every call costs so much that it pays where few inputs are judged at a time."""
 
-def may_screen(model: Any) -> bool:
-    """Whether a search is likely to gain by compiled twins that propose."""
-    return kind_of(model) in SCREENING
+FEW = 100
+
+
+def may_screen(model: Any, n_inputs: int) -> bool:
+    """Whether a search that judges so many inputs at a time is likely to gain by compiled twins that propose."""
+    kind = kind_of(model)
+    return kind in SCREENING or (kind in SCREENING_FEW and n_inputs <= FEW)
 
 
 def evaluator_of(model: Any, rows: Rows) -> Evaluator | None:

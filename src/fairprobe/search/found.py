@@ -6,12 +6,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.accelerate import compile_twins, may_screen
-from fairprobe.accelerate.screen import Screened
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Oracle
 from fairprobe.search.health import Remark, health_of_result
 from fairprobe.search.job import Job
 from fairprobe.search.settings import Limits, Settings, StopReason
@@ -130,18 +127,13 @@ class Found:
         >>> search(model, domain, max_cases=5).coverage(model, n=1000)
         CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
         """
-        from fairprobe.search.coverage import coverage_of
+        from fairprobe.search.coverage import coverage_of, quick_oracle
 
         oracle = None
         if model is not None:
-            oracle = self._oracle(model, Asker(model, self.domain, output=self.output, batch=batch))
+            oracle = quick_oracle(model, Asker(model, self.domain, output=self.output, batch=batch), self.threshold)
         n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
         return coverage_of(self._cases.case, self.domain, model, oracle, n, seed)
-
-    def _oracle(self, model: Any, asker: Asker) -> Oracle:
-        if not may_screen(model):
-            return Oracle(asker, self.threshold)
-        return Screened(asker, self.threshold, lambda: compile_twins(model, self.domain, self.output))
 
     def _free_name(self, name: str) -> str:
         while name in self.domain.names:

@@ -127,7 +127,7 @@ def search(
         threshold=checked_threshold(threshold, output),
         seed=checked_seed(seed),
         start=None if start is None else _start_codes(domain, start),
-        accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model),
+        accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model, n_walkers),
         n_threads=n_jobs if releases_lock(model) else 1,
     )
     Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
