@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, as_completed
@@ -46,6 +47,7 @@ def _result(future: Future[Any], cell: Cell) -> Outcome:
 def _set_up() -> None:
     from threadpoolctl import threadpool_limits
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run is interrupted, and ends them
     threadpool_limits(1)  # the processes share the cores already
 
 

@@ -16,7 +16,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.reproduce.cells import Outcome
 from fairprobe.retrain import Retrained, retrain
 from fairprobe.retrain.controls import Control
-from fairprobe.search import Found, search
+from fairprobe.search import Found, StopReason, search
 
 N_POINTS = 50
 """Of a curve."""
@@ -27,11 +27,19 @@ def _loaded(subject: str) -> Any:
     return subjects.load(subject)
 
 
+def _searched(model: Any, domain: Domain, **settings: Any) -> Found:
+    """What a search found; one that was interrupted gives what it has, which is no measurement."""
+    found = search(model, domain, **settings)
+    if found.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
+
+
 def search_inputs(
     subject: str, sensitive: list[str], strategy: str, n_inputs: int, seed: int, **settings: Any
 ) -> Outcome:
     """Search until so many inputs were judged, and count the cases."""
-    found = search(
+    found = _searched(
         _loaded(subject), datasets.census_domain(sensitive=sensitive), strategy=strategy, max_cases=None,
         max_inputs=n_inputs, max_barren=None, seed=seed, shard_inputs=max(n_inputs, 1000), **settings,
     )  # fmt: skip
@@ -56,8 +64,8 @@ def time_to_cases(
 ) -> Outcome:
     """Search until so many cases are found, and take the time."""
     model, domain = _loaded(subject), datasets.census_domain(sensitive=sensitive)
-    search(model, domain, strategy=strategy, max_cases=10, max_inputs=1000, seed=seed)  # imports and first calls
-    found = search(
+    _searched(model, domain, strategy=strategy, max_cases=10, max_inputs=1000, seed=seed)  # imports and first calls
+    found = _searched(
         model, domain, strategy=strategy, max_cases=n_cases, max_seconds=max_seconds, max_barren=None, seed=seed
     )
     return _timed(found)
@@ -78,7 +86,7 @@ def row_at_a_time(subject: str, strategy: str, n_cases: int, max_seconds: float,
         n = len(batch) // n_twins
         return np.stack([model.predict(batch[row::n]) for row in range(n)], axis=1).reshape(-1)
 
-    found = search(
+    found = _searched(
         predict, domain, strategy=strategy, max_cases=n_cases, max_seconds=max_seconds, max_barren=None, seed=seed,
         **settings,
     )  # fmt: skip
@@ -114,7 +122,7 @@ def about_subject(subject: str) -> Outcome:
 def neighbours(subject: str, sensitive: list[str], n_cases: int, seed: int) -> Outcome:
     """How many of the neighbours of cases, one step of one parameter away, are cases too."""
     model, domain = _loaded(subject), datasets.census_domain(sensitive=sensitive)
-    found = search(model, domain, strategy="uniform", max_cases=n_cases, max_barren=None, seed=seed)
+    found = _searched(model, domain, strategy="uniform", max_cases=n_cases, max_barren=None, seed=seed)
     cases = domain.encode(found.cases)
     oracle = Oracle(Asker(model, domain))
     of_each = np.zeros(len(cases))
@@ -164,6 +172,8 @@ def retrain_subject(subject: str, sensitive: list[str], seed: int, n_report: int
         max_seconds=None, search_seconds=None, seed=seed, **settings,
     )  # fmt: skip
     seconds = time.perf_counter() - begun
+    if new.stop_reason == "interrupted":
+        raise KeyboardInterrupt
     if not np.array_equal(model.predict(test.to_numpy()), answers):
         raise AssertionError(f"the model given was changed: {subject}")
     figures = {
