@@ -29,7 +29,10 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert all(command in done.stdout for command in ("demo", "search", "estimate", "retrain", "reproduce", "domain", "--version"))
+    assert all(
+        command in done.stdout
+        for command in ("demo", "search", "estimate", "retrain", "reproduce", "domain", "--version")
+    )
 
 
 @pytest.mark.parametrize("command", ["demo", "search", "estimate", "retrain", "reproduce", "domain"])

@@ -64,7 +64,7 @@ def percents(plan: Plan, ledger: Ledger, subject: str, strategy: str, how: dict[
 
 def text(plan: Plan, ledger: Ledger) -> str:
     """The tables."""
-    share = "" if plan.part == 1 else f" (here {plan.part:.0%} of it)"
+    share = "" if plan.part == 1 else f" (here {plan.part:.0%} of it: lockstep has hardly begun to walk then)"
     return "\n\n".join([
         "## RQ1: effectiveness",
         f"Per cent of the inputs generated that are discriminatory, mean of {plan.n_seeds} seeds with its 95% interval "

@@ -83,7 +83,7 @@ FULL: Final = Plan("full")
 QUICK: Final = Plan(
     "quick",
     n_seeds=3,
-    part=0.02,
+    part=0.05,
     n_cases=1000,
     n_timed=1,
     timed_seconds=2.0,
