@@ -10,7 +10,7 @@ from fairprobe.reproduce.cells import Cell
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import LOCKSTEP, ONE_WALKER, OTHERS, SEX, Plan
 from fairprobe.reproduce.printed import EFFECTIVENESS, STRATEGIES, TITLES
-from fairprobe.reproduce.writing import difference, mean_text, ratio, table
+from fairprobe.reproduce.writing import by_subject, difference, mean_text, ratio, settings_text, table
 
 BEST = "auto"
 """Our best: the strategy that suits the model."""
@@ -70,8 +70,8 @@ def text(plan: Plan, ledger: Ledger) -> str:
         f"Per cent of the inputs generated that are discriminatory, mean of {plan.n_seeds} seeds with its 95% interval "
         f"(Student's t). The budget of a row is the paper's number of inputs{share}; for uniform sampling and for our "
         f"best, where it tells none, that of `fully-directed`. \"One walker\" is the paper's algorithm to the letter "
-        f"({_settings(ONE_WALKER)}; the paper does not tell the numbers of trials, these are those of its authors' "
-        f"program). \"Lockstep\" is what `search` does unless told otherwise ({_settings(LOCKSTEP)}). Our best is "
+        f"({settings_text(ONE_WALKER)}; the paper does not tell the numbers of trials, these are those of its authors' "
+        f"program). \"Lockstep\" is what `search` does unless told otherwise ({settings_text(LOCKSTEP)}). Our best is "
         f"`strategy=\"auto\"`. Searches were accelerated where they can be, which changes their time alone.",
         _table(plan, ledger),
         "### How much better",
@@ -84,10 +84,6 @@ def text(plan: Plan, ledger: Ledger) -> str:
         f"{plan.n_seeds} seeds.",
         _others(plan, ledger),
     ])  # fmt: skip
-
-
-def _settings(how: dict[str, int]) -> str:
-    return ", ".join(f"`{name}={value}`" for name, value in how.items())
 
 
 def _table(plan: Plan, ledger: Ledger) -> str:
@@ -134,24 +130,15 @@ def ratios(plan: Plan, ledger: Ledger, better: str, worse: str, how: dict[str, i
 
 
 def _ratios(plan: Plan, ledger: Ledger) -> str:
-    header = [
-        "",
-        *(f"{better} / {worse}: {who}" for better, worse in PAIRS for who in ("paper", "one walker", "lockstep")),
-    ]
-    columns = [
+    who = ("paper", "one walker", "lockstep")
+    header = ["", *(f"{better} / {worse}: {each}" for better, worse in PAIRS for each in who), "our best / uniform"]
+    found = [
         each
         for pair in PAIRS
         for each in (printed_ratios(*pair), *(ratios(plan, ledger, *pair, how) for how in (ONE_WALKER, LOCKSTEP)))
     ]
-    header.append("our best / uniform")
-    columns.append(ratios(plan, ledger, BEST, "uniform", LOCKSTEP))
-    rows = [
-        [TITLES[name], *(ratio(column[name]) if name in column else "" for column in columns)] for name in plan.subjects
-    ]
-    means = [
-        ratio(fmean(column[name] for name in plan.subjects if name in column)) if column else "" for column in columns
-    ]
-    return table(header, [*rows, ["**mean**", *means]])
+    found.append(ratios(plan, ledger, BEST, "uniform", LOCKSTEP))
+    return table(header, by_subject(plan.subjects, found, ratio))
 
 
 ORDER = (*PAIRS, ("fully-directed", "random"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 from fairprobe.reproduce.cells import Cell
 from fairprobe.reproduce.effectiveness import BEST
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import ONE_WALKER, OTHERS, SEX, Plan
 from fairprobe.reproduce.printed import EFFICIENCY, STRATEGIES, TITLES
-from fairprobe.reproduce.writing import digits, ratio, table
+from fairprobe.reproduce.writing import by_subject, digits, ratio, settings_text, table
 
 PAPER = ("uniform", *STRATEGIES)
 OURS = (*PAPER, BEST)
@@ -88,7 +88,7 @@ def text(plan: Plan, ledger: Ledger) -> str:
     return "\n\n".join([
         "## RQ2: efficiency",
         f"Seconds to {plan.n_cases:,} discriminatory inputs, asking the model included. The paper: an Intel i7 with 64 "
-        f"GB of memory. Row at a time: the paper's algorithm on this machine ({_settings()}), one call of the model's "
+        f"GB of memory. Row at a time: the paper's algorithm on this machine ({settings_text(ONE_WALKER)}), one call of the model's "
         f"`predict` for each input and its twin, for {plan.row_seconds:g} s. Ours: `search` as it is, median of "
         f"{plan.n_timed} (SVM: 1), each of {plan.timed_seconds:g} s at most. A `~` marks what is extrapolated from the "
         f"cases found until a run was cut off; as repeats grow more frequent, the true time would be longer. Like for "
@@ -100,10 +100,6 @@ def text(plan: Plan, ledger: Ledger) -> str:
         f"Seconds to {plan.n_cases:,} cases, one run each.",
         _others(plan, ledger),
     ])  # fmt: skip
-
-
-def _settings() -> str:
-    return ", ".join(f"`{name}={value}`" for name, value in ONE_WALKER.items())
 
 
 def _table(plan: Plan, ledger: Ledger) -> str:
@@ -119,7 +115,7 @@ def _table(plan: Plan, ledger: Ledger) -> str:
         rows.append(
             [TITLES[subject], "**our best** (against fully-directed)", "", slow, best, _times_faster(slow, best)]
         )
-    return table(header, rows)
+    return table(header, rows, n_left=2)
 
 
 def slow_and_quick(plan: Plan, ledger: Ledger, subject: str, strategy: str) -> tuple[Time, Time]:
@@ -171,15 +167,7 @@ def _ratios(plan: Plan, ledger: Ledger) -> str:
         for each in strategies
         for column in (printed_faster(each), rows_faster(plan, ledger, each), ours_faster(plan, ledger, each))
     ]
-    rows = [
-        [TITLES[name], *(f"{column[name]:.1f}%" if name in column else "" for column in columns)]
-        for name in plan.subjects
-    ]
-    means = [
-        f"{fmean(column[name] for name in plan.subjects if name in column):.1f}%" if column else ""
-        for column in columns
-    ]
-    return table(header, [*rows, ["**mean**", *means]])
+    return table(header, by_subject(plan.subjects, columns, lambda each: f"{each:.1f}%"))
 
 
 def _others(plan: Plan, ledger: Ledger) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log10, sqrt
 
 from scipy.special import stdtrit
+
+from fairprobe.reproduce.printed import TITLES
 
 CONFIDENCE = 0.95
 
@@ -90,6 +92,28 @@ def percent_text(value: float) -> str:
     ('4.02%', '0%')
     """
     return f"{digits(100 * value)}%"
+
+
+def settings_text(settings: Mapping[str, object]) -> str:
+    """Settings as they are written in code.
+
+    >>> settings_text({"n_walkers": 1, "seed": 0})
+    '`n_walkers=1`, `seed=0`'
+    """
+    return ", ".join(f"`{name}={value}`" for name, value in settings.items())
+
+
+def by_subject(
+    subjects: Sequence[str], columns: Sequence[Mapping[str, float]], form: Callable[[float], str]
+) -> list[list[str]]:
+    """Rows of figures, one for each subject and one for the means; of some there may be none.
+
+    >>> by_subject(["svm"], [{"svm": 2.0}, {}], str)
+    [['SVM', '2.0', ''], ['**mean**', '2.0', '']]
+    """
+    rows = [[TITLES[name], *(form(column[name]) if name in column else "" for column in columns)] for name in subjects]
+    known = [[column[name] for name in subjects if name in column] for column in columns]
+    return [*rows, ["**mean**", *(form(statistics.fmean(each)) if each else "" for each in known)]]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], *, n_left: int = 1) -> str:
