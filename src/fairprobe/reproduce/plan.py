@@ -41,14 +41,14 @@ class Plan:
     n_experiments: int = 400
     n_samples: int = 1000
     """Of the estimated shares."""
-    sweep_subjects: tuple[str, ...] = ("fair-svm", "mlp", "random-forest", "decision-tree")
+    sweep_subjects: tuple[str, ...] = ("fair-svm", "mlp", "decision-tree")
     """Whose yields are measured over the settings of a search."""
     sweep_inputs: int = 30_000
     sweep_seeds: int = 3
     n_locals: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000)
     n_walkers: tuple[int, ...] = (1, 30, 1000)
     deltas: tuple[float, ...] = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-    other_inputs: int = 20_000
+    other_inputs: int = 10_000
     """Of one walker, where race is sensitive; two and a half times as many in lockstep. The SVM: half as many."""
     n_neighbourhoods: int = 1000
     """Cases whose neighbours are judged."""
