@@ -62,7 +62,7 @@ def test_walkers_of_any_domain(domain, data):
 def test_a_deep_forest(monkeypatch, many, most):
     monkeypatch.setattr(trail, "MANY", many)
     monkeypatch.setattr(known_leaves, "MOST", most)
-    monkeypatch.setattr(known_leaves, "FIRST_ROOM", 16)
+    monkeypatch.setattr(known_leaves, "FIRST", 100)
     evaluator = check_walk(deep_forest(), DOMAIN, np.random.default_rng(1))
     assert evaluator._trail._twins is not None
 

@@ -18,9 +18,8 @@ UNKNOWN = 0
 SCALE = 2.0**32
 """Votes are counted in whole numbers of this part, whose sums are exact in any order."""
 
-FIRST_ROOM = 2**13
-MOST = 2**24
-"""Limits that are known at a time: a bound on memory."""
+FIRST, MOST = 2**19, 2**24
+"""Limits that there is room for at first, which is enough for most searches, and at most: a bound on memory."""
 
 Places = NDArray[np.intp]
 
@@ -36,15 +35,16 @@ class KnownLeaves:
         self._n = self._n_measured = UNKNOWN + 1
         self._reached: list[tuple[Places, Singles]] = []
         """Of leaves that are not measured, the tree and a row that came to it, in the order of their places."""
-        self.limits: Singles = np.full((2 * n_columns, FIRST_ROOM), np.inf, dtype=np.float32)
+        room = FIRST // (2 * n_columns) + self._n
+        self.limits: Singles = np.full((2 * n_columns, room), np.inf, dtype=np.float32)
         """How far a row may move along one column and stay, by place.
 
         First by column the highest value; then by column what a lower value must stay above, both with their signs
         turned. Any move leads out of a leaf that is not measured.
         """
-        self.values: Floats = np.zeros((FIRST_ROOM, 2))
+        self.values: Floats = np.zeros((room, 2))
         """The classes' parts."""
-        self.votes: Floats = np.zeros(FIRST_ROOM)
+        self.votes: Floats = np.zeros(room)
         """For the second class, in parts of `SCALE`."""
 
     @property
@@ -58,33 +58,28 @@ class KnownLeaves:
         return self._n - self._n_measured
 
     def places(self, trees: Places, leaves: Places, rows: Places, singles: Singles) -> Places:
-        """The places of the leaves that some rows came to."""
+        """The places of the leaves that some rows came to, tree after tree."""
         nodes = self._roots.take(trees) + leaves
         places = self._place_of.take(nodes)
         new = np.flatnonzero(places == UNKNOWN)
         if len(new):
-            self._meet(nodes[new], trees[new], leaves[new], rows[new], singles)
+            self._meet(nodes[new], trees[new], leaves[new], singles, rows[new])
             places[new] = self._place_of.take(nodes[new])
         return places
 
-    def _meet(self, nodes: Places, trees: Places, leaves: Places, rows: Places, singles: Singles) -> None:
+    def _meet(self, nodes: Places, trees: Places, leaves: Places, singles: Singles, rows: Places) -> None:
         each = np.arange(len(nodes))
         self._place_of[nodes] = each
         once = np.flatnonzero(self._place_of.take(nodes) == each)  # of several that came to a leaf, the last
         some = slice(self._n, self._n + len(once))
         self._make_room(some.stop)
         self._place_of[nodes[once]] = np.arange(some.start, some.stop)
-        self.values[some] = self._values_of(trees[once], leaves[once])
+        for tree, own in in_each_tree(trees[once], len(self._trees)):
+            self.values[self._n :][own] = self._trees[tree].value[leaves[once[own]], 0]
         self.votes[some] = np.rint(self.values[some, 1] * SCALE)
         self.limits[:, some] = -np.inf
         self._reached.append((trees[once], singles[rows[once]]))
         self._n = some.stop
-
-    def _values_of(self, trees: Places, leaves: Places) -> Floats:
-        """Mostly there are a few in each tree, so one by one is faster than tree by tree."""
-        values = [tree.value.ravel() for tree in self._trees]
-        pairs = zip(trees.tolist(), (2 * leaves).tolist(), strict=True)
-        return np.array([(values[tree].item(first), values[tree].item(first + 1)) for tree, first in pairs])
 
     def _make_room(self, n: int) -> None:
         room = len(self.votes)

@@ -21,7 +21,7 @@ from fairprobe.accelerate.walks import Walks
 FEW_TWINS = 2**14
 """Growing the crowns takes about as long as scikit-learn's walks of so many."""
 
-SETTLE_EVERY = 8
+SETTLE_EVERY = 4
 """So many trees after each other are walked before asking which votes are settled."""
 
 CHUNK = 4096
