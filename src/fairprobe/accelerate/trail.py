@@ -26,6 +26,9 @@ MOST = 2**22
 MANY = 32
 """Leaves of each tree, on average, that are measured at a time."""
 
+AT_ONCE = 2**14
+"""Leaves that are walked to at a time: memory that was never used before is dear, so little of it is used again."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -88,12 +91,23 @@ class Trail:
         return np.arange(len(self._rows.twins))[:, None] * len(self._batch) + inputs
 
     def _find(self, twins: Twins, batch: Batch) -> None:
-        """Walk to the leaves that are not known, where they could decide the vote."""
+        """Walk to the leaves that are not known, where they could decide the vote; some trees at a time, if many."""
+        n_unknown = int(twins.n_unknown[self._are_open(twins)].sum())
+        size = max(1, self._n_trees * AT_ONCE // max(n_unknown, AT_ONCE))
+        for first in range(0, self._n_trees, size):
+            self._walk(twins, batch, np.flatnonzero(self._are_open(twins)), slice(first, first + size))
+
+    def _are_open(self, twins: Twins) -> Mask:
+        """Which votes may still go either way."""
         low, high = twins.sums, twins.sums + twins.n_unknown * SCALE
-        is_open = (low <= self._half + self._slack) & (high >= self._half - self._slack) & (low < high)
-        some = np.flatnonzero(is_open)
+        is_open: Mask = (low <= self._half + self._slack) & (high >= self._half - self._slack) & (low < high)
+        return is_open
+
+    def _walk(self, twins: Twins, batch: Batch, some: Places, part: slice) -> None:
+        """Walk to the leaves of some twins that are not known, in a part of the trees."""
         singles = batch.whole_singles(*np.divmod(some, len(batch)))
-        trees, rows = _where(twins.places.take(some, axis=0).T == UNKNOWN)
+        trees, rows = _where(twins.places[some, part].T == UNKNOWN)
+        trees += part.start
         leaves = np.empty_like(rows)
         for tree, own in in_each_tree(trees, self._n_trees):
             leaves[own] = self._trees[tree].apply(singles.take(rows[own], axis=0))
