@@ -4,21 +4,26 @@ Both score the same inputs and all their twins, batch by batch in turn, so that 
 inputs are drawn from the domain; `walkers` are those that a fully-directed search asks about, which lie closer to where
 the label changes. A search asks about 1,000 inputs at a time. Compiling is timed with the first batch.
 
-    python benchmarks/accelerate.py
+With `--searches`, what a search gains by them: the time to 10,000 distinct cases, fully-directed, with
+accelerate="auto" / with "off", in turn.
+
+    python benchmarks/accelerate.py [--searches] [--models forest-100,random-forest]
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import fairprobe
-from _common import model, print_table, recorded
+from _common import model, print_table, recorded, turns
 from fairprobe.accelerate import Twins, agrees, compile_twins
 from fairprobe.domain import Domain
 from fairprobe.model import Asker
@@ -34,14 +39,34 @@ GOALS = {
 }
 """At 1,000 uniform inputs."""
 
+SEARCH_GOALS = {"forest-100": 0.5, "random-forest": 1.0, "ensemble": 1.0}
+"""At most."""
+
 TURNS = 15
+WARM = 10_000
+"""Inputs asked about first: a forest is only compiled in full when many come."""
+
 Codes = NDArray[np.int64]
 
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--searches", action="store_true")
+    parser.add_argument("--models")
+    options = parser.parse_args()
+    names = options.models.split(",") if options.models else list(SEARCH_GOALS if options.searches else GOALS)
+    if options.searches:
+        print_table(["model", "auto, s", "off, s", "ratio", "spread", "goal"], map(_search_row, names))
+        return
     header = ["model", "inputs", "at a time", "model, ms", "twins, ms", "ratio", "spread", "goal", "compiled in, ms"]
-    print_table(header, (row for name in GOALS for row in _rows(name)))
+    print_table(header, (row for name in names for row in _rows(name)))
+
+
+def _search_row(name: str) -> list[object]:
+    search = partial(fairprobe.search, model(name), fairprobe.datasets.census_domain())
+    measured = turns(lambda: search(accelerate="auto"), lambda: search(accelerate="off"), TURNS)
+    return [name, *measured, SEARCH_GOALS.get(name, "")]
 
 
 def _rows(name: str) -> list[list[object]]:
@@ -51,7 +76,7 @@ def _rows(name: str) -> list[list[object]]:
     begun = time.perf_counter()
     twins = compile_twins(subject, domain)
     assert twins is not None
-    twins.ask_families(_uniform(domain, 1, 1)[0])
+    twins.ask_families(_uniform(domain, WARM, 1)[0])
     compiled = f"{1000 * (time.perf_counter() - begun):.0f}"
     batches = {("uniform", 1000): _uniform(domain, 1000, n_turns), ("uniform", 10_000): _uniform(domain, 10_000, 7)}
     if name == "svm":
@@ -76,10 +101,10 @@ def _uniform(domain: Domain, n: int, n_batches: int) -> list[Codes]:
 
 
 def _walkers(subject: Any, domain: Domain) -> list[Codes]:
-    """Every third batch of a search: new inputs each time, as the processor would learn those it saw before."""
+    """The batches of a search, in order."""
     batches = recorded(subject, lambda: fairprobe.search(subject, domain, max_cases=None, max_inputs=60_000))
     whole = [np.asarray(batch, dtype=np.float64)[:1000] for batch in batches if len(batch) == 2000]
-    return [domain.encode(rows) for rows in whole[::3]]
+    return [domain.encode(rows) for rows in whole]
 
 
 def _turns(asker: Asker, twins: Twins, batches: Sequence[Codes]) -> list[str]:

@@ -153,7 +153,8 @@ class Oracle:
                 outputs = outputs[:, columns, classes]
             case, twin = _extremes(outputs, own, present)
         pair = np.column_stack([outputs[case, columns], outputs[twin, columns]])
-        return Ends(self._member(codes, case), self._member(codes, twin), judgement.gaps, pair, classes)
+        shown = codes if case is own else self._member(codes, case)
+        return Ends(shown, self._member(codes, twin), judgement.gaps, pair, classes)
 
     def _own_combination(self, codes: Codes) -> Codes:
         """Which combination each input has itself."""
@@ -209,7 +210,9 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
 
 
 def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None) -> Codes:
-    """The first combination, in domain order, whose label is not the input's own."""
+    """The first combination, in domain order, whose label is not the input's own: each input is a case."""
+    if len(labels) == 2:
+        return 1 - own
     other = labels != labels[own, np.arange(len(own))]
     return (other if present is None else other & present).argmax(axis=0)
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real
 from fairprobe.accelerate import agrees, compile_twins
-from fairprobe.accelerate.walks import _at_most
+from fairprobe.accelerate.walks import at_most
 from fairprobe.model import Asker
 
 DOMAIN = Domain(
@@ -174,7 +174,7 @@ def test_scores_near_0_are_computed_in_double_precision():
 def test_thresholds_in_single_precision_divide_the_same_numbers():
     rng = np.random.default_rng(0)
     thresholds = np.concatenate([rng.normal(size=200) * 10.0 ** rng.integers(-9, 9, 200), [0.5, 0.1, 2**24 + 1, 0]])
-    singles = _at_most(thresholds)
+    singles = at_most(thresholds)
     assert (singles <= thresholds).all()
     assert (np.nextafter(singles, np.float32(np.inf)) > thresholds).all()
 

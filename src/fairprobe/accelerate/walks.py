@@ -55,7 +55,7 @@ class Walks:
 
 def _write(tree: Any, root: int, nodes: Nodes) -> None:
     """Write a tree's nodes; a leaf leads to itself, whatever its column holds."""
-    nodes.view(np.float32)[:, THRESHOLD] = _at_most(tree.threshold)
+    nodes.view(np.float32)[:, THRESHOLD] = at_most(tree.threshold)
     nodes[:, COLUMN] = tree.feature
     lefts = tree.children_left
     nodes[:, LEFT], nodes[:, RIGHT] = lefts, tree.children_right
@@ -65,7 +65,7 @@ def _write(tree: Any, root: int, nodes: Nodes) -> None:
     nodes[leaves, LEFT] = nodes[leaves, RIGHT] = leaves + root
 
 
-def _at_most(thresholds: Floats) -> Singles:
+def at_most(thresholds: Floats) -> Singles:
     """The same thresholds for float32: the largest number that is not above each."""
     singles = thresholds.astype(np.float32)
     above = np.flatnonzero(singles > thresholds)

@@ -52,6 +52,8 @@ class Anchored(Strategy):
         self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
         self._sums = np.tri(len(self.columns))
+        self._count_type = np.min_scalar_type(len(self.columns))
+        self._each = np.arange(0)
 
     # Walkers come and go
 
@@ -105,7 +107,8 @@ class Anchored(Strategy):
         """A jump for each walker: a parameter in proportion to its reach, and another value within it."""
         draws = self.rng.random((3, len(self.position)))
         sums = self._sums @ self.reach
-        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0)
+        # Counted in the smallest type, which takes half the time.
+        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
         before = self.position.take(self._places(chosen))
         steps = 1 + (draws[1] * self._within_reach(chosen)).astype(np.int64)
         steps = np.where(self.goes_down(chosen, draws[2]), -steps, steps)
@@ -122,15 +125,23 @@ class Anchored(Strategy):
 
     def _places(self, chosen: Codes) -> Codes:
         """Where in `position` the chosen parameters are."""
-        return self.columns.take(chosen) + np.arange(0, self.position.size, self.position.shape[1])
+        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
 
     def _reaches(self, chosen: Codes) -> Codes:
         """Where in `reach` the chosen parameters are."""
-        return chosen * len(self.position) + np.arange(len(self.position))
+        return chosen * len(self.position) + self._walkers
+
+    @property
+    def _walkers(self) -> Codes:
+        """0, 1, 2, ...: kept, as every trial needs them several times."""
+        if len(self._each) != len(self.position):
+            self._each = np.arange(len(self.position))
+        return self._each
 
     def _proposal(self) -> Codes:
         proposal = self.position.copy()
-        proposal.put(self._places(self._jumps.chosen), self._jumps.after)
+        self._moved = self._places(self._jumps.chosen)
+        proposal.put(self._moved, self._jumps.after)
         return proposal
 
     def _retry(self, proposal: Codes) -> Codes:
@@ -148,7 +159,7 @@ class Anchored(Strategy):
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
-        self.position.put(self._places(jumps.chosen), np.where(judgement.hits, jumps.after, jumps.before))
+        self.position.put(self._moved, np.where(judgement.hits, jumps.after, jumps.before))
         self.misses = np.where(judgement.hits, 0, self.misses + 1)
         self._n_trials += 1
         if self._n_trials % RENEW_EVERY == 0:

@@ -106,11 +106,13 @@ class Recorder:
     ) -> tuple[Judgement, NDArray[np.int64], NDArray[np.int64]]:
         """What the model makes of the proposals that are new to this shard."""
         rows = np.flatnonzero(self._proposed.add(keys))
+        self._confirmed.append(offsets[rows])
+        rows = rows[np.lexsort(keys[rows].T)]  # those alike side by side: trees answer them in about half the time
         sent = self.oracle.asker.n_queries
         confirmed = self.oracle.confirm(judgement.take(rows, np.dtype(np.int64)))
         self._n_confirming += self.oracle.asker.n_queries - sent
-        self._confirmed.append(offsets[rows])
-        hits = np.flatnonzero(confirmed.hits)
+        in_turn = np.argsort(rows)
+        hits = in_turn[confirmed.hits[in_turn]]
         return confirmed.take(hits, self._small), keys[rows[hits]], offsets[rows[hits]]
 
     def n_new(self) -> int:
