@@ -49,7 +49,7 @@ class Plan:
     n_walkers: tuple[int, ...] = (1, 30, 1000)
     deltas: tuple[float, ...] = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
     other_inputs: int = 10_000
-    """Of one walker, where race is sensitive; two and a half times as many in lockstep. The SVM: half as many."""
+    """Of one walker, where race is sensitive; two and a half times as many in lockstep; of the SVM half as many."""
     n_neighbourhoods: int = 1000
     """Cases whose neighbours are judged."""
     n_first: int = 400
