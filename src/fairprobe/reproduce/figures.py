@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairprobe import datasets
-from fairprobe.domain.domain import magnitude
 from fairprobe.estimate.plot import svg_panels
 from fairprobe.reproduce import effectiveness
 from fairprobe.reproduce.cells import Cell
@@ -57,11 +56,12 @@ def cells(plan: Plan) -> list[Cell]:
 
 def text(plan: Plan, ledger: Ledger) -> str:
     """The subjects, and what the figures show."""
-    size = magnitude(datasets.census_domain().size)
+    mantissa, exponent = f"{datasets.census_domain().size:.1e}".split("e+")
     return "\n\n".join([
         "## The subjects",
-        f"Fitted on the encoded census with fixed seeds. The input domain is that of all: {size} inputs, the product "
-        f"of the bounds (the paper says 10^6). Shares are those of the domain, by {plan.n_experiments} experiments of "
+        f"Fitted on the encoded census with fixed seeds. The input domain of all is the product of the bounds, {mantissa} "
+        f"x 10^{exponent} inputs (the paper says 10^6). Shares are those of the domain, by {plan.n_experiments} "
+        f"experiments of "
         f"{plan.n_samples:,} uniform inputs, and of the real rows of the test split, each with its exact 95% interval.",
         _subjects(plan, ledger),
         "## Figures",
@@ -88,7 +88,7 @@ def _subjects(plan: Plan, ledger: Ledger) -> str:
         low, high = printed.before_interval
         figures = [_interval(domain), f"{printed.before}% ({low}-{high})", _interval(known["rows"])]
         rows.append([TITLES[subject], f"`{subject}`", percent_text(known["accuracy"]), *figures])
-    return table(header, rows)
+    return table(header, rows, n_left=2)
 
 
 def _interval(of: dict[str, float]) -> str:

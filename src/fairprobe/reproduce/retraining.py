@@ -10,6 +10,7 @@ from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import SEX, Plan
 from fairprobe.reproduce.printed import RETRAINING, TITLES
 from fairprobe.reproduce.writing import digits, percent_text, table
+from fairprobe.retrain.controls import WORDS
 
 HOW: dict[str, dict[str, Any]] = {
     "paper": {"augment": "case", "labels": "vote", "accept": "paper", "controls": False},
@@ -159,7 +160,7 @@ def _controls(plan: Plan, ledger: Ledger) -> str:
         for when, words, n_added in (("before", "as it was", 0), ("after", "our best", of["n_added"])):
             shares = [percent_text(of[when][name]["value"]) for name in ("domain", "rows")]
             rows.append([TITLES[subject], words, *shares, f"{n_added:,}"])
-        rows += [[TITLES[subject], *_control(control)] for control in of["controls"].values()]
+        rows += [[TITLES[subject], *_control(of["controls"][name])] for name in WORDS if name in of["controls"]]
     return table(header, rows, n_left=2)
 
 
