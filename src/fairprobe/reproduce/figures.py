@@ -59,7 +59,7 @@ def text(plan: Plan, ledger: Ledger) -> str:
     mantissa, exponent = f"{datasets.census_domain().size:.1e}".split("e+")
     return "\n\n".join([
         "## The subjects",
-        f"Fitted on the encoded census with fixed seeds. The input domain of all is the product of the bounds, {mantissa} "
+        f"Fitted on the encoded census with fixed seeds. The domain of all is the product of the bounds, {mantissa} "
         f"x 10^{exponent} inputs (the paper says 10^6). Shares are those of the domain, by {plan.n_experiments} "
         f"experiments of "
         f"{plan.n_samples:,} uniform inputs, and of the real rows of the test split, each with its exact 95% interval.",
