@@ -8,7 +8,7 @@ from fairprobe import datasets
 from fairprobe.estimate.plot import svg_panels
 from fairprobe.reproduce import effectiveness
 from fairprobe.reproduce.cells import Cell
-from fairprobe.reproduce.drawing import plain_axes
+from fairprobe.reproduce.drawing import a_panel_each, plain_axes
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import SEX, Plan
 from fairprobe.reproduce.printed import RETRAINING, TITLES
@@ -134,9 +134,8 @@ def _draw_first(plan: Plan, ledger: Ledger, path: Path) -> None:
 
 
 def _draw_convergence(plan: Plan, ledger: Ledger, path: Path) -> None:
-    n_rows, n_columns = -(-len(plan.subjects) // 2), min(2, len(plan.subjects))
-    with svg_panels(path, 4.2, 2.4, n_rows=n_rows, n_columns=n_columns) as all_axes:
-        for axes, subject in zip(all_axes, plan.subjects, strict=False):
+    with a_panel_each(path, plan.subjects) as panels:
+        for subject, axes in panels.items():
             figures = ledger[share(plan, subject)].figures
             means = [100 * value for value in figures["history"]]
             axes.axhspan(100 * figures["low"], 100 * figures["high"], alpha=0.2, linewidth=0)
@@ -158,4 +157,6 @@ def _draw_curves(plan: Plan, ledger: Ledger, path: Path) -> None:
             )
             colours[strategy] = line.get_color()
         axes.legend(frameon=False, fontsize=8)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
         plain_axes(axes, TITLES[plan.subjects[0]], "inputs generated", "distinct cases")

@@ -6,9 +6,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from fairprobe.estimate.plot import svg_panels
 from fairprobe.reproduce.cells import Cell
-from fairprobe.reproduce.drawing import plain_axes
+from fairprobe.reproduce.drawing import a_panel_each, plain_axes
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import ONE_WALKER, SEX, Plan
 from fairprobe.reproduce.printed import TITLES
@@ -101,14 +100,14 @@ def _delta_table(plan: Plan, ledger: Ledger) -> str:
 
 def draw(plan: Plan, ledger: Ledger, folder: Path) -> None:
     """Yield over the length of a walk, a line for each number of walkers, a panel for each subject."""
-    n_rows = -(-len(plan.sweep_subjects) // 2)
-    n_columns = min(2, len(plan.sweep_subjects))
-    with svg_panels(folder / "paper-walks.svg", 4.2, 3, n_rows=n_rows, n_columns=n_columns) as all_axes:
-        for axes, subject in zip(all_axes, plan.sweep_subjects, strict=False):
+    with a_panel_each(folder / "paper-walks.svg", plan.sweep_subjects) as panels:
+        for subject, axes in panels.items():
             for n_walkers in plan.n_walkers:
                 yields = [mean_percent(ledger, walk_runs(plan, subject, n_walkers, n)) for n in plan.n_locals]
                 axes.plot(plan.n_locals, yields, marker="o", markersize=3, label=f"{n_walkers:,}")
             axes.set_xscale("log")
+            axes.set_xticks(plan.n_locals, labels=[f"{n:,}" for n in plan.n_locals], fontsize=8)
+            axes.minorticks_off()
             axes.set_ylim(bottom=0)
             plain_axes(axes, TITLES[subject], "trials of a walk", "yield, %")
-        all_axes[0].legend(title="walkers", frameon=False, fontsize=8)
+        panels[plan.sweep_subjects[0]].legend(title="walkers", frameon=False, fontsize=8)
