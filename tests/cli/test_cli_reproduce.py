@@ -48,7 +48,7 @@ def test_a_part_is_written(fairprobe, folder, monkeypatch):
     outcome = fairprobe("reproduce", "figures", "--quick", "--jobs", 1, "--out", "out")
     assert outcome.code == 0
     assert "written: out/paper.md" in outcome.out
-    assert "of 7 measurements" in outcome.err
+    assert "of 12 measurements" in outcome.err
     assert "## The subjects" in (folder / "out" / "paper.md").read_text(encoding="utf-8")
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairprobe import Domain, datasets, estimate, search, subjects
+from fairprobe import datasets, estimate, search, subjects
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.reproduce import tasks
 
 
 def test_search_inputs_is_a_search(census_tree):
+    model, domain = census_tree
     outcome = tasks.search_inputs(
         "decision-tree", ["sex"], "fully-directed", 3000, 1, n_walkers=1, n_global=1000, n_local=100
     )
     found = search(
-        census_tree, datasets.census_domain(), strategy="fully-directed", n_walkers=1, n_global=1000, n_local=100,
+        model, domain, strategy="fully-directed", n_walkers=1, n_global=1000, n_local=100,
         max_cases=None, max_inputs=3000, seed=1,
     )  # fmt: skip
     assert outcome.figures["n_judged"] == 3000
@@ -67,9 +68,9 @@ def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
 
 def test_neighbours_by_a_plain_loop(census_tree):
     outcome = tasks.neighbours("decision-tree", ["sex"], 5, 0)
-    domain = datasets.census_domain()
-    found = search(census_tree, domain, strategy="uniform", max_cases=5, seed=0)
-    oracle = Oracle(Asker(census_tree, domain))
+    model, domain = census_tree
+    found = search(model, domain, strategy="uniform", max_cases=5, seed=0)
+    oracle = Oracle(Asker(model, domain))
     parts = []
     for case in domain.encode(found.cases):
         hits = []
@@ -92,7 +93,7 @@ def test_first_case_follows_the_geometric_distribution():
 
 def test_share_has_the_running_mean(census_tree):
     outcome = tasks.share("decision-tree", ["sex"], 6, 500, 0).figures
-    share = estimate(census_tree, datasets.census_domain(), method="sample", n_experiments=6, n_samples=500, seed=0)
+    share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
     assert outcome["n"] == 3000
     assert outcome["history"][-1] == pytest.approx(outcome["value"], abs=1e-7)
     assert (outcome["low"], outcome["high"]) == (share.low, share.high)
@@ -110,5 +111,4 @@ def test_about_subject_counts_real_rows():
 
 def test_domains_are_those_asked_for():
     both = tasks.search_inputs("decision-tree", ["sex", "race"], "uniform", 2000, 0).figures
-    assert isinstance(datasets.census_domain(sensitive=["sex", "race"]), Domain)
     assert both["n_cases"] > tasks.search_inputs("decision-tree", ["sex"], "uniform", 2000, 0).figures["n_cases"]

@@ -40,8 +40,8 @@ class Cell:
     def __str__(self) -> str:
         """In words, for whoever watches: what tells it from the others next to it."""
         told = [self.settings[name] for name in TOLD if name in self.settings]
-        words = ["+".join(each) if isinstance(each, list) else str(each) for each in told]
-        return f"{self.task.replace('_', ' ')} ({', '.join(words)})"
+        words = ", ".join("+".join(each) if isinstance(each, list) else str(each) for each in told)
+        return self.task.replace("_", " ") + (f" ({words})" if words else "")
 
 
 def take(cell: Cell) -> Outcome:
