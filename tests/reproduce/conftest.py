@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -39,9 +41,17 @@ def tiny() -> Plan:
 
 @pytest.fixture(scope="session")
 def written(tiny, tmp_path_factory):
-    """The folder of a whole run."""
-    folder = tmp_path_factory.mktemp("paper")
-    reproduce("all", plan=tiny, out=folder, n_jobs=2)
+    """The folder of a whole run, one for all processes of pytest-xdist: the first makes it, the others wait."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "fairprobe-paper"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        deadline = time.monotonic() + 240
+        while not (folder / "paper.md").exists() and time.monotonic() < deadline:
+            time.sleep(0.2)
+    else:
+        reproduce("all", plan=tiny, out=folder, n_jobs=2)
     return folder
 
 

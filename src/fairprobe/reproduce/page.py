@@ -33,11 +33,12 @@ def sections_of(what: str) -> tuple[Section, ...]:
 
 
 def write_page(plan: Plan, ledger: Ledger, path: Path) -> Path:
-    """Write the page and its figures."""
+    """Write the page and its figures; the page last, and whole or not at all."""
     for section in _complete(plan, ledger):
         section.draw(plan, ledger, path.parent)
-    path.write_text(page(plan, ledger), encoding="utf-8")
-    return path
+    part = path.with_suffix(".part")
+    part.write_text(page(plan, ledger), encoding="utf-8")
+    return part.replace(path)
 
 
 def page(plan: Plan, ledger: Ledger) -> str:
@@ -57,6 +58,6 @@ def _head(plan: Plan, ledger: Ledger) -> str:
         "Sakshi Udeshi, Pryanshu Arora, Sudipta Chattopadhyay: *Automated Directed Fairness Testing*, ASE 2018, on the "
         "US census and six classifiers, the sensitive parameter being sex. The paper's figures stand beside ours.",
         f"Written by `{command}` from the measurements in [paper.json](paper.json), seeds from {plan.seed} on, with "
-        f"{versions}, on {ledger.versions['cores']} cores that other work shared.",
+        f"{versions}, on {ledger.versions['cores']} cores.",
         "A yield measures a search, a share the model: a yield is never an estimate of a share.",
     ])  # fmt: skip
