@@ -12,7 +12,7 @@ from fairprobe.reproduce.drawing import a_panel_each, plain_axes
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import SEX, Plan
 from fairprobe.reproduce.printed import RETRAINING, TITLES
-from fairprobe.reproduce.writing import digits, percent_text, ratio, table
+from fairprobe.reproduce.writing import digits, percent_text, ratio, share_text, table
 
 SHARE = 1
 """Per cent of the inputs in the figure of the first case."""
@@ -86,13 +86,9 @@ def _subjects(plan: Plan, ledger: Ledger) -> str:
         known, domain = ledger[about(subject)].figures, ledger[share(plan, subject)].figures
         printed = RETRAINING[subject]
         low, high = printed.before_interval
-        figures = [_interval(domain), f"{printed.before}% ({low}-{high})", _interval(known["rows"])]
+        figures = [share_text(domain), f"{printed.before}% ({low}-{high})", share_text(known["rows"])]
         rows.append([TITLES[subject], f"`{subject}`", percent_text(known["accuracy"]), *figures])
     return table(header, rows, n_left=2)
-
-
-def _interval(of: dict[str, float]) -> str:
-    return f"{percent_text(of['value'])} ({digits(100 * of['low'])}-{digits(100 * of['high'])})"
 
 
 def _neighbours(plan: Plan, ledger: Ledger) -> str:

@@ -9,7 +9,7 @@ from fairprobe.reproduce.cells import Cell, Figures
 from fairprobe.reproduce.ledger import Ledger
 from fairprobe.reproduce.plan import SEX, Plan
 from fairprobe.reproduce.printed import RETRAINING, TITLES
-from fairprobe.reproduce.writing import digits, percent_text, table
+from fairprobe.reproduce.writing import digits, percent_text, share_text, table
 from fairprobe.retrain.controls import WORDS
 
 HOW: dict[str, dict[str, Any]] = {
@@ -117,19 +117,15 @@ def _ours(plan: Plan, ledger: Ledger) -> str:
 def _row(title: str, of: Figures) -> list[str]:
     return [
         title,
-        _share(of["before"]["domain"]),
-        _share(of["after"]["domain"]),
+        share_text(of["before"]["domain"]),
+        share_text(of["after"]["domain"]),
         f"{improved(of):.1f}%",
         f"{digits(added(of))}%",
-        _share(of["before"]["rows"]),
-        _share(of["after"]["rows"]),
+        share_text(of["before"]["rows"]),
+        share_text(of["after"]["rows"]),
         f"{improved(of, 'rows'):.1f}%",
         f"{percent_text(of['accuracy_before'])} -> {percent_text(of['accuracy_after'])}",
     ]
-
-
-def _share(share: dict[str, float]) -> str:
-    return f"{percent_text(share['value'])} ({digits(100 * share['low'])}-{digits(100 * share['high'])})"
 
 
 def _what(of: Figures) -> str:

@@ -94,6 +94,15 @@ def percent_text(value: float) -> str:
     return f"{digits(100 * value)}%"
 
 
+def share_text(share: Mapping[str, float]) -> str:
+    """A share with its interval, in per cent.
+
+    >>> share_text({"value": 0.0402, "low": 0.039, "high": 0.0415})
+    '4.02% (3.90-4.15)'
+    """
+    return f"{percent_text(share['value'])} ({digits(100 * share['low'])}-{digits(100 * share['high'])})"
+
+
 def settings_text(settings: Mapping[str, object]) -> str:
     """Settings as they are written in code.
 
