@@ -144,7 +144,10 @@ ORDER = (*PAIRS, ("fully-directed", "random"))
 
 def _order(plan: Plan, ledger: Ledger) -> str:
     """Whether the paper's order of the strategies was found, in sentences."""
-    lines = ["Whether the seeds show which of two is better (the 95% interval of the difference of means, Welch's t):"]
+    lines = [
+        "Whether the seeds show which of two is better (the 95% interval of the difference of means, Welch's t, "
+        "each by itself: with so many, one in twenty of those without a difference shows one):"
+    ]
     for better, worse in ORDER:
         for title, how in (("one walker", ONE_WALKER), ("lockstep", LOCKSTEP)):
             order = compared(plan, ledger, better, worse, how)

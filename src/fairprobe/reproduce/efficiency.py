@@ -89,8 +89,8 @@ def text(plan: Plan, ledger: Ledger) -> str:
         "## RQ2: efficiency",
         f"Seconds to {plan.n_cases:,} discriminatory inputs, asking the model included. The paper: an Intel i7 with 64 "
         f"GB of memory. Row at a time: the paper's algorithm on this machine ({settings_text(ONE_WALKER)}), one call "
-        f"of the model's `predict` for each input and its twin, for {plan.row_seconds:g} s. Ours: `search` as it is, "
-        f"median of "
+        f"of the model's `predict` for each input and its twin, for {plan.row_seconds:g} s, a run on each core at a "
+        f"time. Ours: `search` as it is, median of "
         f"{plan.n_timed} (SVM: 1), each of {plan.timed_seconds:g} s at most. A `~` marks what is extrapolated from the "
         f"cases found until a run was cut off; as repeats grow more frequent, the true time would be longer. Like for "
         f"like is the row at a time against ours: the same machine and model, the same algorithm but for its walkers.",
