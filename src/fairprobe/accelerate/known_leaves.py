@@ -31,6 +31,7 @@ class KnownLeaves:
         self._trees = trees
         counts = np.array([tree.node_count for tree in trees])
         self._roots = np.cumsum(counts) - counts
+        self._leaf_values = [tree.value[:, 0, :] for tree in trees]
         self._place_of = np.zeros(counts.sum(), dtype=np.int32)
         self._n = self._n_measured = UNKNOWN + 1
         self._reached: list[tuple[Places, Singles]] = []
@@ -74,8 +75,9 @@ class KnownLeaves:
         some = slice(self._n, self._n + len(once))
         self._make_room(some.stop)
         self._place_of[nodes[once]] = np.arange(some.start, some.stop)
+        values, leaves = self.values[some], leaves[once]
         for tree, own in in_each_tree(trees[once], len(self._trees)):
-            self.values[self._n :][own] = self._trees[tree].value[leaves[once[own]], 0]
+            values[own] = self._leaf_values[tree].take(leaves[own], axis=0)
         self.votes[some] = np.rint(self.values[some, 1] * SCALE)
         self.limits[:, some] = -np.inf
         self._reached.append((trees[once], singles[rows[once]]))

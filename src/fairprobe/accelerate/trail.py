@@ -26,7 +26,7 @@ MOST = 2**22
 MANY = 32
 """Leaves of each tree, on average, that are measured at a time."""
 
-AT_ONCE = 2**14
+AT_ONCE = 2**13
 """Leaves that are walked to at a time: memory that was never used before is dear, so little of it is used again."""
 
 Mask = NDArray[np.bool_]
@@ -108,9 +108,9 @@ class Trail:
         singles = batch.whole_singles(*np.divmod(some, len(batch)))
         trees, rows = _where(twins.places[some, part].T == UNKNOWN)
         trees += part.start
-        leaves = np.empty_like(rows)
+        leaves, walkers = np.empty_like(rows), singles.take(rows, axis=0)
         for tree, own in in_each_tree(trees, self._n_trees):
-            leaves[own] = self._trees[tree].apply(singles.take(rows[own], axis=0))
+            leaves[own] = self._trees[tree].apply(walkers[own])
         twins.come(some[rows], trees, twins.known.places(trees, leaves, rows, singles))
 
     def _decide(self, twins: Twins) -> Mask:

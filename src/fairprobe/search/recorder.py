@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.job import Known, Trace
@@ -21,6 +20,9 @@ FLUSH = 400_000
 CONFIRM = 2000
 """With a deadline, proposed cases are confirmed so many at a time: a slow model must not run far past it."""
 
+Queued = tuple[Judgement, NDArray[np.int64], NDArray[np.int64]]
+"""Cases found or proposed, their keys, and how many inputs were judged before each."""
+
 
 class Recorder:
     """Takes judgements in order. Cases wait in a queue; only when someone needs their number are they told apart."""
@@ -33,7 +35,7 @@ class Recorder:
         self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
-        self._waiting: list[tuple[Judgement, Codes, NDArray[np.int64]]] = []
+        self._waiting: list[Queued] = []
         self._n_waiting = 0
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
@@ -89,21 +91,29 @@ class Recorder:
         """Tell the waiting cases apart."""
         if not self._waiting:
             return
-        parts, keys, offsets = zip(*self._waiting, strict=True)
+        judgement, keys, offsets = self._awaited()
         # Nothing waits any more, lest a model that fails to confirm is asked the same again.
         self._waiting, self._n_waiting = [], 0
-        judgement, all_keys, all_offsets = Judgement.join(parts), np.concatenate(keys), np.concatenate(offsets)
         if self.oracle.proposes:
-            judgement, all_keys, all_offsets = self._confirm(judgement, all_keys, all_offsets)
-        new = np.flatnonzero(self._distinct.add(all_keys))
+            judgement, keys, offsets = self._confirm(judgement, keys, offsets)
+        new = np.flatnonzero(self._distinct.add(keys))
         if len(new):
             ends = self.oracle.ends(judgement.take(new, self._small))
-            self._cases.append(Cases.of(ends, all_offsets[new]))
-            self._last_new = int(all_offsets[new[-1]]) + 1
+            self._cases.append(Cases.of(ends, offsets[new]))
+            self._last_new = int(offsets[new[-1]]) + 1
 
-    def _confirm(
-        self, judgement: Judgement, keys: NDArray[np.int64], offsets: NDArray[np.int64]
-    ) -> tuple[Judgement, NDArray[np.int64], NDArray[np.int64]]:
+    def _awaited(self) -> Queued:
+        parts, keys, offsets = zip(*self._waiting, strict=True)
+        return Judgement.join(parts), np.concatenate(keys), np.concatenate(offsets)
+
+    def _sift(self) -> None:
+        """Let only proposals wait that are new to this shard: every call of the model has its price."""
+        judgement, keys, offsets = self._awaited()
+        rows = np.flatnonzero(self._proposed.copy().add(keys))
+        self._waiting = [(judgement.take(rows, self._small), keys[rows], offsets[rows])]
+        self._n_waiting = len(rows)
+
+    def _confirm(self, judgement: Judgement, keys: NDArray[np.int64], offsets: NDArray[np.int64]) -> Queued:
         """What the model makes of the proposals that are new to this shard."""
         rows = np.flatnonzero(self._proposed.add(keys))
         self._confirmed.append(offsets[rows])
@@ -122,7 +132,12 @@ class Recorder:
 
     def has_found(self, n: int) -> bool:
         """Whether at least n new cases were found; tells cases apart only if there could be as many."""
-        return len(self._distinct) - self._n_known + self._n_waiting >= n and self.n_new() >= n
+        if self.oracle.proposes and self._waiting and self._may_have_found(n):
+            self._sift()
+        return self._may_have_found(n) and self.n_new() >= n
+
+    def _may_have_found(self, n: int) -> bool:
+        return len(self._distinct) - self._n_known + self._n_waiting >= n
 
     def is_barren(self, n: int) -> bool:
         """Whether n inputs were judged since the last new case."""
