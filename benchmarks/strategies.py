@@ -1,27 +1,28 @@
 """Strategies against each other: at equal judged inputs, at equal queries and at equal seconds, over many seeds.
 
-    python benchmarks/strategies.py [--seeds 20] [--subjects mlp,svm] [--strategies anchored,guided] [--out folder]
+    python benchmarks/strategies.py [--seeds 20] [--subjects mlp,svm] [--budgets inputs,queries] [--out folder]
 
-Writes strategies.json, strategies.md and a figure for each subject (cases over inputs generated, as the paper's figure
-of effectiveness). What is in the JSON already is not run again, so that an interrupted run goes on where it stopped.
-
-Figures are without acceleration, but for the SVM at equal inputs: it would take hours, and what is found is the same.
-A strategy is compared with `fully-directed` and with `genetic` by the number of distinct cases: Mann-Whitney's test,
-and the probability that it finds more in one run than the other does (a half if they are alike).
+Writes a JSON and a figure for each subject (cases over inputs generated, as the paper's figure of effectiveness), and
+strategies.md about all subjects whose JSON is there. What is in a JSON already is not run again, so that an interrupted
+run goes on where it stopped, and subjects can be run side by side. Strategies take turns, seed by seed, so that all see
+the same machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import fairprobe
 from _common import model
 from fairprobe.estimate.plot import svg_panels
+
+Runs = list[dict[str, Any]]
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")
 STRATEGIES = ("uniform", "random", "semi-directed", "fully-directed", "genetic", "anchored", "guided")
@@ -33,13 +34,24 @@ BUDGETS: dict[str, dict[str, Any]] = {
 }
 SLOW: dict[str, dict[str, Any]] = {
     "inputs": {"max_inputs": 20_000, "accelerate": "auto"},
-    "queries": {"max_queries": 10_000},
-    "seconds": {"max_seconds": 2.0},
+    "queries": {"max_queries": 20_000, "n_global": 2_000},
+    "seconds": {"max_seconds": 5.0, "n_global": 2_000},
 }
-"""Of the SVM: libsvm answers some 2,500 rows a second."""
+"""Of the SVM: libsvm answers some 3,000 rows a second."""
 
 N_REFERENCES = {"svm": 20_000}
 """Uniform inputs whose cases recall is about; 100,000 for the others."""
+
+NOTES = """Medians over seeds. Yield measures a search, never a model. Recall, of the cases that independent uniform
+sampling finds, and the mean pairwise Hamming distance (of 12) say how widely the cases are spread; so do the cells of a
+coarse grid and, for trees, the combinations of leaves that the cases fall into.
+
+A strategy is compared with `fully-directed` and with `genetic` by its distinct cases: the probability that it finds
+more in one run than the other does (a half if they are alike), and the p of Mann-Whitney's test, not adjusted for the
+number of comparisons.
+
+Without acceleration, but for the SVM at equal inputs, which would take hours; what is found is the same. Its budgets
+are smaller too. Searches are from 5,000 inputs a global round, 2,000 for the SVM at equal queries and seconds."""
 
 
 def main() -> None:
@@ -52,39 +64,54 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path())
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "strategies.json"
-    results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    strategies, budgets = options.strategies.split(","), options.budgets.split(",")
     for name in options.subjects.split(","):
-        subject = model(name)
-        for budget in options.budgets.split(","):
-            for strategy in options.strategies.split(","):
-                runs = results.setdefault(name, {}).setdefault(budget, {}).setdefault(strategy, [])
-                for seed in range(len(runs), options.seeds):
-                    runs.append(_run(name, subject, budget, strategy, seed))
-                file.write_text(json.dumps(results))
-        _draw(results[name], name, options.out / f"strategies-{name}.svg")
-    page = _page(results)
+        file = options.out / f"strategies-{name}.json"
+        runs = json.loads(file.read_text()) if file.exists() else []
+        for _ in _missing(runs, name, itertools.product(budgets, range(options.seeds), strategies)):
+            file.write_text(_dumped(runs))
+        _draw(runs, name, file.with_suffix(".svg"))
+    files = {name: options.out / f"strategies-{name}.json" for name in SUBJECTS}
+    page = _page({name: json.loads(file.read_text()) for name, file in files.items() if file.exists()})
     (options.out / "strategies.md").write_text(page)
     print(page)
+
+
+def _missing(runs: Runs, name: str, wanted: Iterable[tuple[str, int, str]]) -> Iterator[None]:
+    """Add the runs that are not there yet, one by one."""
+    subject, there = model(name), {(run["budget"], run["seed"], run["strategy"]) for run in runs}
+    for budget, seed, strategy in wanted:
+        if (budget, seed, strategy) not in there:
+            runs.append(_run(name, subject, budget, strategy, seed))
+            yield
+
+
+def _dumped(runs: Runs) -> str:
+    """One run a line."""
+    return "[\n" + ",\n".join(map(json.dumps, runs)) + "\n]\n"
 
 
 def _run(name: str, subject: Any, budget: str, strategy: str, seed: int) -> dict[str, Any]:
     domain = fairprobe.datasets.census_domain()
     limits = {"accelerate": "off", **(SLOW if name == "svm" else BUDGETS)[budget]}
     found = fairprobe.search(subject, domain, strategy=strategy, max_cases=None, seed=seed, **limits)
+    spread = found.coverage(subject, n=N_REFERENCES.get(name, 100_000))
     run: dict[str, Any] = {
+        "budget": budget,
+        "seed": seed,
+        "strategy": strategy,
         "cases": found.n_cases,
         "yield": found.yield_,
-        "judged": found.n_judged,
         "queries": found.n_queries,
         "seconds": found.seconds,
+        "recall": spread.recall,
+        "hamming": spread.hamming,
+        "cells": spread.cells,
+        "leaves": spread.leaves,
     }
-    if budget != "seconds":
-        spread = found.coverage(subject, n=N_REFERENCES.get(name, 100_000))
-        run |= {"recall": spread.recall, "hamming": spread.hamming, "cells": spread.cells, "leaves": spread.leaves}
     if budget == "inputs" and seed == 0:
         run["curve"] = _curve(found)
-    return run
+    return {key: round(value, 6) if isinstance(value, float) else value for key, value in run.items()}
 
 
 def _curve(found: Any) -> list[list[int]]:
@@ -96,8 +123,8 @@ def _curve(found: Any) -> list[list[int]]:
     return [at.tolist(), np.searchsorted(offsets, at).tolist()]
 
 
-def _page(results: dict[str, Any]) -> str:
-    parts = ["# Strategies", "Medians over seeds. Yield measures a search, never a model."]
+def _page(results: dict[str, Runs]) -> str:
+    parts = ["# Strategies", NOTES]
     for budget in BUDGETS:
         parts += [f"## At equal {budget}", _table(results, budget)]
     return "\n\n".join(parts) + "\n"
@@ -120,18 +147,19 @@ HEADER = (
 )
 
 
-def _table(results: dict[str, Any], budget: str) -> str:
-    rows = [
-        [name, strategy, *_row(runs, budgets[budget])]
-        for name, budgets in results.items()
-        for strategy, runs in budgets.get(budget, {}).items()
-        if runs
-    ]
-    lines = [HEADER, ["---"] * len(HEADER), *rows]
+def _table(results: dict[str, Runs], budget: str) -> str:
+    lines = [HEADER, ["---"] * len(HEADER)]
+    for name, runs in results.items():
+        by_strategy = {strategy: [run for run in runs if _is_of(run, budget, strategy)] for strategy in STRATEGIES}
+        lines += [[name, strategy, *_row(some, by_strategy)] for strategy, some in by_strategy.items() if some]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
-def _row(runs: list[dict[str, Any]], rivals: dict[str, list[dict[str, Any]]]) -> list[str]:
+def _is_of(run: dict[str, Any], budget: str, strategy: str) -> bool:
+    return bool(run["budget"] == budget and run["strategy"] == strategy)
+
+
+def _row(runs: Runs, rivals: dict[str, Runs]) -> list[str]:
     per_second = [run["cases"] / run["seconds"] for run in runs if run["seconds"]]
     per_case = [run["queries"] / run["cases"] for run in runs if run["cases"]]
     return [
@@ -142,19 +170,19 @@ def _row(runs: list[dict[str, Any]], rivals: dict[str, list[dict[str, Any]]]) ->
         f"{statistics.median(per_case):.2f}" if per_case else "",
         *(_formatted(runs, key, form) for key, form in (("recall", ".1%"), ("hamming", ".2f"))),
         *(_formatted(runs, key, ",.0f") for key in ("cells", "leaves")),
-        *(_against(runs, rivals.get(rival, [])) for rival in RIVALS),
+        *(_against(runs, rivals[rival]) for rival in RIVALS),
     ]
 
 
-def _median(runs: Sequence[dict[str, Any]], key: str) -> float:
+def _median(runs: Runs, key: str) -> float:
     return statistics.median(run[key] or 0.0 for run in runs)
 
 
-def _formatted(runs: Sequence[dict[str, Any]], key: str, form: str) -> str:
+def _formatted(runs: Runs, key: str, form: str) -> str:
     return "" if runs[0].get(key) is None else format(_median(runs, key), form)
 
 
-def _against(runs: list[dict[str, Any]], rival: list[dict[str, Any]]) -> str:
+def _against(runs: Runs, rival: Runs) -> str:
     """The probability of more cases, and Mann-Whitney's p."""
     if not rival or rival is runs:
         return ""
@@ -165,9 +193,9 @@ def _against(runs: list[dict[str, Any]], rival: list[dict[str, Any]]) -> str:
     return f"{test.statistic / (len(ours) * len(theirs)):.2f} (p = {test.pvalue:.1g})"
 
 
-def _draw(results: dict[str, Any], name: str, path: Path) -> None:
+def _draw(runs: Runs, name: str, path: Path) -> None:
     """Cases over inputs generated, a line a strategy."""
-    curves = {strategy: runs[0]["curve"] for strategy, runs in results.get("inputs", {}).items() if runs}
+    curves = {run["strategy"]: run["curve"] for run in runs if "curve" in run}
     with svg_panels(path, 6.4, 4) as [axes]:
         for strategy, (inputs, cases) in curves.items():
             axes.plot(inputs, cases, label=strategy, linewidth=1.6)

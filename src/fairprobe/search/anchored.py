@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,27 +109,29 @@ class Anchored(Strategy):
         sums = self._sums @ self.reach
         # Counted in the smallest type, which takes half the time.
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
-        before = self.position.take(self._places(chosen))
-        steps = 1 + (draws[1] * self._within_reach(chosen)).astype(np.int64)
-        steps = np.where(self.goes_down(chosen, draws[2]), -steps, steps)
-        return Jumps(chosen[None], before[None], _land(before, steps, self.levels.take(chosen))[None])
+        cells, places = self.cells(chosen), self.places(chosen)
+        before = self.position.take(places)
+        steps = 1 + (draws[1] * self._within_reach(chosen, cells)).astype(np.int64)
+        after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
+        return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
 
-    def goes_down(self, chosen: Codes, draws: NDArray[np.float64]) -> Mask:
+    def goes_down(self, cells: Codes, draws: NDArray[np.float64]) -> Mask:
         """Which of the chosen parameters go down."""
         return draws < 0.5
 
-    def _within_reach(self, chosen: Codes) -> NDArray[np.float64]:
+    def _within_reach(self, chosen: Codes, cells: Codes) -> NDArray[np.float64]:
         """How many steps further than one is in reach: all of them where there is no order."""
-        steps = self.reach.take(self._reaches(chosen)) * self.spans.take(chosen)
-        return np.where(self.wraps.take(chosen), self.spans.take(chosen), steps) if self._any_wraps else steps
+        spans = self.spans.take(chosen)
+        steps = self.reach.take(cells) * spans
+        return np.where(self.wraps.take(chosen), spans, steps) if self._any_wraps else steps
 
-    def _places(self, chosen: Codes) -> Codes:
-        """Where in `position` the chosen parameters are."""
-        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
-
-    def _reaches(self, chosen: Codes) -> Codes:
-        """Where in `reach` the chosen parameters are."""
+    def cells(self, chosen: Codes) -> Codes:
+        """Where the chosen parameters are in tables by parameter, then walker."""
         return chosen * len(self.position) + self._walkers
+
+    def places(self, chosen: Codes) -> Codes:
+        """Where the chosen parameters are in `position`."""
+        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
 
     @property
     def _walkers(self) -> Codes:
@@ -140,8 +142,7 @@ class Anchored(Strategy):
 
     def _proposal(self) -> Codes:
         proposal = self.position.copy()
-        self._moved = self._places(self._jumps.chosen)
-        proposal.put(self._moved, self._jumps.after)
+        proposal.put(self._jumps.places, self._jumps.after)
         return proposal
 
     def _retry(self, proposal: Codes) -> Codes:
@@ -159,7 +160,7 @@ class Anchored(Strategy):
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
-        self.position.put(self._moved, np.where(judgement.hits, jumps.after, jumps.before))
+        self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
         self.misses = np.where(judgement.hits, 0, self.misses + 1)
         self._n_trials += 1
         if self._n_trials % RENEW_EVERY == 0:
@@ -167,10 +168,9 @@ class Anchored(Strategy):
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
         """Widen or narrow the reach along what was moved."""
-        reaches = self._reaches(jumps.chosen)
-        reach = self.reach.take(reaches)
+        reach = self.reach.take(jumps.cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
-        self.reach.put(reaches, np.where(jumps.before == jumps.after, reach, learned))
+        self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
 
 
 @dataclass(frozen=True)
@@ -179,30 +179,32 @@ class Jumps:
 
     chosen: Codes
     """Which of the movable parameters."""
+    cells: Codes
+    """Where these are in tables by parameter, then walker."""
+    places: Codes
+    """Where these are in the walkers' positions."""
     before: Codes
     after: Codes
 
     def but_where(self, mask: Mask, other: Jumps) -> Jumps:
         """These jumps, but others for some walkers."""
-        return Jumps(
-            np.where(mask, other.chosen, self.chosen),
-            np.where(mask, other.before, self.before),
-            np.where(mask, other.after, self.after),
-        )
+        pairs = zip(vars(other).values(), vars(self).values(), strict=True)
+        return Jumps(*(np.where(mask, theirs, ours) for theirs, ours in pairs))
 
     def undone(self) -> Jumps:
         """No move at all."""
-        return Jumps(self.chosen, self.before, self.before)
+        return replace(self, after=self.before)
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
     """A step past a bound is reflected; one that leaves the range both ways goes around."""
     after = before + steps
-    outside = _is_outside(after, levels)
-    if not outside.any():
-        return after
-    reflected = np.where(outside, before - steps, after)
-    return np.where(_is_outside(reflected, levels), after % levels, reflected)
+    outside = np.flatnonzero(_is_outside(after, levels))
+    if len(outside):
+        before, steps, levels = before.take(outside), steps.take(outside), levels.take(outside)
+        reflected = before - steps
+        after.put(outside, np.where(_is_outside(reflected, levels), (before + steps) % levels, reflected))
+    return after
 
 
 def _is_outside(codes: Codes, levels: Codes) -> Mask:

@@ -51,9 +51,9 @@ class Gradient(Guided):
         super().admit(seeds, reach)
         self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
 
-    def goes_down(self, chosen: Codes, draws: Floats) -> Mask:
+    def goes_down(self, cells: Codes, draws: Floats) -> Mask:
         """Where the gradient points, or by chance."""
-        slope = self.widening.take(self._reaches(chosen))
+        slope = self.widening.take(cells)
         by_chance = (draws < HEADSTRONG) | (slope == 0)
         return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)
 

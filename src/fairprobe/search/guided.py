@@ -69,16 +69,14 @@ class Guided(Anchored):
         if self.boundary is None or len(self.columns) == 1:
             return jumps
         first, step = jumps.chosen[0], (jumps.after - jumps.before)[0]
-        off = self.centre - self.boundary + step * self.slope.take(self._reaches(first))
+        off = self.centre - self.boundary + step * self.slope.take(jumps.cells[0])
         second, back = (first + 1) % len(self.columns), np.zeros_like(first)
         astray = np.flatnonzero(np.abs(off) > NEAR * self.gap)
         second[astray], back[astray] = self._make_up(astray, off[astray], first[astray])
-        before = self.position.take(self._places(second))
-        return Jumps(
-            np.stack([first, second]),
-            np.concatenate([jumps.before, before[None]]),
-            np.concatenate([jumps.after, (before + back)[None]]),
-        )
+        places = self.places(second)
+        before = self.position.take(places)
+        also = (second, self.cells(second), places, before, before + back)
+        return Jumps(*map(np.vstack, zip(vars(jumps).values(), also, strict=True)))
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
         """For these walkers the parameter, and its step, that leave the centre near the boundary."""
@@ -135,8 +133,7 @@ class Guided(Anchored):
         """The least correction of the slopes, in terms of the parameters' ranges, that explains the centre's change."""
         ordered = ~self.wraps.take(jumps.chosen).any(axis=0)
         steps = np.where(ordered, jumps.after - jumps.before, 0)
-        cells = self._reaches(jumps.chosen)
-        slope = self.slope.take(cells)
+        slope = self.slope.take(jumps.cells)
         weight = steps / self.levels.take(jumps.chosen) ** 2
         error = change - (slope * steps).sum(axis=0)
-        self.slope.put(cells, slope + error * weight / ((weight * steps).sum(axis=0) + TINY))
+        self.slope.put(jumps.cells, slope + error * weight / ((weight * steps).sum(axis=0) + TINY))

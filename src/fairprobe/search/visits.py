@@ -38,7 +38,7 @@ class Visits:
 
     def add(self, codes: Codes) -> tuple[Mask, NDArray[np.int64]]:
         """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
-        cells = (codes[:, self._columns] * 2 // self._levels) @ self._bits % len(self._counts)
+        cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
         return ~self._are_first(codes) | (visits > CROWDED * self._counts[self._counts > 0].mean()), visits
