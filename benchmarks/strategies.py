@@ -14,7 +14,7 @@ import argparse
 import itertools
 import json
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,10 +124,26 @@ def _curve(found: Any) -> list[list[int]]:
 
 
 def _page(results: dict[str, Runs]) -> str:
-    parts = ["# Strategies", NOTES]
+    parts = ["# Strategies against each other", NOTES, "## Most cases", _best(results)]
     for budget in BUDGETS:
         parts += [f"## At equal {budget}", _table(results, budget)]
-    return "\n\n".join(parts) + "\n"
+    figures = [f"![{name}: cases over inputs generated](strategies-{name}.svg)" for name in results]
+    return "\n\n".join([*parts, "## Cases over inputs generated", *figures]) + "\n"
+
+
+def _best(results: dict[str, Runs]) -> str:
+    """By subject and budget the strategy that finds the most, and how many times the cases of `fully-directed`."""
+    rows = []
+    for name, runs in results.items():
+        row = [name]
+        for budget in BUDGETS:
+            cases = {strategy: _median(some, "cases") for strategy, some in _by_strategy(runs, budget).items() if some}
+            best = max(cases, key=cases.__getitem__, default="")
+            row.append(
+                f"{best} ({cases[best] / cases['fully-directed']:.1f} times)" if "fully-directed" in cases else ""
+            )
+        rows.append(row)
+    return _markdown(["subject", *(f"at equal {budget}" for budget in BUDGETS)], rows)
 
 
 HEADER = (
@@ -148,15 +164,23 @@ HEADER = (
 
 
 def _table(results: dict[str, Runs], budget: str) -> str:
-    lines = [HEADER, ["---"] * len(HEADER)]
-    for name, runs in results.items():
-        by_strategy = {strategy: [run for run in runs if _is_of(run, budget, strategy)] for strategy in STRATEGIES}
-        lines += [[name, strategy, *_row(some, by_strategy)] for strategy, some in by_strategy.items() if some]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    by_subject = {name: _by_strategy(runs, budget) for name, runs in results.items()}
+    rows = [
+        [name, strategy, *_row(runs, rivals)]
+        for name, rivals in by_subject.items()
+        for strategy, runs in rivals.items()
+        if runs
+    ]
+    return _markdown(HEADER, rows)
 
 
-def _is_of(run: dict[str, Any], budget: str, strategy: str) -> bool:
-    return bool(run["budget"] == budget and run["strategy"] == strategy)
+def _by_strategy(runs: Runs, budget: str) -> dict[str, Runs]:
+    some = [run for run in runs if run["budget"] == budget]
+    return {strategy: [run for run in some if run["strategy"] == strategy] for strategy in STRATEGIES}
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *rows])
 
 
 def _row(runs: Runs, rivals: dict[str, Runs]) -> list[str]:
