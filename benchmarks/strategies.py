@@ -66,15 +66,28 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     strategies, budgets = options.strategies.split(","), options.budgets.split(",")
     for name in options.subjects.split(","):
-        file = options.out / f"strategies-{name}.json"
-        runs = json.loads(file.read_text()) if file.exists() else []
+        file, runs = _file(options.out, name), kept(options.out, name)
         for _ in _missing(runs, name, itertools.product(budgets, range(options.seeds), strategies)):
-            file.write_text(_dumped(runs))
+            _keep(runs, file)
         _draw(runs, name, file.with_suffix(".svg"))
-    files = {name: options.out / f"strategies-{name}.json" for name in SUBJECTS}
-    page = _page({name: json.loads(file.read_text()) for name, file in files.items() if file.exists()})
-    (options.out / "strategies.md").write_text(page)
-    print(page)
+    (options.out / "strategies.md").write_text(page(options.out))
+    print(f"{options.out / 'strategies.md'} is written")
+
+
+def page(folder: Path) -> str:
+    """The page about all runs that a folder holds."""
+    return _page({name: runs for name in SUBJECTS if (runs := kept(folder, name))})
+
+
+def kept(folder: Path, name: str) -> Runs:
+    """The runs on a subject so far."""
+    file = _file(folder, name)
+    runs: Runs = json.loads(file.read_text()) if file.exists() else []
+    return runs
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"strategies-{name}.json"
 
 
 def _missing(runs: Runs, name: str, wanted: Iterable[tuple[str, int, str]]) -> Iterator[None]:
@@ -86,9 +99,11 @@ def _missing(runs: Runs, name: str, wanted: Iterable[tuple[str, int, str]]) -> I
             yield
 
 
-def _dumped(runs: Runs) -> str:
-    """One run a line."""
-    return "[\n" + ",\n".join(map(json.dumps, runs)) + "\n]\n"
+def _keep(runs: Runs, file: Path) -> None:
+    """One run a line; the file is always whole."""
+    part = file.with_suffix(".part")
+    part.write_text("[\n" + ",\n".join(map(json.dumps, runs)) + "\n]\n")
+    part.replace(file)
 
 
 def _run(name: str, subject: Any, budget: str, strategy: str, seed: int) -> dict[str, Any]:
@@ -227,6 +242,8 @@ def _draw(runs: Runs, name: str, path: Path) -> None:
         axes.set_ylabel("distinct cases")
         axes.set_title(f"{name}, seed 0", loc="left", fontsize=10)
         axes.legend(frameon=False, fontsize=8)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:,.0f}")
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
 
