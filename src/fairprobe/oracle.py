@@ -152,7 +152,8 @@ class Oracle:
                 classes = _spans(outputs, present).argmax(axis=1)
                 outputs = outputs[:, columns, classes]
             case, twin = _extremes(outputs, own, present)
-        pair = np.column_stack([outputs[case, columns], outputs[twin, columns]])
+        # A take of flat places: indexing by two arrays takes ten times as long.
+        pair = outputs.ravel().take(np.column_stack([case, twin]) * len(codes) + columns[:, None])
         shown = codes if case is own else self._member(codes, case)
         return Ends(shown, self._member(codes, twin), judgement.gaps, pair, classes)
 
@@ -165,7 +166,8 @@ class Oracle:
 
     def _member(self, codes: Codes, combination: Codes) -> Codes:
         member = codes.copy()
-        member[:, list(self.domain.sensitive_columns)] = self.domain.combinations[combination]
+        for column, values in zip(self.domain.sensitive_columns, self.domain.combinations.T, strict=True):
+            member[:, column] = values.take(combination)
         return member
 
 
