@@ -94,11 +94,12 @@ def _file(folder: Path, name: str) -> Path:
 
 def _missing(runs: Runs, name: str, wanted: Iterable[tuple[str, int, str]]) -> Iterator[None]:
     """Add the runs that are not there yet, one by one."""
-    subject, there = model(name), {(run["budget"], run["seed"], run["strategy"]) for run in runs}
-    for budget, seed, strategy in wanted:
-        if (budget, seed, strategy) not in there:
-            runs.append(_run(name, subject, budget, strategy, seed))
-            yield
+    there = {(run["budget"], run["seed"], run["strategy"]) for run in runs}
+    missing = [run for run in wanted if run not in there]
+    subject = model(name) if missing else None
+    for budget, seed, strategy in missing:
+        runs.append(_run(name, subject, budget, strategy, seed))
+        yield
 
 
 def _keep(runs: Runs, file: Path) -> None:

@@ -143,3 +143,19 @@ def test_quick_asker_answers_as_the_model() -> None:
     assert quick is not asker
     codes = domain.sample_codes(2000, np.random.default_rng(3))
     assert np.array_equal(quick.ask_families(codes), asker.ask_families(codes))
+
+
+def test_a_model_that_refuses_no_rows_is_not_asked_about_none() -> None:
+    """Where few cases are left, all that is proposed was proposed before."""
+
+    def refusing(X: Any) -> Any:
+        assert len(X), "as scikit-learn does"
+        return model(X)
+
+    screen = Screened(Asker(refusing, DOMAIN), None, lambda: Says(model))
+    recorder = Recorder(screen, None)
+    codes = DOMAIN.sample_codes(2000, np.random.default_rng(0))
+    for _ in range(2):
+        recorder.add(screen.judge(codes))
+        assert not recorder.has_found(11)
+        assert recorder.n_new() == 10

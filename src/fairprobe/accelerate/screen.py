@@ -57,7 +57,9 @@ class Screened(Oracle):
         return Judgement.join([first, self.judge(codes[CHECKED:])])
 
     def confirm(self, judgement: Judgement) -> Judgement:
-        """What the model says of these inputs."""
+        """What the model says of these inputs; it is not called for none, which many models refuse."""
+        if not len(judgement.codes):
+            return judgement
         confirmed = super().judge(judgement.codes)
         self._compare(judgement.outputs, confirmed)
         return confirmed
