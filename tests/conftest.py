@@ -1,16 +1,50 @@
 from __future__ import annotations
 
+import gc
 import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples every time: a failure is a bug of today's change, never luck. Search wider with
-# HYPOTHESIS_PROFILE=wide, which draws other examples each time.
+# NumPy is imported after this. Several processes of two threads each would wait for each other, at a cost of CPU time;
+# scripts/test-matrix asks for two.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+# The processes that tests start compile the sources once, and not each time anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+# The same examples every time: a failure is a bug of today's change, never luck. scripts/test-slow tries more of them;
+# search wider with HYPOTHESIS_PROFILE=wide, which draws other examples each time.
 _QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile("fairprobe", deadline=None, derandomize=True, max_examples=60, suppress_health_check=_QUIET)
+settings.register_profile("fairprobe", deadline=None, derandomize=True, max_examples=20, suppress_health_check=_QUIET)
+settings.register_profile("more", deadline=None, derandomize=True, max_examples=200, suppress_health_check=_QUIET)
 settings.register_profile("wide", deadline=None, max_examples=2_000, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fairprobe"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test that is `thinned` the default suite runs every k-th combination: each value, not each with each."""
+    for item in items:
+        mark = item.get_closest_marker("thinned")
+        if mark is not None and sum(item.callspec.indices.values()) % mark.args[0]:
+            item.add_marker("slow")
+
+
+def pytest_collection_finish(session):
+    """What was collected stays to the end: to look through it for garbage took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +60,39 @@ def cache_folder(tmp_path_factory):
     del os.environ["FAIRPROBE_CACHE"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def fitted_once(cache_folder, tmp_path_factory):
+    """A subject that both processes of pytest-xdist want is fitted by one of them, while the other waits."""
+    from fairprobe.subjects import cache, fitted
+
+    fit, folder = fitted._fit, Path(cache_folder)
+
+    def fit_or_wait(name, made, rows, labels):
+        if os.environ.get("FAIRPROBE_CACHE") != cache_folder:
+            return fit(name, made, rows, labels)
+        path = cache.path_for(name, made, rows, labels)
+        with locked(folder / f"{name}.lock"):
+            model = cache.read(path, made, rows, labels)
+            if model is None:
+                model = fit(name, made, rows, labels)
+                cache.write(path, model)
+        return model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitted, "_fit", fit_or_wait)
+        yield
+
+
+@contextmanager
+def locked(path):
+    """One process at a time, where the system has such locks."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def census_tree(cache_folder):
     """The decision tree on the encoded census, and its domain."""
@@ -33,3 +100,18 @@ def census_tree(cache_folder):
     from fairprobe.datasets import census_domain
 
     return subjects.load("decision-tree"), census_domain()
+
+
+@pytest.fixture(scope="module")
+def taken_at_its_word():
+    """Models are asked about each input once, as those are that are known to repeat themselves.
+
+    For tests of what is asked and counted; that others are asked about their hits again has tests of its own.
+    """
+    import fairprobe  # noqa: F401
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("fairprobe.search.run", "fairprobe.estimate.populations"):
+            patch.setattr(sys.modules[module], "is_repeatable", lambda model: True)
+            patch.setattr(sys.modules[module], "resolution_of", lambda asker, limit=None, rows=None: 0.0)
+        yield

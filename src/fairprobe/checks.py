@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from fairprobe.errors import SettingError
@@ -17,7 +18,7 @@ def checked_count(name: str, value: Any, *, at_least: int = 1) -> int:
     except TypeError:
         number = at_least - 1
     if number < at_least or isinstance(value, bool):
-        raise SettingError(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+        raise SettingError.about(name, f"must be a whole number of at least {at_least}, got {value!r}")
     return number
 
 
@@ -28,6 +29,19 @@ def checked_seed(seed: Any) -> int:
     import secrets
 
     return secrets.randbits(128)
+
+
+def nearest(name: Any, known: Iterable[Any]) -> str:
+    """The known name that may be meant, as the end of a message; nothing if none is near.
+
+    >>> nearest("Sex", ["age", "sex"]), nearest("uniforn", ["uniform", "anchored"]), nearest("height", ["age", "sex"])
+    (": did you mean 'sex'?", ": did you mean 'uniform'?", '')
+    """
+    import difflib
+
+    by_folded = {str(other).casefold().strip(): other for other in known}
+    close = difflib.get_close_matches(str(name).casefold().strip(), by_folded, n=1)
+    return f": did you mean {by_folded[close[0]]!r}?" if close else ""
 
 
 def is_number(value: Any) -> bool:

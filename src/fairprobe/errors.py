@@ -15,19 +15,32 @@ A message gives the rule, then the value got, then what to do.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 
 class FairprobeError(Exception):
     """The base of all errors raised by fairprobe."""
 
     exit_code = 3
+    argument: str | None = None
+    """The argument at fault, where it is one; the message begins with its name."""
 
 
 class InputError(FairprobeError, ValueError):
     """Wrong use or bad input."""
 
     exit_code = 2
+
+    @classmethod
+    def about(cls, argument: str, rule: str) -> Self:
+        """The error of an argument that breaks a rule, so that whoever has another name for it can use that.
+
+        >>> SettingError.about("width", "must lie between 0 and 1, got 2")
+        SettingError('width must lie between 0 and 1, got 2')
+        """
+        error = cls(f"{argument} {rule}")
+        error.argument = argument
+        return error
 
 
 class DomainError(InputError):

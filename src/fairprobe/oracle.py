@@ -1,26 +1,26 @@
 """Is this input discriminatory? The only place that knows.
 
 An input is discriminatory if its gap, the largest difference between the model's outputs over it and its twins, is
-above the threshold. Twins that a constraint forbids are no inputs: they are not asked about and do not count.
+above the threshold. Who its members are is known by `domain.families` alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import Families, Mask, Members, comparable
 from fairprobe.domain.parameters import Codes
 from fairprobe.domain.rules import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Asker
-
-Mask = NDArray[np.bool_]
+from fairprobe.model.repeatability import tolerance
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,19 @@ class Judgement:
     """Which members of the families exist, by combination, then input; None if all do."""
     gaps: NDArray[np.float64]
     hits: Mask
+    contradicted: Mask | None = None
+    """By member, then input: which got other outputs when asked about again; None if they were not asked."""
+
+    def members(self, families: Families) -> Members:
+        """The members that were asked about."""
+        members = families.of(self.codes)
+        members.__dict__["present"] = self.present
+        return members
+
+    @property
+    def comparable(self) -> Mask:
+        """Which inputs have two members at least."""
+        return comparable(self.present, len(self.codes))
 
     def take(self, rows: NDArray[np.int64], dtype: np.dtype[Any]) -> Judgement:
         """Some of the inputs, their codes in a dtype that may be smaller."""
@@ -77,45 +90,69 @@ class Ends:
 class Oracle:
     """Judges batches of inputs by one model call each."""
 
-    def __init__(self, asker: Asker, threshold: float | None = None) -> None:
+    def __init__(self, asker: Asker, threshold: float | None = None, resolution: float = 0.0) -> None:
         self.asker = asker
         self.domain: Domain = asker.domain
+        self.families: Families = asker.domain.families
         self.threshold = checked_threshold(threshold, asker.output)
-        self._is_label = asker.output == "label"
-        self.disagreement: str | None = None
-        """How what stands in for the model was found to be wrong."""
+        self.resolution = resolution
+        """What a gap must exceed beyond the threshold: how far apart rounding may put the outputs for one row."""
+        self.is_label = asker.output == "label"
 
-    def judge(self, codes: Codes) -> Judgement:
-        """Compute the gap of each input: all twins in one model call."""
-        if self.domain.constraints:
-            return self._judge_present(codes)
-        outputs = self.asker.ask_families(codes)
-        return self._judgement(codes, outputs, None)
+    def by(self, asker: Asker) -> Oracle:
+        """One that judges as this one does, but asks another."""
+        return Oracle(asker, self.threshold, self.resolution)
 
-    def _judge_present(self, codes: Codes) -> Judgement:
-        members = self.domain.families(codes)
-        present = self.domain.allows(members)
-        answers = self.asker.ask(members[present]) if present.any() else np.zeros(0)
-        outputs = np.zeros((len(members), *answers.shape[1:]), dtype=answers.dtype)
+    def judge(self, inputs: Codes | Members) -> Judgement:
+        """Compute the gap of each input: all members in one model call, those that do not count left out."""
+        members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
+        present = members.present
+        if present is None:
+            return self.judgement(members, self.asker.ask_families(members.codes))
+        answers = self.asker.ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
+        outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
         outputs[present] = answers
-        shape = (len(self.domain.combinations), len(codes))
-        return self._judgement(codes, outputs.reshape(*shape, *answers.shape[1:]), present.reshape(shape))
+        return self.judgement(members, outputs)
 
-    def _judgement(self, codes: Codes, outputs: NDArray[Any], present: Mask | None) -> Judgement:
-        gaps = self._gaps(outputs, present)
-        return Judgement(codes, outputs, present, gaps, gaps > self.threshold)
+    def judgement(self, members: Members, outputs: NDArray[Any]) -> Judgement:
+        """What follows from the outputs of an input's members."""
+        gaps = self._gaps(outputs, members.present)
+        return Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps))
+
+    def _exceed(self, gaps: NDArray[np.float64]) -> Mask:
+        return gaps > self.threshold + self.resolution
 
     def _gaps(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
-        return _label_gaps(outputs, present) if self._is_label else _spans(outputs, present).max(axis=-1)
+        return _label_gaps(outputs, present) if self.is_label else _spans(outputs, present).max(axis=-1)
+
+    def again(self, judgement: Judgement) -> Judgement:
+        """Judge the same inputs once more: a hit is one only if it is one each time.
+
+        Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
+        """
+        second = self.judge(judgement.members(self.families))
+        contradicted = self.differ(judgement.outputs, second.outputs, judgement.present)
+        return replace(judgement, hits=judgement.hits & second.hits, contradicted=contradicted)
+
+    def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
+        """By member, then input: which outputs are others the second time, by more than rounding."""
+        if self.is_label:
+            other = np.asarray(first != second)
+        else:
+            apart = np.abs(first - second) > tolerance(first, self.resolution)
+            other = apart if apart.ndim == 2 else apart.any(axis=2)
+        return other if present is None else other & present
 
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
         """Which families are, by the outputs of their members (rows) that are present."""
-        return self._gaps(outputs, present) > self.threshold
+        return self._exceed(self._gaps(outputs, present))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
         """Which members get which outcome: a label, the likeliest class by its position, or the end of the scores."""
-        if self._is_label:
-            seen = {plain(label) for label in outputs[present].tolist()}
+        if self.is_label:
+            import pandas as pd
+
+            seen = {plain(label) for label in pd.unique(outputs[present])}
             return {label: (outputs == label) & present for label in seen}
         if outputs.ndim == 3:
             likeliest = outputs.argmax(axis=2)
@@ -123,29 +160,13 @@ class Oracle:
         low, high = np.where(present, outputs, np.inf), np.where(present, outputs, -np.inf)
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
-    @property
-    def proposes(self) -> bool:
-        """Whether hits are only proposed, and cases must be confirmed."""
-        return False
-
-    def confirm(self, judgement: Judgement) -> Judgement:
-        """The model's own judgement of what was proposed: here it is that already."""
-        return judgement
-
-    def costs(self, codes: Codes) -> NDArray[np.int64]:
-        """How many queries judging each input takes."""
-        n = len(self.domain.combinations)
-        if not self.domain.constraints:
-            return np.full(len(codes), n)
-        return self.domain.allows(self.domain.families(codes)).reshape(n, -1).sum(axis=0)
-
     def ends(self, judgement: Judgement) -> Ends:
         """The two members that show each case: the sampled input if it is an end, else the first in domain order."""
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
-        own = self._own_combination(codes)
+        own = self.families.place(codes)
         columns = np.arange(len(codes))
         classes = None
-        if self._is_label:
+        if self.is_label:
             case, twin = own, _first_other(outputs, own, present)
         else:
             if outputs.ndim == 3:
@@ -154,21 +175,8 @@ class Oracle:
             case, twin = _extremes(outputs, own, present)
         # A take of flat places: indexing by two arrays takes ten times as long.
         pair = outputs.ravel().take(np.column_stack([case, twin]) * len(codes) + columns[:, None])
-        shown = codes if case is own else self._member(codes, case)
-        return Ends(shown, self._member(codes, twin), judgement.gaps, pair, classes)
-
-    def _own_combination(self, codes: Codes) -> Codes:
-        """Which combination each input has itself."""
-        own = np.zeros(len(codes), dtype=np.int64)
-        for column in self.domain.sensitive_columns:
-            own = own * self.domain.levels[column] + codes[:, column]
-        return own
-
-    def _member(self, codes: Codes, combination: Codes) -> Codes:
-        member = codes.copy()
-        for column, values in zip(self.domain.sensitive_columns, self.domain.combinations.T, strict=True):
-            member[:, column] = values.take(combination)
-        return member
+        shown = codes if case is own else self.families.member(codes, case)
+        return Ends(shown, self.families.member(codes, twin), judgement.gaps, pair, classes)
 
 
 def checked_threshold(threshold: float | None, output: str) -> float:
@@ -183,9 +191,13 @@ def checked_threshold(threshold: float | None, output: str) -> float:
     except (TypeError, ValueError):
         number = np.nan
     if not 0 <= number < np.inf:
-        raise SettingError(f"threshold must be a finite number of at least 0, got {threshold!r}")
+        raise SettingError.about("threshold", f"must be a finite number of at least 0, got {threshold!r}")
     if output == "label" and number >= 1:
-        raise SettingError(f"threshold must be below 1 for labels, whose gap is 0 or 1, got {threshold!r}")
+        raise SettingError.about("threshold", f"must be below 1 for labels, whose gap is 0 or 1, got {threshold!r}")
+    if output == "proba" and number >= 1:
+        raise SettingError.about(
+            "threshold", f"must be below 1 for probabilities, whose gap is 1 at most, got {threshold!r}"
+        )
     return number
 
 
@@ -201,7 +213,7 @@ def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float
 
 
 def _spans(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
-    """Max - min over each family, by input and class."""
+    """Max - min over each family, by input and class; not above any threshold where nothing is compared."""
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
         return np.asarray(by_class.max(axis=0) - by_class.min(axis=0))

@@ -7,8 +7,7 @@ import re
 import pytest
 
 from fairprobe.cli import demo as demonstration
-from fairprobe.cli.demo import PAPER, Row
-from fairprobe.cli.sentences import pick, sentences
+from fairprobe.cli.demo import PAPER, Row, pick, sentences
 from fairprobe.search import search
 
 

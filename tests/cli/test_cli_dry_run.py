@@ -7,9 +7,9 @@ import json
 import pytest
 
 from fairprobe.cli.live import fraction_done, status
-from fairprobe.cli.plan import Pilot, estimates
 from fairprobe.domain import Domain, Integer
 from fairprobe.search.job import Snapshot
+from fairprobe.search.plan import Pilot, costs
 from fairprobe.search.settings import Limits
 
 
@@ -22,7 +22,7 @@ def test_says_what_it_would_do_and_writes_nothing(search, folder):
         "1 twin",
         "2 queries",
         "fully-directed, seed 7",
-        "3 parameters, 1,480,000 inputs",
+        "3 parameters, 740,000 inputs",
         "integer, 17 to 90",
         "--max-inputs 1,000,000: 2,000,000 queries at most",
         "--max-cases 10,000: if every input were a case: 20,000 queries",
@@ -55,7 +55,7 @@ def test_estimates():
     domain = Domain([Integer("age", 1, 50), Integer("sex", 0, 2)], sensitive=["sex"])
     limits = Limits(max_cases=100, max_seconds=2.0, max_queries=100, max_inputs=1000, max_barren=500)
     seen = Pilot(n_inputs=40, n_queries=120, n_cases=10, seconds_per_input=0.01, how="uniform inputs")
-    found = [(e.limit, e.n_inputs, e.n_queries, e.is_guess) for e in estimates(domain, limits, seen)]
+    found = [(e.limit, e.n_inputs, e.n_queries, e.is_guess) for e in costs(domain, limits, seen)]
     assert found == [
         ("max_inputs", 1000, 3000, False),
         ("max_queries", 33, 99, False),
@@ -65,7 +65,7 @@ def test_estimates():
         ("max_barren", 500, 1500, False),
         ("exhausted", 50, 150, False),
     ]
-    assert estimates(domain, limits, seen)[0].seconds == pytest.approx(10.0)
+    assert costs(domain, limits, seen)[0].seconds == pytest.approx(10.0)
 
 
 def test_progress_in_words():

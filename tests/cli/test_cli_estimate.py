@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import fairprobe as library
-from fairprobe.cli.outcomes import match
+from fairprobe.cli.estimate_words import match
 from fairprobe.domain import Domain
 from fairprobe.testing import box, odd_one_out
 
@@ -50,9 +50,9 @@ def test_small_domain_is_exact(estimate):
     outcome = estimate()
     assert outcome.code == 0
     assert outcome.err == ""
-    assert re.search(r"^  domain +13\.51% +exact +200,000 +1,480,000 +exact$", outcome.out, re.MULTILINE)
-    assert "domain: exactly 13.51% of the domain: 200,000 of 1,480,000 inputs" in outcome.out
-    assert "exact: all 1,480,000 inputs of the domain were looked at" in outcome.out
+    assert re.search(r"^  domain +13\.51% +exact +100,000 +740,000 +exact$", outcome.out, re.MULTILINE)
+    assert "domain: exactly 13.51% of the domain: 100,000 of 740,000 inputs" in outcome.out
+    assert "exact: all 740,000 inputs of the domain were looked at" in outcome.out
 
 
 def test_sample_is_that_of_the_library(estimate, folder):
@@ -118,7 +118,7 @@ def test_rows_and_domain_side_by_side(estimate):
 def test_domain_inferred_from_the_rows(fairprobe):
     outcome = fairprobe("estimate", "--model", "toys:flips", *ROWS, "--sensitive", "sex", "--json")
     shares = shares_of(outcome)
-    assert shares["domain"]["n"] == 1_480_000
+    assert shares["domain"]["n"] == 740_000
     assert shares["rows"]["hits"] == 1
 
 
@@ -415,3 +415,17 @@ def test_subject_by_name(fairprobe):
     assert outcome.code == 0
     assert re.search(r"^  domain +0\.[3-9]", outcome.out, re.MULTILINE)
     assert "gets 1 least often" in outcome.out
+
+
+def test_nothing_to_compare_is_no_pass_and_says_nothing_of_the_model(estimate, folder):
+    (folder / "alone.py").write_text(
+        "import fairprobe as fp\n"
+        "parameters = [fp.Integer('age', 17, 90), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 9)]\n"
+        "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda X: X['sex'] == X['pay'] % 2])\n"
+    )
+    outcome = estimate("--population", "valid", "--max-share", 0.5, domain="alone:domain")
+    assert outcome.code == 4
+    assert "nothing of the allowed part of the domain could be compared; 740 not comparable" in outcome.out
+    assert "inconclusive: only 0% of the allowed part of the domain could be compared" in outcome.out
+    assert "does not use" not in outcome.out
+    assert "may not use" not in outcome.out

@@ -18,7 +18,7 @@ def limited(pay, rule):
 thin = limited(10**7, lambda frame: frame["pay"] < 40)
 nothing = limited(10**7, lambda frame: frame["pay"] < 0)
 nothing_of_few = limited(9, lambda frame: frame["pay"] < 0)
-few = limited(9999, lambda frame: (frame["pay"] == 1) & (frame["age"] == 45))
+few = limited(4999, lambda frame: (frame["pay"] == 1) & (frame["age"] == 45))
 raising = limited(9, lambda frame: frame["wage"] > 1)
 """
 
@@ -62,7 +62,7 @@ raising = limited(9, lambda frame: frame["wage"] > 1)
         (["--plot", "plot.png"], ["--plot must end in .svg", "'plot.png'"]),
         (["--plot", "-"], ["--plot must end in .svg", "'-'"]),
         (["--plot", "absent/plot.svg"], ["--plot must lie in a folder that exists"]),
-        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "1,480,000 inputs", "--method sample"]),
+        (["--plot", "plot.svg"], ["--plot shows how a sample converges", "740,000 inputs", "--method sample"]),
         ([*ROWS, "--population", "rows", "--plot", "plot.svg"], ["--plot shows how a sample converges", "only rows"]),
         (["--label", "income"], ["--label", "no --data"]),
     ],
@@ -138,7 +138,7 @@ def test_rows_that_no_domain_can_be_inferred_from(fairprobe, folder, content, pa
         ("thin", [], ["must allow 1 in 10,000 inputs", "loosen them"]),
         ("nothing", [], ["got 0 allowed of 1,00", "loosen them"]),
         ("nothing_of_few", [], ["must allow an input", "got 0 allowed of 1,480"]),
-        ("nothing_of_few", ["--method", "sample"], ["got 0 allowed of"]),
+        ("nothing_of_few", ["--method", "sample"], ["got none of"]),
         ("few", ["--method", "sample"], ["must allow 1 in 10,000 inputs"]),
         ("raising", [], ["constraint", "KeyError", "wage"]),
     ],

@@ -19,7 +19,7 @@ ROWS = ("--data", "rows.csv", "--label", "income")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*ESTIMATE, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*ESTIMATE, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_real_run(folder):
@@ -38,12 +38,12 @@ def interrupted(*arguments: str) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not os.path.exists("called") or os.path.getsize("called") < 5:  # calls of the model
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -72,7 +72,7 @@ def test_interrupted_before_the_first_batch(estimate, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_estimate", stop)
+    monkeypatch.setattr(command.Estimate, "_estimate", stop)
     outcome = estimate()
     assert outcome.code == 130
     assert outcome.err == "interrupted; kept: nothing\n"
@@ -96,7 +96,7 @@ def test_running_estimate_on_a_terminal(folder, arguments):
     except OSError:  # the other end is closed
         pass
     os.close(leader)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert b"domain: 13." in shown
     assert b" so far, " in shown

@@ -19,8 +19,12 @@ FEW = ("--augment", "flip,twins", "--no-controls")
 
 
 def content_of(outcome):
-    assert outcome.code == 0, outcome.err
-    return json.loads(outcome.out)
+    content = json.loads(outcome.out)
+    if "dry_run" in content:
+        assert outcome.code == 0, outcome.err
+    else:
+        assert outcome.code == content["exit_code"] == (0 if content["accepted"] else 4), outcome.err
+    return content
 
 
 def loaded(path):
@@ -55,6 +59,7 @@ def test_result_is_that_of_the_library(retrain, folder):
         seed=7,
     )
     expected = json.loads(json.dumps(result.summary()))
+    assert content["exit_code"] == 0
     got = {key: content[key] for key in expected}
     assert without_seconds(got) == without_seconds(expected)
     assert content["accepted"] is True
@@ -81,8 +86,11 @@ def test_what_is_shown(retrain):
     ):
         assert part in outcome.out
     assert re.search(r"^  domain +\d+\.\d+% +\d.*% to .*%  +\S+%  \S+% to \S+%$", outcome.out, re.MULTILINE)
-    assert re.search(r"^  domain +-\d+\.\d%  +-\d+\.\d+  -\S+ to -\S+$", outcome.out, re.MULTILINE)
-    assert re.search(r"^  accuracy +[+-]\d+\.\d+  \S+ to \S+$", outcome.out, re.MULTILINE)
+    # A relative change has an interval of its own.
+    points, relative = r"-\d+\.\d+  -\S+ to -\S+", r"-\d+\.\d%  -\S+% to -\S+%"
+    assert re.search(rf"^  domain +{points} +{relative}$", outcome.out, re.MULTILINE)
+    assert "  before is a clone of the model given, fitted to the same rows as the new models." in outcome.out
+    assert re.search(r"^  accuracy +[+-]\d+\.\d+  \S+ to \S+ *$", outcome.out, re.MULTILINE)
     assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d%  -> \d\d\.\d\d%", outcome.out, re.MULTILINE)
     fate = "(returned|accepted|rejected)"
     assert re.search(rf"^  1 +.* {fate}  twins of 10% cases \+ all rows flipped$", outcome.out, re.MULTILINE)
@@ -98,6 +106,7 @@ def test_rounds_are_lines_of_the_log(retrain):
 def test_the_same_again(retrain, fairprobe):
     first = retrain(*FEW, "--seed", "none", "--out", "new.skops")
     again = shlex.split(first.out.split("The same again:")[1])
+    assert "--overwrite" in again, "as the file is there now"
     second = fairprobe(*again[1:])
     assert second.code == 0, second.err
     assert re.sub(r"[\d.]+ s, ", "", second.out) == re.sub(r"[\d.]+ s, ", "", first.out)
@@ -107,6 +116,11 @@ def test_output_of_the_model_is_kept_out(retrain):
     outcome = retrain(*FEW, "--json", model="clf:loud")
     assert content_of(outcome)["rounds"]
     assert "the model says hello" in outcome.err
+
+
+def test_counts_of_inputs_as_earlier_versions_named_them(retrain):
+    content = content_of(retrain(*FEW, "--json", "--select", 400, "--report=300"))
+    assert content["n_inputs"] == {"select": 400, "report": 300}
 
 
 def test_no_controls(retrain):
@@ -120,7 +134,16 @@ def test_no_controls(retrain):
 
 def test_subject_comes_with_the_census(fairprobe, folder):
     few = ["--augment", "flip", "--labels", "mean", "--max-rounds", "1", "--no-controls"]
-    command = ["retrain", "--model", "subject:decision-tree", *few, "--select", "1000", "--report", "1000"]
+    command = [
+        "retrain",
+        "--model",
+        "subject:decision-tree",
+        *few,
+        "--select-inputs",
+        "1000",
+        "--report-inputs",
+        "1000",
+    ]
     content = content_of(fairprobe(*command, "--sensitive", "race", "--json", "--max-accuracy-loss", "0"))
     assert content["n_rows"] == {"fit": 32_561, "select": 8_140, "report": 8_141}
     assert content["before"]["rows"]["sensitive"] == ["race"]
@@ -164,7 +187,7 @@ def test_labels_may_be_numbers(retrain, folder):
 
 
 def test_domain_of_a_file(retrain, folder):
-    (folder / "domain.toml").write_text((folder / "domain.toml").read_text().replace("9999", "100"))
+    (folder / "domain.toml").write_text((folder / "domain.toml").read_text().replace("4999", "100"))
     data = ("--data", "loans.csv", "--label", "loan", "--domain", "domain.toml")
     assert content_of(retrain(*FEW, "--json", data=data))["before"]["domain"]["n"] == 500
 
@@ -203,7 +226,7 @@ def test_cases_with_labels(retrain, folder):
 
 
 def test_model_is_written_and_answers_as_was_said(retrain, folder):
-    outcome = retrain(*FEW, "--held-out", "test.csv", "--out", "new.skops", "--json", "--report", 2000)
+    outcome = retrain(*FEW, "--held-out", "test.csv", "--out", "new.skops", "--json", "--report-inputs", 2000)
     content = content_of(outcome)
     assert content["out"] == "new.skops"
     assert not list(folder.glob(".*"))
@@ -232,23 +255,74 @@ def test_plot(retrain, folder):
 
 # No round accepted
 
+NONE = (*FEW, "--max-accuracy-loss", 0, "--prove-accuracy", "--out", "new.skops")
+
 
 def test_no_round_accepted(retrain, folder):
-    (folder / "new.skops").write_text("older")
-    outcome = retrain(*FEW, "--max-accuracy-loss", 0, "--prove-accuracy", "--out", "new.skops")
-    assert outcome.code == 0
-    assert "no round was accepted, so the model given stays: " in outcome.out
+    outcome = retrain(*NONE)
+    assert outcome.code == 4
+    assert "no round was accepted, so its clone, fitted to the fit part, stays: " in outcome.out
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
+    assert outcome.err.endswith("no round was accepted: no model is written (exit code 4)\n")
     assert " of accuracy " in outcome.out
     assert "-> after" not in outcome.out
+    assert "older" not in outcome.out + outcome.err
+    assert not (folder / "new.skops").exists()
+    content = content_of(retrain(*NONE, "--json"))
+    assert (content["accepted"], content["exit_code"]) == (False, 4)
+    assert content["out"] is content["older_out"] is None
+
+
+def test_an_older_file_is_not_taken_for_a_new_one(retrain, folder):
+    (folder / "new.skops").write_text("older")
+    line = "new.skops is older and untouched: it holds no model of this run."
+    outcome = retrain(*NONE, "--overwrite")
+    assert outcome.code == 4
+    assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
+    assert line in outcome.out
+    assert line in outcome.err
+    content = content_of(retrain(*NONE, "--overwrite", "--json"))
+    assert (content["out"], content["older_out"]) == (None, "new.skops")
     assert (folder / "new.skops").read_text() == "older"
-    content = content_of(retrain(*FEW, "--max-accuracy-loss", 0, "--prove-accuracy", "--json", "--out", "new.skops"))
-    assert (content["accepted"], content["out"]) == (False, None)
+
+
+def test_a_file_that_is_there_is_replaced_if_that_is_asked_for(retrain, folder):
+    (folder / "new.skops").write_text("older")
+    outcome = retrain(*FEW, "--out", "new.skops", "--overwrite")
+    assert outcome.code == 0, outcome.err
+    assert "older" not in outcome.out
+    assert type(loaded(folder / "new.skops")).__name__ == "DecisionTreeClassifier"
+
+
+def test_a_fitted_model_that_stays_has_its_own_figures(retrain, folder):
+    outcome = retrain(*NONE, "--report-inputs", 2000, model="clf:fitted")
+    assert outcome.code == 4
+    for part in (
+        "no round was accepted, so the model given stays: ",
+        "Its shares, on rows it was fitted to, as none were held out, and on fresh inputs of the domain:",
+        "  rows and accuracy: on rows it was fitted to; --held-out names others.",
+        "by sex, on rows it was fitted to:",
+        "  clone: a clone of the model given, fitted to the same rows as the new models; what the rounds had to beat",
+        "before and after are the model given: ",
+    ):
+        assert part in outcome.out
+    assert re.search(r"^  clone  ", outcome.out, re.MULTILINE)
+    assert "neither fitting nor choosing has seen" not in outcome.out
+    content = content_of(retrain(*NONE, "--report-inputs", 2000, "--json", model="clf:fitted"))
+    assert content["on_fitted_rows"] is True
+    rows = pd.read_csv(folder / "loans.csv")
+    from sklearn.tree import DecisionTreeClassifier
+
+    fitted = DecisionTreeClassifier(max_depth=6, random_state=0).fit(rows[INPUTS], rows["loan"])
+    share = content["before"]["domain"]
+    domain = Domain.from_frame(rows[INPUTS], sensitive=["sex"])
+    own = library.estimate(fitted, domain, method="sample", n_experiments=2, seed=share["seed"])
+    assert share["hits"] == own.hits
 
 
 def test_model_that_needs_no_retraining(retrain, folder):
     outcome = retrain("--plot", "front.svg", "--out", "new.skops", model="clf:blind")
-    assert outcome.code == 0, outcome.err
+    assert outcome.code == 4, outcome.err
     assert "the model has no discriminatory input among those judged" in outcome.out
     assert "Another parameter may still stand in for sex" in outcome.out
     assert "Nothing is drawn to front.svg, as there was no round." in outcome.out

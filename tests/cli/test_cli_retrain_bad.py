@@ -28,8 +28,8 @@ DATA = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
         (["--max-rounds", "none"], ["--max-rounds", "'none'"]),
         (["--max-seconds", "0"], ["--max-seconds must be a number above 0"]),
         (["--search-seconds", "-1"], ["--search-seconds must", "got -1"]),
-        (["--select", "0"], ["--select must", "got 0"]),
-        (["--report", "0"], ["--report must", "got 0"]),
+        (["--select-inputs", "0"], ["--select-inputs must", "got 0"]),
+        (["--report-inputs", "0"], ["--report-inputs must", "got 0"]),
         (["--confidence", "95"], ["--confidence must", "got 95"]),
         (["--output", "score"], ["--output score needs a threshold"]),
         (["--threshold", "-1"], ["--threshold must be", "got -1"]),
@@ -60,7 +60,7 @@ def test_wrong_option_is_refused_before_the_model_is_loaded(retrain, arguments, 
         (["--model", "subject:tree"], ["a subject must be one of", "'tree'"]),
         (["--model", "subject:mlp", "--held-out", "test.csv"], ["--held-out goes with --data"]),
         (["--model", "subject:mlp", "--label", "loan"], ["--label is about the columns of --data"]),
-        (["--model", "subject:mlp", "--domain", "domain.toml"], ["the census: ", "none for pay"]),
+        (["--model", "subject:mlp", "--domain", "domain.toml"], ["the census must have a column", "none for pay"]),
         (["--model", "subject:mlp", "--sensitive", "gender"], ["'gender'"]),
     ],
 )
@@ -72,7 +72,7 @@ def test_incomplete_command(retrain, fairprobe, arguments, parts):
     ("model", "parts"),
     [
         ("clf:trees", ["did you mean 'tree'?"]),
-        ("toys:flips", ["must have fit", "got function", "fairprobe.retrain in Python takes a trainer"]),
+        ("toys:flips", ["must have fit", "got function", "give trainer= in Python"]),
         ("toys:number", ["must have fit", "got int"]),
         ("clf:DecisionTreeClassifier", ["must be an instance", "the class DecisionTreeClassifier"]),
         ("clf:frozen", ["scikit-learn can clone", "Frozen"]),
@@ -115,8 +115,11 @@ def test_rows_that_cannot_be_used(retrain, folder, change, parts):
             ["got 1 of 400 in test.csv without loan"],
         ),
         (lambda rows: rows.drop(columns="loan"), ["--held-out must have the column 'loan'", "age, sex, pay"]),
-        (lambda rows: rows.drop(columns="pay"), ["--held-out test.csv: ", "a column for every parameter", "pay"]),
-        (lambda rows: rows.assign(zip=8000), ["--held-out test.csv: ", "zip"]),
+        (
+            lambda rows: rows.drop(columns="pay"),
+            ["--held-out test.csv must have a column", "every parameter", "pay"],
+        ),
+        (lambda rows: rows.assign(zip=8000), ["every column of --held-out test.csv must be", "zip"]),
     ],
 )
 def test_held_out_rows_that_cannot_be_used(retrain, folder, change, parts):
@@ -177,11 +180,34 @@ def test_failure_in_json(retrain):
 
 def test_model_that_skops_cannot_write(retrain, folder):
     (folder / "new.skops").write_text("older")
-    outcome = retrain("--augment", "flip,twins", "--no-controls", "--out", "new.skops", model="clf:with_lambda")
+    outcome = retrain(
+        "--augment", "flip,twins", "--no-controls", "--out", "new.skops", "--overwrite", model="clf:with_lambda"
+    )
     assert outcome.code == 3
-    assert "error: a model for --out must be one that skops can write and read again, got AttributeError" in outcome.err
+    assert (
+        "error: a model that is written must be one that skops can write and read again, got AttributeError"
+        in outcome.err
+    )
     assert "Traceback" not in outcome.err
     assert "Before and after, " in outcome.out
     assert "To load the model" not in outcome.out
+    assert "new.skops is older and untouched" in outcome.err
     assert (folder / "new.skops").read_text() == "older"
     assert not list(folder.glob(".*"))
+
+
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_a_file_that_is_there_is_refused_before_the_work_starts(retrain, folder, dry):
+    (folder / "new.skops").write_text("older")
+    outcome = retrain("--out", "new.skops", *dry, model="no_such_module:model")
+    outcome.refuses("--out must name a file that is not there yet, got new.skops: --overwrite allows to replace it")
+    assert (folder / "new.skops").read_text() == "older"
+
+
+def test_labels_that_contradict_each_other(retrain, folder):
+    cases = pd.DataFrame({"age": [20, 20, 30], "sex": [0, 1, 0], "pay": 65, "loan": ["yes", "no", "no"]})
+    cases.to_csv(folder / "cases.csv", index=False)
+    outcome = retrain("--cases", "cases.csv", "--labels", "given")
+    outcome.refuses(
+        "--labels given must name one label for a family", "got several for 1 of 2 families", "'yes' in row 0"
+    )

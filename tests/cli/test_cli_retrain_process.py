@@ -13,7 +13,7 @@ import skops.io
 
 COMMAND = [sys.executable, "-m", "fairprobe", "retrain", "--model", "clf:slow"]
 DATA = ["--data", "loans.csv", "--label", "loan", "--sensitive", "sex"]
-QUICK = [*DATA, "--labels", "mean", "--select", "500", "--report", "500", "--max-accuracy-loss", "0.2"]
+QUICK = [*DATA, "--labels", "mean", "--select-inputs", "500", "--report-inputs", "500", "--max-accuracy-loss", "0.2"]
 
 
 def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
@@ -23,7 +23,7 @@ def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
     assert process.stderr.readline().startswith("round 1: ")
     time.sleep(0.1)  # then the second round is being fitted
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert err == "interrupted; kept: 1 round, the model of round 1, written to new.skops\n"
     assert "Before and after, " in out
@@ -46,7 +46,7 @@ def test_running_retraining_on_a_terminal(retrain):
     except OSError:  # the other end is closed
         pass
     os.close(leader)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert b"fitting the model to compare with" in shown
     assert b"round 1: twins of 10% cases + all rows flipped (+" in shown

@@ -225,7 +225,7 @@ def test_values_of_several_kinds_in_parquet(search, folder):
 
 
 def test_values_to_compare_are_those_of_the_parameter():
-    from fairprobe.cli.values import values_of
+    from fairprobe.cli.data import values_of
 
     assert values_of(Category("code", ("1", "2")), ["1", "3"]) == ["1", 3]
     assert values_of(Category("flag", (False, True)), ["true", "False"]) == [True, False]
@@ -238,3 +238,18 @@ def test_subject_by_name(fairprobe):
         *("--max-cases", 5, "--json"),
     )
     assert json.loads(outcome.out)["n_cases"] == 5
+
+
+@pytest.mark.parametrize("old", [["--diversify", "no", "--accelerate", "off"], ["--diversify=no", "--accelerate=off"]])
+def test_options_of_earlier_versions(search, old):
+    new = ["--no-diversify", "--no-accelerate"]
+    command = ["--strategy", "anchored", "--max-cases", 20]
+    first, second = (search(*command, *options) for options in (old, new))
+    assert first.code == second.code == 0, first.err
+    assert first.out.split("The same again:")[1] == second.out.split("The same again:")[1]
+    assert "--no-diversify --no-accelerate" in first.out
+
+
+def test_short_for_out(search, folder):
+    assert search("-o", "cases.csv", "--max-cases", 5).code == 0
+    assert (folder / "cases.csv").exists()

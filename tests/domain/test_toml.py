@@ -123,7 +123,7 @@ MORE = HEAD + '[[parameter]]\nname = "x"\n'
         (MORE, "parameter 'x': kind must be one of integer, real, category, ordinal, got None"),
         (MORE + 'kind = "float"', "parameter 'x': kind must be one of integer, real, category, ordinal, got 'float'"),
         (MORE + 'kind = ["real"]', "parameter 'x': kind must be one of integer, real, category, ordinal, got ['real']"),
-        (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': a integer needs name, low, high; got name, low"),
+        (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': an integer needs name, low, high; got name, low"),
         (MORE + 'kind = "real"\nlow = 0\nhigh = 1', "needs name, low, high, step; got name, low, high"),
         (MORE + 'kind = "category"', "needs name, values; got name"),
         (MORE + 'kind = "category"\nvalues = []', "parameter 'x': values must not be empty, got []"),

@@ -14,18 +14,18 @@ from fairprobe.engine import checked_jobs, make_engine
 from fairprobe.errors import RunError, SettingError
 
 
-def square(shard, report):
+def square(shard, seconds, report):
     if report is not None:
         report((shard, 0, 0))
     return shard**2, os.getpid()
 
 
-def slow_first(shard, report):
+def slow_first(shard, seconds, report):
     time.sleep(0.3 if shard == 0 else 0.0)
     return shard
 
 
-def until_told(shard, report):
+def until_told(shard, seconds, report):
     """Runs until it is told to stop, and says how often it asked."""
     for number in itertools.count():
         if report((number, 0, 0)):
@@ -34,13 +34,13 @@ def until_told(shard, report):
     raise AssertionError
 
 
-def failing(shard, report):
+def failing(shard, seconds, report):
     if shard == 2:
         raise ArithmeticError("two is too many")
     return shard
 
 
-def dying(shard, report):
+def dying(shard, seconds, report):
     if shard == 1:
         os._exit(7)
     return shard
@@ -64,6 +64,18 @@ def test_results_come_in_order(engines, n_jobs):
     results = list(itertools.islice(engines(square, n_jobs).results(), 7))
     assert [value for value, _ in results] == [0, 1, 4, 9, 16, 25, 36]
     assert (os.getpid() in {pid for _, pid in results}) == (n_jobs == 1)
+
+
+def as_told(shard, seconds, report):
+    return seconds
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_deadline_travels_as_seconds_left(engines, n_jobs):
+    left = itertools.count(10, -1)
+    results = engines(as_told, n_jobs, None, lambda: next(left)).results()
+    assert list(itertools.islice(results, 4)) == [10, 9, 8, 7]
+    assert next(engines(as_told, n_jobs).results()) is None
 
 
 def test_who_finishes_first_does_not_matter(engines):
@@ -106,7 +118,7 @@ def test_a_dying_worker(engines):
 def test_a_task_that_cannot_be_sent():
     lock = threading.Lock()
     with pytest.raises(SettingError, match=r"n_jobs=2 needs a model and constraints that can be sent .*; use n_jobs=1"):
-        make_engine(lambda shard, report: lock, 2)
+        make_engine(lambda shard, seconds, report: lock, 2)
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "2", None, True])

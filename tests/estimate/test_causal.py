@@ -9,6 +9,8 @@ from fairprobe import Domain, Integer, causal_score, causal_search, estimate
 from fairprobe.errors import SettingError
 from fairprobe.testing import CountingModel, box, never
 
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 SMALL = [Integer("x", 0, 9)]
 LARGE = [Integer("x", 0, 10**9)]  # too many inputs to be enumerated
 

@@ -14,6 +14,8 @@ from fairprobe.estimate.intervals import clopper_pearson
 from fairprobe.estimate.paired import paired_difference
 from fairprobe.testing import CountingModel, box, never, score
 
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 DOMAIN = Domain([Integer("x", 0, 99), Integer("y", 0, 99), Integer("s", 0, 1)], ["s"])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fairprobe.estimate import stratified
 from fairprobe.estimate.intervals import clopper_pearson, lower_bound, mean_interval, upper_bound
 from fairprobe.estimate.paired import paired_difference
 from fairprobe.estimate.sequence import ConfidenceSequence, time_uniform_interval
@@ -236,12 +237,60 @@ def test_exact_coverage_of_two_strata():
         assert chances[(ends[0] <= share + 1e-12) & (share <= ends[1] + 1e-12)].sum() >= CONFIDENCE
 
 
+def test_exact_coverage_of_the_one_sided_bounds_of_two_strata():
+    weights, n = np.array([0.8, 0.2]), np.array([5, 9])
+    outcomes = np.array([(i, j) for i in range(n[0] + 1) for j in range(n[1] + 1)])
+    ends = np.array([strata_bounds(weights, outcome, n, CONFIDENCE, one_sided=True)[1:] for outcome in outcomes]).T
+    for shares in np.stack(np.meshgrid(*[np.linspace(0, 1, 26) ** 2] * 2), axis=-1).reshape(-1, 2):
+        chances = stats.binom.pmf(outcomes, n, shares).prod(axis=1)
+        share = weights @ shares
+        assert chances[ends[0] <= share + 1e-12].sum() >= CONFIDENCE
+        assert chances[share <= ends[1] + 1e-12].sum() >= CONFIDENCE
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_the_errors_of_strata_add_up(one_sided, monkeypatch):
+    """What is spent on the strata's own bounds and on the tails is what is allowed: once, however many bounds."""
+    own, tails = [], []
+    lower, least = stratified.exact_lower, stratified._least_sum
+    monkeypatch.setattr(stratified, "exact_lower", lambda hits, n, each: own.append(each) or lower(hits, n, each))
+    monkeypatch.setattr(stratified, "_least_sum", lambda *args: tails.append(np.exp(args[-1])) or least(*args))
+    strata_bounds([0.7, 0.2, 0.1], [3, 2, 0], [50, 40, 30], 0.9, split=[1, 2, 3], one_sided=one_sided)
+    (each,) = own
+    assert len(tails) == 2
+    spent_on_strata = 1 - np.prod(1 - 2 * each)
+    spent = spent_on_strata + (max(tails) if one_sided else sum(tails))
+    assert spent == pytest.approx(0.1, rel=1e-9)
+    assert spent_on_strata == pytest.approx(0.02, rel=1e-9)
+
+
+def test_a_bound_of_strata_is_the_worst_case_that_its_errors_leave():
+    """By trying shares on a grid: the least sum in the strata's bounds that no tilt of Chernoff's rules out."""
+    weights, hits, n, error = np.array([0.6, 0.4]), np.array([3, 6]), np.array([30, 20]), 0.1
+    each = (1 - (1 - error / 5) ** 0.5) / 2
+    box = [stats.beta.ppf([each, 1 - each], [h, h + 1], [m - h + 1, m - h]) for h, m in zip(hits, n, strict=True)]
+    shares = np.stack(np.meshgrid(*[np.linspace(*ends, 200) for ends in box]), axis=-1).reshape(-1, 2)
+    worth = weights / n
+    least = 0.0
+    for tilt in np.geomspace(0.01, 1000, 200):
+        growth = np.expm1(tilt * worth)
+        chance = (n * np.log1p(shares * growth)).sum(axis=1) - tilt * (worth @ hits)
+        open_to = shares[chance >= np.log(0.8 * error)] @ weights
+        least = max(least, open_to.min())
+    _, lower, _ = strata_bounds(weights, hits, n, 1 - error, one_sided=True)
+    assert lower == pytest.approx(least, abs=1e-3)
+
+
 def simulate_strata(repetitions, weights, shares, n, known):
     weights, shares, n = np.array(weights), np.array(shares), np.array(n)
     counts = np.random.default_rng(17).binomial(n, shares, (repetitions, len(n)))
     distinct, inverse = np.unique(counts, axis=0, return_inverse=True)
     ends = [strata_bounds(weights, hits, n, CONFIDENCE, known=known)[1:] for hits in distinct]
     check_coverage(contains(np.array(ends)[inverse.ravel()].T, weights @ shares))
+    alone = [strata_bounds(weights, hits, n, CONFIDENCE, known=known, one_sided=True)[1:] for hits in distinct]
+    lower, upper = np.array(alone)[inverse.ravel()].T
+    check_coverage(lower <= weights @ shares + 1e-12)
+    check_coverage(upper >= weights @ shares - 1e-12)
 
 
 STRATA = {
@@ -256,7 +305,7 @@ STRATA = {
 
 @pytest.mark.parametrize("name", STRATA)
 def test_coverage_of_strata(name):
-    simulate_strata(40, *STRATA[name])
+    simulate_strata(20, *STRATA[name])
 
 
 @pytest.mark.slow

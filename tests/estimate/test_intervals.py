@@ -46,6 +46,7 @@ def pairs(draw, max_n=10**7):
 
 @pytest.mark.parametrize("confidence", CONFIDENCES)
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 37, 1000, 400_000, 10**7])
+@pytest.mark.thinned(3)
 def test_clopper_pearson_agrees_with_scipy(n, confidence):
     some = sorted({0, 1, 2, 3, 9, 100, 999, n // 3, n // 2, n - 2, n - 1, n})
     for hits in [hits for hits in some if 0 <= hits <= n]:

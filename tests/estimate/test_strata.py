@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tracemalloc
 from collections import Counter
 
@@ -17,6 +18,8 @@ from fairprobe.errors import SettingError
 from fairprobe.estimate.intervals import clopper_pearson
 from fairprobe.estimate.stratified import strata_bounds
 from fairprobe.testing import CountingModel, box, never, odd_one_out, score, sparse
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
 
 class Recorder:
@@ -75,6 +78,8 @@ def test_the_share_by_hand(strata):
     counts = [hits[i] for i in places], [groups[i] for i in places]
     _, low, high = strata_bounds(weights, *counts, 0.95)
     assert (share.low, share.high) == pytest.approx((low, high), rel=1e-9)
+    _, lower, upper = strata_bounds(weights, *counts, 0.95, one_sided=True)
+    assert (share.lower, share.upper) == pytest.approx((lower, upper), rel=1e-9)
     assert share.low <= share.lower <= share.value <= share.upper <= share.high
     assert (share.hits, share.n) == (sum(hits.values()), len(recorder.inputs))
     assert 4990 <= share.n <= 5000
@@ -135,7 +140,7 @@ def check_valid(shares, truth, confidence=0.95):
 
 @each_strata
 def test_unbiased_and_valid_wherever_the_cases_lie(strata):
-    shares = repeated(strata, 100)
+    shares = repeated(strata, 20)
     check_unbiased(shares, float(TOY.share))
     check_valid(shares, float(TOY.share))
 
@@ -192,6 +197,28 @@ def test_seeds():
     fresh = estimate_strata(TOY.model, TOY.domain, HALF, n_samples=2000, seed=None)
     replayed = estimate_strata(TOY.model, TOY.domain, HALF, n_samples=2000, seed=fresh.seed)
     assert (fresh.value, fresh.hits) == (replayed.value, replayed.hits)
+
+
+def test_every_way_to_sample_draws_from_a_stream_of_its_own(monkeypatch):
+    """Strata are fixed before the inputs that judge them are drawn: at equal seeds too, these are other inputs."""
+    drawn = []
+    sample_codes = Domain.sample_codes
+
+    def recorded(domain, n, rng):
+        codes = sample_codes(domain, n, rng)
+        drawn.append({tuple(row) for row in codes.tolist()})
+        return codes
+
+    wide = Domain([Integer("x0", 0, 99_999), Integer("x1", 0, 99_999), Integer("s", 0, 1)], ["s"])
+    cases = wide.sample(500, seed=5)
+    monkeypatch.setattr(Domain, "sample_codes", recorded)
+    propose_strata(wide, cases)
+    estimate_strata(lambda X: X[:, 2], wide, [{"x0": [0]}], n_samples=500)
+    estimate(lambda X: X[:, 2], wide, method="sample", n_experiments=1, n_samples=500)
+    search(lambda X: X[:, 2], wide, strategy="uniform", max_cases=None, max_inputs=500)
+    assert len(drawn) >= 4
+    for one, other in itertools.combinations(drawn, 2):
+        assert not one & other
 
 
 def test_memory_does_not_grow_with_n():

@@ -16,7 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import ModelError
 from fairprobe.model.asking import Asker
-from fairprobe.model.threads import LEAST_ROWS, InThreads, releases_lock
+from fairprobe.model.registry import abilities_of
+from fairprobe.model.threads import LEAST_ROWS, InThreads
 
 DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 
@@ -29,7 +30,7 @@ def test_answers_in_order(n: int, make: Any) -> None:
 
 
 def test_as_many_threads_as_asked_for() -> None:
-    met = threading.Barrier(3, timeout=10)
+    met = threading.Barrier(3, timeout=60)
 
     def function(batch: Any) -> Any:
         met.wait()  # passes only if three are here at once
@@ -50,10 +51,10 @@ def test_a_model_that_raises_in_a_thread() -> None:
 
 
 def test_which_models_release_the_lock() -> None:
-    assert releases_lock(SVC())
-    assert releases_lock(make_pipeline(StandardScaler(), SVC()))
+    assert abilities_of(SVC()).threads
+    assert abilities_of(make_pipeline(StandardScaler(), SVC())).threads
     for model in (LinearSVC(), DecisionTreeClassifier(), len):
-        assert not releases_lock(model)
+        assert not abilities_of(model).threads
 
 
 @pytest.mark.parametrize("accelerate", ["auto", "off"])

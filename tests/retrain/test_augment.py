@@ -65,7 +65,7 @@ class Setting:
         domain = self.domain
         codes = np.zeros((1, len(domain.names)), dtype=np.int64)
         codes[0, list(domain.free_columns)] = key
-        return domain.families(codes)
+        return domain.families.members(codes)
 
 
 def distinct(domain, codes):
@@ -157,7 +157,7 @@ def test_flipped_rows(setting, percent, seed):
     expected = [
         (*member.tolist(), setting.labels[place], setting.rows.weights[place])
         for place in chosen
-        for member in domain.families(setting.codes[place][None])
+        for member in domain.families.members(setting.codes[place][None])
         if (member != setting.codes[place]).any()
     ]
     got = [(*row, label, weight) for row, label, weight in zip(codes, rows.labels[n:], rows.weights[n:], strict=True)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from fairprobe.retrain.clock import Clock
@@ -53,8 +51,35 @@ def test_time_for_the_report_is_kept_back():
     assert clock(100.0, (100, 1.0), judgement=10.0, kept=87.0).is_too_short_for(100)
 
 
-def test_time_passes():
-    ticking = clock(0.05)
-    time.sleep(0.06)
+def test_before_the_first_round_a_third_is_kept_back_at_most():
+    """Of 90 seconds, 30: whatever the report and the controls' fits of 20 seconds each are foreseen to take."""
+    for kept in (0.0, 500.0):
+        early = clock(90.0, (100, 20.0), kept=kept)
+        assert early.is_over() is (kept > 0)
+        assert not early.is_over(is_first=True)
+        assert early.is_too_short_for(150)  # 45 of 30
+        assert not early.is_too_short_for(150, is_first=True)  # 45 of 60
+        assert early.is_too_short_for(180, is_first=True)  # 65 of 60
+    assert clock(90.0, (100, 1.0), kept=2.0).left(is_first=True) == pytest.approx(85.0, abs=1.0), "no more than needed"
+
+
+def test_without_controls_nothing_is_kept_back_for_their_fits():
+    without = Clock(90.0, n_controls=0)
+    without.fitted(100, 29.0)
+    assert without.left() == pytest.approx(90.0, abs=1.0)
+
+
+def test_a_control_may_take_what_is_left():
+    late = clock(90.0, (100, 20.0), judgement=30.0, kept=500.0)
+    assert not late.is_too_short_for_control(100)  # 50 of 90
+    assert late.is_too_short_for_control(200)  # 80 + 30
+    assert not clock(None, (100, 20.0)).is_too_short_for_control(10**9)
+
+
+def test_time_passes(monkeypatch):
+    ticking = clock(50.0)
+    begun = Clock.now()
+    monkeypatch.setattr(Clock, "now", staticmethod(lambda: begun + 60.0))
     assert ticking.is_over()
-    assert ticking.seconds >= 0.06
+    assert ticking.is_spent()
+    assert ticking.seconds == pytest.approx(60.0, abs=1.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,10 +22,8 @@ from fairprobe.retrain.judging import (
     How,
     Judge,
     Judged,
-    affordable,
     by_group,
     checked_favourable,
-    seconds_per_input,
 )
 from fairprobe.retrain.parts import Rows
 
@@ -176,26 +172,6 @@ def test_the_loss_in_words():
     judged = [Judged({}, {}, np.array(labels), np.ones(200, dtype=int)) for labels in ([1] * 200, [1] * 190 + [0] * 10)]
     text = judged[0].loss_to(judged[1], 0.95).sentence()
     assert text.startswith("accuracy -5.00 points on 200 rows, with 95% confidence between -")
-
-
-# How many inputs
-
-
-@pytest.mark.parametrize(
-    ("seconds", "n"), [(1e-6, 50_000), (30 / 50_000, 50_000), (1e-3, 16_666), (5e-3, 5_000), (1.0, 3_000)]
-)
-def test_a_slow_model_is_asked_about_fewer(seconds, n):
-    assert affordable(50_000, seconds) == n
-
-
-def test_the_time_for_an_input_is_measured():
-    class Slow(Planted):
-        def predict(self, batch):
-            time.sleep(1e-4 * len(batch))
-            return super().predict(batch)
-
-    assert seconds_per_input(Slow(), DOMAIN, How(), quick=False) >= 2e-4  # two members
-    assert seconds_per_input(Planted(), DOMAIN, How(), quick=True) < 2e-4
 
 
 # By group

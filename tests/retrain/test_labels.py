@@ -254,7 +254,7 @@ def test_a_function_gets_frames_of_every_member():
     codes = np.array([[0, 0], [3, 0], [4, 1]])
     votes = Called(label, domain, CLASSES[:2]).votes(codes)
     assert CLASSES[votes.argmax(axis=2)].tolist() == [["low", "high", "high"], ["low", "low", "low"]]
-    pd.testing.assert_frame_equal(pd.concat(seen), domain.decode(domain.families(codes)))
+    pd.testing.assert_frame_equal(pd.concat(seen), domain.decode(domain.families.members(codes)))
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,13 @@ BAD = {
     "cases outside": ({"cases": CASES.assign(x=99)}, DataError, "got 5 of 5 outside, the first in row 0 by x=99"),
     "no cases": ({"cases": CASES[:0]}, DataError, "one case at least, got none"),
     "cases without a column": ({"cases": CASES[["x", "sex"]]}, DataError, "got none for z"),
+    "labels that contradict each other": (
+        {"cases": pd.concat([CASES.assign(label=0), CASES[:3].assign(label=1, sex=1 - CASES["sex"])]),
+         "labels": "given"},
+        DataError,
+        "one label for a family: cases that are equal in all but sex; got several for 3 of 5 families, as 0 in row 0 "
+        "and 1 in row 5: keep one row of such a family, or give all of its rows one label",
+    ),
     "no fit": ({"trainer": None}, SettingError, "must have fit, got Planted: give trainer="),
     "a class": (
         {"model": DecisionTreeClassifier, "trainer": None}, SettingError, "got the class DecisionTreeClassifier",

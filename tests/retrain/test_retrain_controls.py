@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, estimate, retrain
 from fairprobe.retrain.controls import HeldConstant, commonest, held_constant
+from fairprobe.retrain.loop import Loop
 from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.recipe import Recipe, checked_parts
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)
@@ -86,20 +90,47 @@ def test_all_cases_at_once(twins):
 
 def test_flipped_rows_alone_leave_random_inputs_with_their_twins():
     result, keeping = run(TREE.fit(X, y), augment=["flip"], max_rounds=1)
-    assert result.rounds[0].n_added == len(X)
-    assert result.controls["random"].n_added == 2 * len(X)
+    random = result.controls["random"]
+    assert result.rounds[0].n_added == random.n_added == len(X)
+    assert random.words == "as many rows of random inputs with twins"
+    assert random.summary()["words"] == random.words
     added = keeping.calls[-2][0].iloc[len(X) :]
-    assert added["sex"].value_counts().to_dict() == {0: len(X), 1: len(X)}
+    assert added["sex"].value_counts().to_dict() == {0: len(X) // 2, 1: len(X) // 2}
 
 
-def test_rejected_flipped_rows_too():
+@pytest.mark.parametrize(("n", "n_added"), [(600, 600), (601, 600)])
+def test_rejected_flipped_rows_too(n, n_added):
     result = retrain(
-        Planted(cells(0, 20)), *rows(600, 1), DOMAIN, trainer=Script(Planted(cells(0, 80))), held_out=rows(2000, 2),
+        Planted(cells(0, 20)), *rows(n, 1), DOMAIN, trainer=Script(Planted(cells(0, 80))), held_out=rows(2000, 2),
         augment=["flip"], labels="mean", max_rounds=1, **WITH,
     )  # fmt: skip
     assert not result.accepted
-    assert result.rounds[0].n_added == 600
-    assert result.controls["random"].n_added == 2 * 600
+    assert result.rounds[0].n_added == n
+    random = result.controls["random"]
+    assert random.n_added == n_added
+    assert random.words.endswith("as near as whole families allow") is (n != n_added)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("augment", ["case", "twins", "flip", "twins+flip", "case+twins+flip"])
+@pytest.mark.thinned(2)
+def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monkeypatch):
+    """A constraint forbids most twins, and some rows have a sex that is none of the domain's: they have two twins."""
+    domain = Domain(DOMAIN.parameters, ["sex"], constraints=[lambda frame: (frame["sex"] == 0) | (frame["x"] < 7)])
+    frame = X[(X["sex"] == 0) | (X["x"] < 7)].reset_index(drop=True)
+    labels = ((frame["x"] + frame["z"] >= 8) ^ (frame.index % 7 == 0)).astype(int).to_numpy()
+    frame.loc[:20, "sex"] = 5
+    recipe = Recipe(checked_parts(augment), 30.0, 40.0, copies)
+    monkeypatch.setattr(sys.modules[Loop.__module__], "first_tries", lambda _: [recipe])
+    model = DecisionTreeClassifier(random_state=0).fit(frame, labels)
+    result = retrain(
+        model, frame, labels, domain, trainer=Keeping(TREE), labels="mean", augment=[augment], max_rounds=1,
+        held_out=(frame, labels), **WITH,
+    )  # fmt: skip
+    random, tried = result.controls["random"], result.rounds[0]
+    assert tried.recipe == recipe
+    assert abs(random.n_added - tried.n_added) <= 4 * recipe.copies
+    assert random.words.endswith("as near as whole families allow") is (random.n_added != tried.n_added)
 
 
 def test_as_many_random_inputs_as_there_were_cases():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -40,7 +41,11 @@ def test_a_summary_is_ready_for_json(result):
     assert [each["accepted"] for each in summary["rounds"]] == [True, True, False]
     assert summary["front"] == [2]
     assert summary["after"]["rows"]["hits"] == result.after["rows"].hits
-    assert summary["changes"]["domain"]["improvement"] == result.improvement("domain")
+    change = summary["changes"]["domain"]
+    assert change["improvement"] == result.improvement("domain")
+    assert change["improvement_low"] < change["improvement"] < change["improvement_high"]
+    assert summary["n_inputs"] == {"select": 2000, "report": 2000}
+    assert summary["before_is"] == summary["compared_with"] == "the model given"
     assert summary["groups"][0]["group"] == "sex=0"
     assert set(summary["controls"]) == {"constant", "random", "all"}
     assert summary["n_rows"] == result.n_rows
@@ -111,6 +116,32 @@ def test_intervals_stand_beside_every_share(result):
         for population, change in each.changes.items():
             assert change.low <= change.difference <= change.high
             assert each.summary()[f"low_{population}"] <= each.summary()[f"share_{population}"]
+
+
+def test_a_relative_change_has_an_interval_that_holds():
+    """Of 400 cells 120 are cases before and 60 after: half is gone. The error is 5% at most."""
+    missed = 0
+    for seed in range(25):
+        gone = run(AFTER, seed=seed, n_report=300).relative("domain")
+        missed += not gone.low <= 0.5 <= gone.high
+        assert -1 < gone.low < gone.value < gone.high < 1
+    assert missed <= 5  # more are seen once in a thousand at 5%
+
+
+def test_no_relative_change_of_no_share():
+    nothing = retrain(
+        Planted(), *rows(100, 3), DOMAIN, trainer=Script(Planted()), **{**QUICK, "held_out": HELD_OUT, "labels": "mean"}
+    )
+    assert nothing.relative("domain") is None
+
+
+def test_no_relative_change_stands_in_words(result):
+    """Shares, and their difference in points with its paired interval."""
+    change = result.changes["domain"]
+    points = [f"{-100 * number:+.3g}" for number in (change.difference, change.high, change.low)]
+    assert f"({points[0]} points, with 95% confidence between {points[1]} and {points[2]})" in repr(result)
+    assert f"{-100 * result.improvement('domain'):+.1f}%" not in repr(result)
+    assert not re.search(r"[+-][\d.]+%", repr(result))
 
 
 def test_words(result):

@@ -76,8 +76,8 @@ def test_columns_in_the_models_own_order():
 def test_a_column_that_is_no_parameter():
     model = tree().fit(X.assign(other=1), y)
     with pytest.raises(DataError, match="must be a parameter, got no other: add the column"):
-        Trainer(model, None, as_frame=True, columns=DOMAIN.names)
-    Trainer(tree().fit(X, y), None, as_frame=True, columns=DOMAIN.names)
+        Trainer(model, None, as_frame=True, domain=DOMAIN)
+    Trainer(tree().fit(X, y), None, as_frame=True, domain=DOMAIN)
 
 
 def test_what_fits_warn_of_is_kept():

@@ -7,11 +7,14 @@ import pytest
 from fairprobe.search import STRATEGIES
 from fairprobe.testing import strategy_checks
 
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 
 @pytest.mark.parametrize(
     ("name", "check"), strategy_checks(), ids=lambda value: value if isinstance(value, str) else ""
 )
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
+@pytest.mark.thinned(3)
 def test_strategy(strategy, name, check):
     check(strategy)
 
@@ -21,5 +24,5 @@ def test_strategy(strategy, name, check):
 )
 def test_by_path(name, check):
     before = dict(STRATEGIES)
-    check("fairprobe.search.random_walk:RandomWalk")
+    check("fairprobe.search.strategies.random_walk:RandomWalk")
     assert before == STRATEGIES

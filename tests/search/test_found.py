@@ -17,6 +17,8 @@ from fairprobe.datasets import census_domain, load_census
 from fairprobe.errors import HealthWarning
 from fairprobe.search import STRATEGIES
 
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 
 def settings_of(toy):
     return {"max_inputs": 3000, "n_walkers": 20, "n_global": 300, "n_local": 20, "max_cases": None} | toy.settings
@@ -98,6 +100,7 @@ def test_to_frame():
 
 @pytest.mark.parametrize("strategy", list(STRATEGIES))
 @pytest.mark.parametrize("name", ["score", "proba", "sparse", "odd-one-out"])
+@pytest.mark.thinned(3)
 def test_shards_without_a_case_change_nothing(name, strategy):
     """Many a shard of 40 inputs has no case; the outputs keep their dtype and classes."""
     toy = dict(testing.all_toys())[name]
@@ -105,8 +108,9 @@ def test_shards_without_a_case_change_nothing(name, strategy):
         make = getattr(testing, name)
         toy = make(levels=64, threshold=0.95 if name == "score" else 0.47)
     options = {"strategy": strategy, "max_cases": None, "n_walkers": 5, "n_global": 20, "n_local": 10, "seed": 3}
-    cut = search(toy.model, toy.domain, max_inputs=4000, shard_inputs=40, **options, **toy.settings)
-    whole = search(toy.model, toy.domain, max_inputs=4000, **options, **toy.settings)
+    n = 4000 if name == "sparse" else 1200
+    cut = search(toy.model, toy.domain, max_inputs=n, shard_inputs=40, **options, **toy.settings)
+    whole = search(toy.model, toy.domain, max_inputs=n, **options, **toy.settings)
     assert cut.n_cases > 0
     assert cut.outputs.dtypes.to_dict() == whole.outputs.dtypes.to_dict()
     assert len(cut.to_frame()) == cut.n_cases

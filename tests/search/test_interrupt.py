@@ -48,7 +48,7 @@ def start(body):
 
 def outcome(process):
     try:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
             process.kill()
@@ -89,7 +89,7 @@ def send(process, to_all):
         os.kill(process.pid, signal.SIGINT)
 
 
-@pytest.mark.parametrize(("n_jobs", "to_all"), [(1, True), (2, True), (2, False)])
+@pytest.mark.parametrize(("n_jobs", "to_all"), [(1, True), (2, True), pytest.param(2, False, marks=pytest.mark.slow)])
 def test_sent_from_outside(n_jobs, to_all):
     process = start(
         f"""

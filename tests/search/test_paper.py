@@ -9,9 +9,9 @@ from reference_search import Recording, Reference
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
 from fairprobe.search import STRATEGIES
-from fairprobe.search.fully_directed import FullyDirected
-from fairprobe.search.random_walk import RandomWalk
-from fairprobe.search.semi_directed import SemiDirected
+from fairprobe.search.strategies.fully_directed import FullyDirected
+from fairprobe.search.strategies.random_walk import RandomWalk
+from fairprobe.search.strategies.semi_directed import SemiDirected
 
 NAMES = ["uniform", "random", "semi-directed", "fully-directed"]
 
@@ -22,6 +22,8 @@ MANY_MOVES = [
     Integer("group", 0, 1),
 ]
 WIDE_MOVES = [Integer("x0", 0, 8, moves=(-7, -1, 1, 20)), Integer("x1", 0, 300), Integer("group", 0, 1)]
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 KINDS = [
     Category("x0", list(range(9)), moves=(-4, -1, 1, 2)),
     Category("x1", list(range(7))),
@@ -64,7 +66,7 @@ def compare(toy, **settings):
     """Search and reference from the same draws, and everything that must be the same."""
     recording = Recording(toy.model, toy.domain)
     batch = None if all(p.is_numeric for p in toy.domain.parameters) else "frame"
-    options = {"n_global": 60, "n_local": 25, "max_inputs": 1000 if batch is None else 300, "seed": 0} | settings
+    options = {"n_global": 60, "n_local": 25, "max_inputs": 500 if batch is None else 200, "seed": 0} | settings
     found = search(recording, toy.domain, max_cases=None, max_barren=None, batch=batch, **options, **toy.settings)
     reference = Reference(toy.domain, toy.model, **options, **toy.settings).run()
     free = list(toy.domain.free_columns)
@@ -83,6 +85,7 @@ def compare(toy, **settings):
 
 @pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize("name", TOYS)
+@pytest.mark.thinned(3)
 def test_one_walker_is_the_papers_algorithm(name, strategy):
     found, reference = compare(TOYS[name], strategy=strategy, n_walkers=1)
     assert found.n_cases > 0
@@ -103,8 +106,9 @@ def test_steps_of_any_size_clip_and_normalise(strategy, delta_v, delta_pr):
 
 @pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize(("n_global", "n_local"), [(1, 1), (1, 200), (200, 1), (7, 3)])
+@pytest.mark.thinned(2)
 def test_rounds_of_any_length(strategy, n_global, n_local):
-    compare(TOYS["box"], strategy=strategy, n_walkers=1, n_global=n_global, n_local=n_local, max_inputs=700)
+    compare(TOYS["box"], strategy=strategy, n_walkers=1, n_global=n_global, n_local=n_local)
 
 
 @pytest.mark.parametrize("strategy", NAMES)
@@ -112,8 +116,8 @@ def test_the_census_tree(census_tree, strategy):
     """The paper's subject, with its steps of 0.001."""
     model, domain = census_tree
     toy = testing.Toy(model, domain, None, None)
-    found, _ = compare(toy, strategy=strategy, n_walkers=1, n_global=1000, n_local=400, max_inputs=2500)
-    assert found.n_cases > (0 if strategy == "uniform" else 20)
+    found, _ = compare(toy, strategy=strategy, n_walkers=1, n_global=700, n_local=150, max_inputs=1000)
+    assert found.n_cases > (0 if strategy == "uniform" else 5)
 
 
 # Many walkers
@@ -121,6 +125,7 @@ def test_the_census_tree(census_tree, strategy):
 
 @pytest.mark.parametrize("strategy", NAMES)
 @pytest.mark.parametrize("name", TOYS)
+@pytest.mark.thinned(3)
 def test_walkers_in_lockstep(name, strategy):
     compare(TOYS[name], strategy=strategy, n_walkers=8, n_local=12)
 
@@ -128,14 +133,14 @@ def test_walkers_in_lockstep(name, strategy):
 @pytest.mark.parametrize("strategy", NAMES[1:])
 @pytest.mark.parametrize("n_walkers", [2, 3, 64, 500])
 def test_more_or_fewer_walkers_than_seeds(strategy, n_walkers):
-    compare(TOYS["box"], strategy=strategy, n_walkers=n_walkers, delta_v=0.01, delta_pr=0.01, max_inputs=2000)
+    compare(TOYS["box"], strategy=strategy, n_walkers=n_walkers, delta_v=0.01, delta_pr=0.01, max_inputs=900)
 
 
 @pytest.mark.parametrize("strategy", NAMES[1:])
 def test_the_census_tree_in_lockstep(census_tree, strategy):
     model, domain = census_tree
     toy = testing.Toy(model, domain, None, None)
-    compare(toy, strategy=strategy, n_walkers=20, n_global=1000, n_local=60, max_inputs=2500)
+    compare(toy, strategy=strategy, n_walkers=20, n_global=700, n_local=20, max_inputs=1000)
 
 
 # What was learned in the end

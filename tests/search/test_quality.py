@@ -12,6 +12,8 @@ from scipy.special import bdtr, bdtrc
 from fairprobe import Domain, Integer, search, subjects, testing
 from fairprobe.datasets import census_domain
 
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
 BUDGET = {"max_cases": None, "n_walkers": 1000, "n_global": 1000, "n_local": 300, "max_inputs": 301_000}
 
 

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Domain, search, testing
+from fairprobe import Domain, Integer, search, testing
 from fairprobe.errors import DataError, HealthWarning, InputError, SettingError
 from fairprobe.search import STRATEGIES, register
 from fairprobe.testing import CountingModel
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
 BOX = testing.box()
 
@@ -188,10 +190,12 @@ def test_start_in_vain_goes_on_uniformly():
 
 
 def test_rows_outside_are_left_out_and_said():
+    """A row whose group alone is none of the domain's is not outside: it is judged as each of the groups."""
     rows = pd.concat([box_rows(3, True), pd.DataFrame([[99, 0, 0, 0], [0, 0, 0, 5]], columns=BOX.domain.names)])
-    with pytest.warns(HealthWarning, match="start-rows-outside: 2 of 5 rows to start from lie outside the domain"):
+    with pytest.warns(HealthWarning, match="start-rows-outside: 1 of 5 rows to start from lie outside the domain"):
         found = search(BOX.model, BOX.domain, start=rows, max_inputs=3)
     assert found.n_cases == 3
+    assert "start-rows-outside" in dict(found.health)
 
 
 def test_forbidden_rows_are_left_out():
@@ -203,12 +207,26 @@ def test_forbidden_rows_are_left_out():
     assert (found.cases["x0"] != 2).all()
 
 
+def test_a_row_with_an_unlisted_value_starts_as_a_member_that_is_allowed():
+    """What else it has of sensitive values stays, unless all of these members are forbidden."""
+    parameters = [Integer("a", 0, 2), Integer("b", 0, 1), Integer("x", 0, 1)]
+    domain = Domain(parameters, {"a": [0, 1], "b": None}, [lambda frame: (frame["x"] == 0) | (frame["b"] == 1)])
+    rows = pd.DataFrame([[2, 0, 1], [2, 1, 1], [2, 0, 0]], columns=domain.names)
+
+    def model(batch):
+        return batch[:, 0]
+
+    found = search(model, domain, start=rows, max_inputs=3, n_global=3)
+    assert found.n_judged == 3
+    assert found.cases.to_numpy().tolist() == [[0, 1, 1], [0, 0, 0]]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
         pd.DataFrame(columns=list(BOX.domain.names)),
         np.full((2, 4), 99),
-        pd.DataFrame([[0, 0, 0, 9]], columns=BOX.domain.names),
+        pd.DataFrame([[0, 0, 9999, 0]], columns=BOX.domain.names),
     ],
 )
 def test_no_row_inside(rows):
@@ -251,7 +269,7 @@ def registry():
 
 
 def test_register(registry):
-    register("mine", "fairprobe.search.random_walk:RandomWalk")
+    register("mine", "fairprobe.search.strategies.random_walk:RandomWalk")
     mine = search(BOX.model, BOX.domain, strategy="mine", max_inputs=3000)
     plain = search(BOX.model, BOX.domain, strategy="random", max_inputs=3000)
     assert mine.to_frame().equals(plain.to_frame())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Domain, Integer
-from fairprobe.store import Coverage, Distinct, Keys, first_seen
+from fairprobe.store import Coverage, Distinct, Keys, distinct, first_seen
+from fairprobe.store.distinct import numbered
 from random_domains import domains, every_input, inputs
 
 
@@ -57,7 +59,7 @@ def test_keys_are_equal_for_the_same_family_only(data, domain, seed):
 def test_twins_share_their_key(data, domain):
     codes = data.draw(inputs(domain, max_size=5))
     keys = Keys(domain)
-    twins = keys.of(domain.families(codes)).reshape(len(domain.combinations), len(codes), -1)
+    twins = keys.of(domain.families.members(codes)).reshape(len(domain.combinations), len(codes), -1)
     assert (twins == keys.of(codes)).all()
 
 
@@ -93,29 +95,56 @@ WORDS = st.integers(1, 3).flatmap(
 )
 
 
-@given(WORDS)
-def test_first_seen(words):
+MIXES = st.sampled_from(
+    [distinct.mixed, lambda words: words.sum(axis=1) % 7, lambda words: np.zeros(len(words), dtype=np.int64)]
+)
+"""The mix of several words, and two that many different keys share."""
+
+
+@contextmanager
+def mixed_by(mix, small=10_000):
+    """Keys of several words have that mix; more than so many stand in blocks."""
+    own = distinct.mixed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distinct, "mixed", lambda words: mix(words) if words.shape[1] > 1 else own(words))
+        patch.setattr(distinct, "SMALL", small)
+        yield
+
+
+@given(WORDS, MIXES)
+def test_first_seen(words, mix):
     seen, expected = set(), []
     for key in map(tuple, words.tolist()):
         expected.append(key not in seen)
         seen.add(key)
-    assert first_seen(words).tolist() == expected
+    with mixed_by(mix):
+        assert first_seen(words).tolist() == expected
 
 
-@given(st.data(), st.integers(1, 3))
-def test_distinct_is_a_set(data, n_words):
+@given(WORDS, MIXES)
+def test_keys_are_numbered_as_they_are_met(words, mix):
+    numbers = {}
+    expected = [numbers.setdefault(key, len(numbers)) for key in map(tuple, words.tolist())]
+    with mixed_by(mix):
+        assert numbered(words).tolist() == expected
+
+
+@given(st.data(), st.integers(1, 3), MIXES, st.sampled_from([0, 6, 10_000]))
+def test_distinct_is_a_set(data, n_words, mix, small):
+    """With blocks from the first key on, with some, and with none."""
     rows = st.tuples(*[st.integers(0, 4)] * n_words)
     batches = data.draw(st.lists(st.lists(rows, max_size=15), max_size=6))
-    distinct, seen = Distinct(n_words), set()
+    growing, seen = Distinct(n_words), set()
     for batch in batches:
-        copy, n_before = distinct.copy(), len(distinct)
+        copy, n_before = growing.copy(), len(growing)
         expected = []
         for key in batch:
             expected.append(key not in seen)
             seen.add(key)
-        new = distinct.add(np.array(batch, dtype=np.int64).reshape(-1, n_words))
+        with mixed_by(mix, small):
+            new = growing.add(np.array(batch, dtype=np.int64).reshape(-1, n_words))
         assert np.asarray(new).tolist() == expected
-        assert len(distinct) == len(seen)
+        assert len(growing) == len(seen)
         assert len(copy) == n_before
 
 
@@ -123,7 +152,7 @@ def test_distinct_is_a_set(data, n_words):
 def test_distinct_is_a_set_of_many(n_words):
     """Large enough for whatever a set does differently when it is large, with copies that go their own way."""
     rng = np.random.default_rng(0)
-    distinct, seen = Distinct(n_words), set()
+    growing, seen = Distinct(n_words), set()
     copies = []
     for size in (10, 60_000, 5, 70_000, 150_000, 1, 60_000):
         words = rng.integers(0, 400_000, (size, n_words)) // 300 ** (n_words - 1)
@@ -131,12 +160,31 @@ def test_distinct_is_a_set_of_many(n_words):
         for key in map(tuple, words.tolist()):
             expected.append(key not in seen)
             seen.add(key)
-        copies.append((distinct.copy(), len(distinct), words, expected))
-        assert np.array_equal(distinct.add(words), expected)
-        assert len(distinct) == len(seen)
+        copies.append((growing.copy(), len(growing), words, expected))
+        assert np.array_equal(growing.add(words), expected)
+        assert len(growing) == len(seen)
     for copy, n_before, words, expected in copies:
         assert len(copy) == n_before
         assert np.array_equal(copy.add(words), expected)
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_a_large_set_takes_a_small_batch_without_going_through_all_it_holds(monkeypatch, n_words):
+    looked_at = []
+    monkeypatch.setattr(distinct, "first_seen", lambda words: looked_at.append(len(words)) or first_seen(words))
+    growing, rng = Distinct(n_words), np.random.default_rng(0)
+    for _ in range(60):
+        growing.add(rng.integers(0, 2**62, (1000, n_words)))
+    assert len(growing) == 60_000
+    assert max(looked_at) <= distinct.SMALL + 1000
+
+
+def test_mixes_of_neighbours_differ():
+    """Keys of a search differ in one digit or two, mostly: their mixes must not meet for that."""
+    near = np.array(list(itertools.product(range(60), [0, 1, 26, 26**2, 26**5], range(60))))
+    words = np.column_stack([near[:, 0] * near[:, 1], near[:, 2] * 26**3])
+    n_keys = len({tuple(key) for key in words.tolist()})
+    assert len(np.unique(distinct.mixed(words))) == n_keys
 
 
 def test_copies_part():

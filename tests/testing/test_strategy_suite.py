@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from fairprobe.search import STRATEGIES, Strategy, Walk
-from fairprobe.search.random_walk import RandomWalk
-from fairprobe.search.uniform import Uniform
+from fairprobe.search.strategies.random_walk import RandomWalk
+from fairprobe.search.strategies.uniform import Uniform
 from fairprobe.testing import CountingModel, check_strategy, strategy_checks
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
 
 class Good(Walk):

@@ -1,4 +1,7 @@
-"""The command line: `fairprobe demo`, `fairprobe search`, `fairprobe estimate`, `fairprobe domain`.
+"""The command line. A file a command: its options, what it does, what it says.
+
+`entry` runs a command and gives the exit code, `app` has the commands, `command` the steps that they share, `options`
+the options that they share; `data` and `loading` read what options name, `files` write, `words` and `live` show.
 
 Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model or the run failed, 4 inconclusive,
 130 interrupted.

@@ -1,4 +1,4 @@
-"""Data files, read strictly: what is not a plain table is refused, not guessed at."""
+"""Data and domain as the options name them: tables, read strictly; a domain given, or inferred from rows; labels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
+from fairprobe.checks import nearest
+from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import listed
-from fairprobe.errors import DataError, SettingError
+from fairprobe.domain import Category, Domain, Ordinal, Parameter
+from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,31 +24,174 @@ HEAD = 65_536
 """Bytes looked at to tell text from anything else."""
 
 
+@dataclass(frozen=True)
+class Source:
+    """What the options say of data and domain."""
+
+    data: str | None = None
+    domain: str | None = None
+    label: str | None = None
+    ignore: Sequence[str] | None = None
+    sensitive: Sequence[str] | None = None
+    missing: Sequence[str] | None = None
+
+    def load(self) -> tuple[Domain, pd.DataFrame | None]:
+        """The domain, and the rows of the data if there are any."""
+        if self.data is not None:
+            rows = self.inputs_of(self.table())
+            return self._domain_of(rows), rows
+        for option, value in (("--label", self.label), ("--ignore", self.ignore), ("--missing", self.missing)):
+            if value:
+                raise SettingError(f"{option} is about the columns of --data, got no --data")
+        return self._domain_of(None), None
+
+    def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
+        """The domain, the rows of the data and their labels."""
+        if self.label is None:
+            raise SettingError("--label must name the column of --data to predict, got none")
+        table = self.table()
+        rows = self.inputs_of(table)
+        return self._domain_of(rows), rows, labels_of(table, self.label, str(self.data))
+
+    def table(self, path: str | None = None) -> pd.DataFrame:
+        """The table of --data, or of a file beside it, which may be of another kind."""
+        if path is None:
+            return read_frame(str(self.data), self.missing or ())
+        return read_frame(path, () if path.lower().endswith(".parquet") else self.missing or ())
+
+    def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The columns that are inputs of the model: all but the label and those ignored."""
+        from fairprobe.domain.health import health_of_label, warn_of_health
+
+        left_out = [("--ignore", name) for name in names(self.ignore or ())]
+        left_out += [("--label", self.label)] if self.label else []
+        for option, name in left_out:
+            if name not in table.columns:
+                raise DataError(
+                    f"{option} must be one of the columns {listed(table.columns)}; got {name!r}"
+                    f"{nearest(name, table.columns)}"
+                )
+        rows = table.drop(columns=[name for _, name in left_out])
+        unnamed = [name for name in rows.columns if str(name).startswith("Unnamed: ")]
+        if unnamed:
+            raise DataError(f"every column must have a name, got none: leave it out by --ignore {unnamed[0]!r}")
+        if self.label is not None:
+            warn_of_health(health_of_label(rows, table[self.label]))
+        return rows
+
+    def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
+        compared = compared_values(self.sensitive or ())
+        if self.domain is not None:
+            domain = _domain_given(self.domain, compared)
+            if rows is not None:
+                check_columns(rows, domain)
+            return domain
+        if rows is None:
+            raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
+        if not compared:
+            raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
+        from fairprobe.domain.health import health_of_data, warn_of_health
+        from fairprobe.domain.infer import infer_parameters
+
+        parameters = infer_parameters(rows)
+        domain = Domain(parameters, _compared(parameters, compared))
+        warn_of_health(health_of_data(rows, domain))
+        return domain
+
+
+def _domain_given(reference: str, compared: dict[str, list[str] | None]) -> Domain:
+    """The domain of a file or `module:attribute`; --sensitive takes the place of the sensitive ones it names."""
+    if ":" in reference and not Path(reference).exists():
+        domain = load_domain(reference)
+        if not compared:
+            return domain
+        return Domain(domain.parameters, _compared(domain.parameters, compared), domain.constraints)
+    from fairprobe.domain.toml import read
+
+    parameters, named = read(reference)
+    if compared:
+        return Domain(parameters, _compared(parameters, compared))
+    try:
+        return Domain(parameters, named)
+    except DomainError as error:
+        raise DomainError(f"{reference}: {error}") from None
+
+
+def _compared(
+    parameters: Sequence[Parameter], compared: dict[str, list[str] | None]
+) -> dict[str, Sequence[Any] | None]:
+    by_name = {parameter.name: parameter for parameter in parameters}
+    return {
+        name: values_of(by_name[name], texts) if texts is not None and name in by_name else None
+        for name, texts in compared.items()
+    }
+
+
+# Names and values in options
+
+
+def names(texts: Iterable[str]) -> list[str]:
+    """Names given one at a time or with commas between them.
+
+    >>> names(["id,name", "zip"])
+    ['id', 'name', 'zip']
+    """
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
+def compared_values(texts: Sequence[str]) -> dict[str, list[str] | None]:
+    """Sensitive parameters, with the texts of the values to compare where they are listed.
+
+    >>> compared_values(["sex,race", "age=25,45"])
+    {'sex': None, 'race': None, 'age': ['25', '45']}
+    """
+    compared: dict[str, list[str] | None] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        for single in [name.strip()] if equals else names([name]):
+            if single in compared:
+                raise SettingError(f"--sensitive must name each parameter once, got {single!r} more than once")
+            compared[single] = names([values]) if equals else None
+        if equals and not compared[name.strip()]:
+            raise SettingError(f"--sensitive NAME=VALUE,VALUE must list the values to compare, got {text!r}")
+    return compared
+
+
+def values_of(parameter: Parameter, texts: list[str]) -> list[Any]:
+    """The parameter's values that the texts stand for; what stands for none is left to be refused."""
+    known = parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
+    by_text = {str(value).lower() if isinstance(value, bool) else str(value): value for value in known}
+    return [by_text.get(text, by_text.get(text.lower(), number_or_text(text))) for text in texts]
+
+
+def number_or_text(text: str) -> int | float | str:
+    """The number that a text stands for, or the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# Tables
+
+
 def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV or Parquet file; `missing` are markers of missing values besides those that pandas knows."""
     file = Path(path)
     if file.is_dir():
         raise DataError(f"the data must be a file, got the folder {path}")
-    kind = _kind(file)
+    kind = file.name.lower()
+    if not kind.endswith((".csv", ".csv.gz", ".parquet")):
+        raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {path!r}")
     try:
-        with file.open("rb") as opened:
-            head = opened.read(HEAD)
+        if not file.stat().st_size:
+            raise DataError(f"the data must have a header and a row, got an empty file: {path}")
+        return _read_parquet(file, missing) if kind.endswith(".parquet") else _read_csv(file, missing)
     except OSError as error:
-        raise DataError(f"the data must be a file that can be read, got {error.strerror}: {path}") from None
-    if not head:
-        raise DataError(f"the data must have a header and a row, got an empty file: {path}")
-    if kind == "parquet":
-        return _read_parquet(file, missing)
-    return _read_csv(file, missing)
-
-
-def _kind(file: Path) -> str:
-    name = file.name.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        return "csv"
-    if name.endswith(".parquet"):
-        return "parquet"
-    raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {str(file)!r}")
+        near = "" if file.exists() else nearest(file.name, (other.name for other in file.parent.glob("*")))
+        raise DataError(f"the data must be a file that can be read, got {error.strerror}: {path}{near}") from None
 
 
 def _read_parquet(file: Path, missing: Sequence[str]) -> pd.DataFrame:
@@ -134,18 +281,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def inputs_of(frame: pd.DataFrame, label: str | None, ignore: Sequence[str]) -> pd.DataFrame:
-    """The columns that are inputs of the model: all but the label and those ignored."""
-    for option, name in [("--label", label), *(("--ignore", name) for name in ignore)]:
-        if name is not None and name not in frame.columns:
-            raise DataError(f"{option} must be one of the columns {listed(frame.columns)}; got {name!r}")
-    inputs = frame.drop(columns=[*([label] if label else []), *ignore])
-    unnamed = [name for name in inputs.columns if str(name).startswith("Unnamed: ")]
-    if unnamed:
-        raise DataError(f"every column must have a name, got none: leave it out by --ignore {unnamed[0]!r}")
-    return inputs
-
-
 def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
     """The labels of rows, as plain numbers or strings; all must be known."""
     import pandas as pd
@@ -160,14 +295,17 @@ def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
     return pd.Series(column.tolist(), name=label)
 
 
-def check_columns(inputs: pd.DataFrame, parameters: Sequence[str]) -> None:
-    """Refuse data whose columns are not the domain's parameters."""
-    absent = [name for name in parameters if name not in inputs.columns]
+def check_columns(rows: pd.DataFrame, domain: Domain, what: str = "the data") -> None:
+    """Refuse rows whose columns are not the domain's parameters."""
+    absent = [name for name in domain.names if name not in rows.columns]
     if absent:
-        raise DataError(f"the data must have a column for every parameter, got none for {listed(absent)}")
-    unknown = [str(name) for name in inputs.columns if name not in parameters]
+        raise DataError(
+            f"{what} must have a column for every parameter, got none for {listed(absent)}"
+            f"{nearest(absent[0], rows.columns)}"
+        )
+    unknown = [str(name) for name in rows.columns if name not in domain.names]
     if unknown:
         raise DataError(
-            f"every column of the data must be a parameter of the domain, the --label or one to --ignore, "
-            f"got {listed(unknown)}"
+            f"every column of {what} must be a parameter of the domain, the --label or one to --ignore, "
+            f"got {listed(unknown)}{nearest(unknown[0], domain.names)}"
         )

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairprobe import datasets, subjects
 from fairprobe.cli import live
+from fairprobe.cli.command import Request
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.sentences import pick, sentences
+from fairprobe.cli.options import HOW, option, whole
 from fairprobe.cli.words import WIDTH, notes, say
+from fairprobe.datasets import CENSUS_WORDS, describe_census
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.search import Found, StopReason, search
 from fairprobe.search.auto import choose_strategy
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
 
     from fairprobe.search.job import Snapshot
@@ -31,6 +37,9 @@ N_INPUTS = 2_000_000
 N_CASES = 3
 PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """The paper's strategies; beside them stands the one that suits the model."""
+
+
+OPTIONS = [option("seed", "N", "Another seed finds other cases.", HOW, kind=Any, parser=whole, default=0)]
 
 
 @dataclass(frozen=True)
@@ -67,26 +76,12 @@ class Row:
         ]
 
 
-def run_demo(seed: int) -> int:
-    """Search by every strategy and show what came of it; gives the exit code."""
+def run(request: Request) -> int:
+    """Search a decision tree fitted on the US census by all strategies. Takes some seconds."""
+    seed = request["seed"]
     if seed < 0:
         raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
     domain = datasets.census_domain()
-    _introduce(domain)
-    with notes():
-        with live.spinner("loading the tree; the first time it is fitted, which takes some seconds"):
-            model = subjects.load(SUBJECT)
-        found = _search_all(model, domain, seed)
-    if found[-1].stop_reason is StopReason.INTERRUPTED:
-        say("interrupted", err=True)
-        return INTERRUPTED
-    _print_table([Row.of(each) for each in found])
-    _print_cases(max(found, key=lambda each: each.n_cases))
-    _print_next()
-    return 0
-
-
-def _introduce(domain: Domain) -> None:
     mantissa, exponent = f"{domain.size:.1e}".split("e+")
     say("Does a model that predicts incomes change its answer with a person's sex?")
     say()
@@ -94,31 +89,57 @@ def _introduce(domain: Domain) -> None:
     say(f"  domain   {mantissa} x 10^{exponent} inputs of {len(domain.parameters)} parameters; sensitive: sex")
     say(f"  search   {len(PAPER) + 1} strategies, each judges {N_INPUTS:,} inputs: asks the model")
     say("           about an input and about its twin, the same but for sex")
+    with notes():
+        with live.spinner("loading the tree; the first time it is fitted, which takes some seconds"):
+            model = subjects.load(SUBJECT)
+        found, rows = _search_all(model, domain, seed)
+    if found[-1].stop_reason is StopReason.INTERRUPTED:
+        say("interrupted", err=True)
+        return INTERRUPTED
+    from rich.console import Console
+
+    Console(file=sys.stdout, highlight=False).print(_table(rows))
+    say("Yield: distinct cases among the distinct inputs judged. It tells how well a")
+    say("strategy looks, not how common cases are.")
+    most = max(found, key=lambda each: each.n_cases)
+    places = pick(most, N_CASES)
+    say()
+    say(f"It does. {len(places)} of the {most.n_cases:,} cases of {most.settings.strategy}, chosen as easy to picture")
+    say("(the survey weight is left out). They are inputs that the search made up, not")
+    say("people of the census.")
+    for place in places:
+        say()
+        for text in sentences(most, place):
+            lines = textwrap.wrap(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
+            say("\n".join(f"  {line}" for line in lines))
+    say()
+    say("Next, a model and data of your own:")
+    say("  fairprobe search --model module:attribute --data rows.csv \\")
+    say("                   --label income --sensitive sex --out cases.csv")
+    return 0
 
 
 # The search and its display
 
 
-def _search_all(model: Any, domain: Domain, seed: int) -> list[Found]:
-    """One search a strategy; an interrupted one is the last."""
+def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], list[Row]]:
+    """One search a strategy, and the table's rows; an interrupted search is the last."""
     found: list[Found] = []
-    strategies = (*PAPER, choose_strategy(model))
+    rows = {strategy: Row(strategy) for strategy in (*PAPER, choose_strategy(model))}
+    limits: dict[str, Any] = {"max_cases": None, "max_inputs": N_INPUTS}
     with _display() as show:
-        for strategy in strategies:
-            before = [Row.of(each) for each in found]
-            after = [Row(name) for name in strategies][len(found) + 1 :]
+        for strategy in rows:
 
-            def watch(snapshot: Snapshot, seconds: float, name: str = strategy, rows: Any = (before, after)) -> None:
-                row = Row(name, snapshot.n_cases, snapshot.n_judged, None, seconds)
-                show([*rows[0], row, *rows[1]])
+            def watch(snapshot: Snapshot, seconds: float, name: str = strategy) -> None:
+                rows[name] = Row(name, snapshot.n_cases, snapshot.n_judged, None, seconds)
+                show(list(rows.values()))
 
-            show([*before, Row(strategy), *after])
-            found.append(
-                search(model, domain, strategy=strategy, max_cases=None, max_inputs=N_INPUTS, seed=seed, progress=watch)
-            )
+            show(list(rows.values()))
+            found.append(search(model, domain, strategy=strategy, seed=seed, progress=watch, **limits))
+            rows[strategy] = Row.of(found[-1])
             if found[-1].stop_reason is StopReason.INTERRUPTED:
                 break
-    return found
+    return found, list(rows.values())
 
 
 @contextmanager
@@ -151,38 +172,58 @@ _WIDTHS = {"cases": 9, "judged": 9, "distinct": 9, "yield": 7, "cases/s": 9, "s"
 """Wide enough from the start, so that nothing jumps."""
 
 
-# The page
+# Cases as sentences, in the census's own words
+
+PERSONS = {"Female": "woman", "Male": "man"}
+OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
 
-def _print_table(rows: Sequence[Row]) -> None:
-    from rich.console import Console
-
-    Console(file=sys.stdout, highlight=False).print(_table(rows))
-    say("Yield: distinct cases among the distinct inputs judged. It tells how well a")
-    say("strategy looks, not how common cases are.")
-
-
-def _print_cases(found: Found) -> None:
-    rows = pick(found, N_CASES)
-    say()
-    say(f"It does. {len(rows)} of the {found.n_cases:,} cases of {found.settings.strategy}, chosen as easy to picture")
-    say("(the survey weight is left out). They are inputs that the search made up, not")
-    say("people of the census.")
-    for row in rows:
-        before, after = sentences(found, row)
-        say()
-        say(_indented(before))
-        say(_indented(after))
+def pick(found: Found, n: int) -> list[int]:
+    """The rows of a few cases that are easy to imagine, each of another occupation."""
+    oddness = _oddness(found.cases)
+    occupations = found.cases["occupation"].to_numpy()
+    picked: list[int] = []
+    for row in np.argsort(oddness, kind="stable")[:1000]:
+        if occupations[row] not in occupations[picked]:
+            picked.append(int(row))
+        if len(picked) == n:
+            break
+    return picked
 
 
-def _indented(text: str) -> str:
-    return textwrap.fill(
-        text, WIDTH - 2, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+def _oddness(cases: pd.DataFrame) -> NDArray[np.int64]:
+    """How many things about each person are hard to imagine: a search tries all combinations, likely or not."""
+
+    def among(column: str, *words: str) -> Any:
+        return cases[column].isin([CENSUS_WORDS[column].index(word) for word in words])
+
+    checks = [
+        ~among("workclass", "Without-pay", "Never-worked"),
+        among("relationship", "Not-in-family", "Unmarried"),  # not Husband or Wife, which say the sex as well
+        ~among("marital-status", "Married-civ-spouse", "Married-AF-spouse"),
+        ~among("education", "Preschool", "1st-4th", "5th-6th"),
+        ~among("occupation", "Armed-Forces", "Priv-house-serv"),
+        cases["age"].between(2, 6),
+        cases["hours-per-week"].between(20, 60),
+        cases["capital-loss"] == 0,
+        cases["capital-gain"] <= 20,
+    ]
+    return np.sum([~check.to_numpy() for check in checks], axis=0)
+
+
+def sentences(found: Found, row: int) -> tuple[str, str]:
+    """A case before and after: the person with the model's output, then the same person with another sex."""
+    case, twin = found.cases.iloc[row], found.twins.iloc[row]
+    before, after = (OUTCOMES.get(output, str(output)) for output in found.outputs[["case", "twin"]].iloc[row])
+    words, other = describe_census(case.to_dict()), describe_census(twin.to_dict())
+    first = f"{_person(words)}: predicted to earn {before}."
+    return first, f"The same person as a {PERSONS[other['sex']]}: {after}."
+
+
+def _person(words: Mapping[str, str]) -> str:
+    return (
+        f"A {PERSONS[words['sex']]}, {words['age'].replace('age ', '')} years old, race {words['race']}, "
+        f"from {words['native-country']}, {words['marital-status']}, {words['relationship']}, "
+        f"education {words['education']}, works {words['hours-per-week'].replace('hours per week ', '')} hours a week "
+        f"in {words['occupation']} ({words['workclass']}), {words['capital-gain']}, {words['capital-loss']}"
     )
-
-
-def _print_next() -> None:
-    say()
-    say("Next, a model and data of your own:")
-    say("  fairprobe search --model module:attribute --data rows.csv \\")
-    say("                   --label income --sensitive sex --out cases.csv")

@@ -15,24 +15,52 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + SIGPIPE."""
 
+OLD_FLAGS = {"--select": "--select-inputs", "--report": "--report-inputs"}
+OLD_SWITCHES = {
+    "--diversify": {"yes": "--diversify", "true": "--diversify", "no": "--no-diversify", "false": "--no-diversify"},
+    "--accelerate": {"auto": "--accelerate", "off": "--no-accelerate"},
+}
+"""Options as earlier versions had them: under other names, or with a value."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        code = _run(in_todays_flags(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
-        _forget_output()
+        # The interpreter's last flush of the standard output is to go nowhere, instead of raising.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except Exception:
         import traceback
 
         traceback.print_exc()  # only a bug gets here: whatever the user did or the model raised has its own error
         return FAILED
+
+
+def in_todays_flags(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with options of earlier versions as they are now.
+
+    >>> in_todays_flags(["--report", "500", "--select=9", "--diversify", "no", "--accelerate"])
+    ['--report-inputs', '500', '--select-inputs=9', '--no-diversify', '--accelerate']
+    """
+    renamed: list[str] = []
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        switch = OLD_SWITCHES.get(renamed[-1] if renamed and not equals else name, {}).get(value or argument)
+        if switch is None:
+            renamed.append(f"{OLD_FLAGS.get(name, name)}{equals}{value}")
+        elif equals:
+            renamed.append(switch)
+        else:
+            renamed[-1] = switch
+    return renamed
 
 
 def _run(arguments: list[str]) -> int:
@@ -43,6 +71,8 @@ def _run(arguments: list[str]) -> int:
     from fairprobe.cli.words import in_flags, say
 
     command = typer.main.get_command(app)
+    if "_FAIRPROBE_COMPLETE" in os.environ:  # a shell asks what a word could go on as
+        command.main(arguments, prog_name="fairprobe")
     try:
         with command.make_context("fairprobe", arguments) as context:
             return int(command.invoke(context) or 0)
@@ -51,7 +81,7 @@ def _run(arguments: list[str]) -> int:
     except typer.BadParameter.__base__ as error:  # type: ignore[misc]  # UsageError: typer's or click's, by version
         return _refuse(error)
     except FairprobeError as error:
-        say(f"error: {in_flags(str(error))}", err=True)
+        say(f"error: {in_flags(error)}", err=True)
         return error.exit_code
 
 
@@ -61,13 +91,9 @@ def _refuse(error: Any) -> int:
     if error.ctx is not None and not error.format_message():  # no command was given
         error.show()
         return 2
-    say(f"error: {error.format_message()}", err=True)
+    # What a parser of ours refuses begins with its rule; typer would put "Invalid value for" before it.
+    option = error.param.opts[0] if str(error.message).startswith("must ") and error.param else None
+    say(f"error: {f'{option} {error.message}' if option else error.format_message()}", err=True)
     if error.ctx is not None:
         say(f"see: {error.ctx.command_path} --help", err=True)
     return 2
-
-
-def _forget_output() -> None:
-    """Let the interpreter's last flush of the standard output go nowhere, instead of raising."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,176 +2,347 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
-from fairprobe.checks import checked_seed
-from fairprobe.cli import live, shares
-from fairprobe.cli.domains import Source
-from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.estimate_plan import EstimatePlan
-from fairprobe.cli.outcomes import Outcomes
-from fairprobe.cli.output import Target
-from fairprobe.cli.plan import print_plan
-from fairprobe.cli.populations import Job, checked_gate, checked_populations, make_job
-from fairprobe.cli.request import Again, load, with_defaults
-from fairprobe.cli.shares import Estimated, SoFar
-from fairprobe.cli.words import in_flags, notes, say
-from fairprobe.errors import HealthWarning, RunError, SettingError
-from fairprobe.estimate import Share, breakdown, estimate, verdict
+import numpy as np
+
+from fairprobe.checks import checked_seed, nearest
+from fairprobe.cli import live
+from fairprobe.cli import options as o
+from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.data import names
+from fairprobe.cli.estimate_words import Outcomes, between, cost_line, figure_parts
+from fairprobe.cli.files import Target
+from fairprobe.cli.options import number, number_or_none, setting, whole
+from fairprobe.cli.words import Line, counted, duration, flag, say, to_copy
+from fairprobe.errors import DomainError, HealthWarning, RunError, SettingError
+from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
+from fairprobe.estimate.plan import Cost, options_of, plan
 from fairprobe.estimate.plot import convergence, has_history
-from fairprobe.estimate.run import Options
-from fairprobe.estimate.share import POPULATIONS
+from fairprobe.estimate.run import MOST_EXPERIMENTS, N_EXPERIMENTS, Plan
+from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
 
-SUFFIXES = (".svg",)
+METHODS = ("auto", "sample", "exact")
+VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
+
+GOOD = "The good outcome, to say who is worse off"
+EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
+
+_setting = partial(setting, estimate)
+
+OPTIONS = [
+    *o.inputs(
+        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
+        "Rows, a population of their own; the domain is inferred from them unless --domain is given",
+    ),
+    o.several(
+        "population",
+        "NAME",
+        f"Whose share: {', '.join(POPULATIONS)} (the part of the domain that its constraints allow is valid); give it "
+        "again or put commas between them. Default: all there are.",
+        o.HOW,
+        POPULATIONS,
+    ),
+    _setting(
+        "method", str, "exact where it can be had (auto), or sample. Rows are always all judged.", choices=METHODS
+    ),
+    _setting("n_experiments", whole, f"Experiments of a sample. {EXPERIMENTS}"),
+    _setting("n_samples", whole, "Inputs of an experiment."),
+    _setting("confidence", number, "Of the intervals, between 0 and 1."),
+    _setting("width", number, "Sample until the interval is no wider, as 0.01 for one percentage point."),
+    _setting("max_seconds", number_or_none, "Sample no longer; the interval is valid whenever it stops."),
+    _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
+    o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
+    *o.ASKED,
+    _setting(
+        "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
+    ),
+    o.option("gate", "NAME", "What --max-share is about. Default: rows if any, else domain.", VERDICT, choices=GATES),
+    o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
+    o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
+    *o.PRINTED,
+]
+
+N_TRIED = 100
+"""Inputs drawn to see whether constraints leave enough to sample from."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the options ask for."""
+def run(request: Request) -> int:
+    """Estimate how common discriminatory inputs are, with an interval.
 
-    model: str
-    source: Source
-    keywords: dict[str, Any]
-    """Arguments of `estimate` that were given; the library has the others' defaults."""
-    populations: Sequence[str]
-    gate: str | None
-    favourable: str | None
-    by_parameter: bool
-    plot: str | None
-    as_json: bool
-    dry_run: bool
-    again: Again
+    An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
+    the rows given and of the whole domain stand side by side: they can be far apart.
+    """
+    return Estimate(request).run()
 
 
-def run_estimate(request: Request) -> int:
-    """Estimate, show and draw; gives the exit code."""
-    target = Target.of(request.plot, SUFFIXES, "--plot", may_be_stdout=False)
-    populations = checked_populations(request.populations)
-    keywords = _checked(request)
-    gate = checked_gate(request.gate, keywords["max_share"])
-    # Whatever a model or its module prints must not end up among the results.
-    with notes(), redirect_stdout(sys.stderr):
-        domain, rows = request.source.load()
-        plot, by_parameter = target is not None, request.by_parameter
-        job = make_job(domain, rows, populations, gate, keywords, by_parameter=by_parameter, plot=plot)
-        if by_parameter and not job.by_parameter:
-            _note(f"one-parameter: {domain.sensitive[0]} is the only sensitive parameter, so there is one share")
-        model = load(request.model)
-        outcomes = Outcomes.of(model, keywords["output"], request.favourable)
-        if request.dry_run:
-            plan = EstimatePlan.measure(request.model, model, job, request.plot)
+@dataclass
+class SoFar:
+    """The estimate under way."""
+
+    population: str
+    n: int = 0
+    hits: int = 0
+    low: float = 0.0
+    high: float = 1.0
+
+    def words(self) -> str:
+        """The figures in words."""
+        share = percent(self.hits / self.n) if self.n else "0%"
+        return f"{self.population}: {share} so far, {between(self.low, self.high)}, {counted(self.n, 'input')}"
+
+
+class Estimate(Command):
+    """The shares of the populations there are, one after the other."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.target = Target.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        self.keywords = {**request.keywords(estimate), "favourable": None}
+        del self.keywords["population"], self.keywords["progress"]
+        self._check_options()
+        self.keywords["seed"] = checked_seed(self.keywords["seed"])
+        self.shares: dict[str, Share] = {}
+        """By population."""
+        self.breakdowns: dict[str, dict[str, Share]] = {}
+        """By population, then set of sensitive parameters; empty if none was asked for."""
+        self.verdict: Verdict | None = None
+        self.unfinished: SoFar | None = None
+        """The population that was under way when it ended."""
+        self.drawn: str | None = None
+
+    def _check_options(self) -> None:
+        """Refuse a wrong one before anything is loaded."""
+        asked, gate, keywords = self.request["population"], self.request["gate"], self.keywords
+        self.asked = list(dict.fromkeys(names(asked or ())))
+        unknown = [name for name in self.asked if name not in POPULATIONS]
+        if unknown or (asked and not self.asked):
+            got = f"{', '.join(unknown)}{nearest(unknown[0], POPULATIONS)}" if unknown else "none"
+            raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {got}")
+        options_of(keywords)
+        checked_threshold(keywords["threshold"], keywords["output"])
+        if gate is not None and gate not in GATES:
+            raise SettingError(f"--gate must be one of {', '.join(GATES)}; got {gate!r}{nearest(gate, GATES)}")
+        if gate is not None and keywords["max_share"] is None:
+            raise SettingError(f"--gate says what --max-share is about, got --gate {gate} without --max-share")
+        for name in ("width", "max_seconds"):
+            if self.request["by_parameter"] and keywords[name] is not None:
+                rule = "--by-parameter judges a fixed number of inputs"
+                raise SettingError(f"{rule}, got {flag(name)} as well: leave one of them out")
+
+    # What is estimated
+
+    def load(self) -> None:
+        """The domain, the rows, the populations, the model."""
+        self.domain, self.rows = self.request.source.load()
+        self.by_parameter = bool(self.request["by_parameter"]) and len(self.domain.sensitive) > 1
+        if self.request["by_parameter"] and not self.by_parameter:
+            _note(f"one-parameter: {self.domain.sensitive[0]} is the only sensitive parameter, so there is one share")
+        self.populations = self._populations()
+        self.gate: str | None = None
+        if self.keywords["max_share"] is not None:
+            self.gate = self.request["gate"] or next(name for name in GATES if name in self.populations)
+            if self.gate not in self.populations:
+                known = ", ".join(self.populations)
+                raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
+        self.plans = {name: self._plan_of(name) for name in self.populations}
+        self._check_plans()
+        self.model = self.load_model()
+        self.outcomes = Outcomes.of(self.model, self.keywords["output"], self.request["favourable"])
+
+    def _populations(self) -> list[str]:
+        every = {"rows": self.rows is not None, "valid": bool(self.domain.constraints), "domain": True}
+        if "rows" in self.asked and not every["rows"]:
+            raise SettingError("--population rows needs --data, got none")
+        if "valid" in self.asked and not every["valid"]:
+            raise SettingError(
+                "--population valid is the part of the domain that constraints allow, got a domain without any: "
+                "use --population domain"
+            )
+        return self.asked or [name for name, is_there in every.items() if is_there]
+
+    def _arguments(self, name: str) -> dict[str, Any]:
+        """What `estimate` takes for a population, or `breakdown` if the shares are wanted by parameter.
+
+        Only the population that the limit is about is sampled until that is settled.
+        """
+        if self.by_parameter:
+            left_out = ("width", "max_seconds", "max_share")
+            return {key: value for key, value in self.keywords.items() if key not in left_out}
+        return {**self.keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
+
+    def _plan_of(self, name: str) -> Plan:
+        """How the library will look at a population."""
+        n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
+        domain = self.domain if name == "valid" else self.domain.without_constraints()
+        return options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"])
+
+    def _check_plans(self) -> None:
+        """Refuse what cannot work, before the model is loaded."""
+        if self.target is not None and all(plan.how in ("rows", "enumerate") for plan in self.plans.values()):
+            if self.populations == ["rows"]:
+                got, instead = "only rows, all of which are judged", "give no --plot"
+            else:
+                got = f"a domain of {self.domain.size:,} inputs, all of which are judged"
+                instead = "add --method sample, or give no --plot"
+            raise SettingError(f"--plot shows how a sample converges, got {got}: {instead}")
+        if "valid" not in self.plans:
+            return
+        if self.plans["valid"].how != "enumerate":
+            self.domain.sample_codes(N_TRIED, np.random.default_rng(0))  # which raises if too little is allowed
+        elif self.domain.n_families == 0:
+            raise DomainError(
+                f"the constraints must allow an input at least, got 0 allowed of {self.domain.size:,}: loosen them"
+            )
+
+    def _population(self, name: str) -> Any:
+        """What `estimate` takes for it."""
+        return self.rows if name == "rows" else name
+
+    # The work
+
+    def work(self) -> None:
+        """One population after the other; what is known when one fails or is interrupted is kept."""
+        try:
+            for name in self.populations:
+                self.unfinished = SoFar(name)
+                sets = {key: self.outcomes.put_into(share) for key, share in self._estimate(self.unfinished).items()}
+                self.unfinished = None
+                self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
+                if self.by_parameter:
+                    self.breakdowns[name] = sets
+            if self.gate is not None:
+                self.verdict = verdict(self.shares, self.keywords["max_share"], gate=self.gate)
+        except RunError as failure:
+            self.failures.append(failure)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if self.target is None or self.failures or self.interrupted:
+            return
+        sampled = [share for share in self.shares.values() if has_history(share)]
+        if sampled:
+            self.target.write_by(lambda part: convergence(sampled, part))
+            self.drawn = self.target.name
         else:
-            found = _estimate_all(model, job, outcomes)
-            drawn = _draw(found, target)
-    if request.dry_run:
-        print_plan(plan, request.as_json)
-        return 0
-    return _finish(request, job, found, drawn)
+            _note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
+    def _estimate(self, so_far: SoFar) -> dict[str, Share]:
+        """The shares of a population by set of sensitive parameters, all of them last."""
+        name = so_far.population
+        plan, population = self.plans[name], self._population(name)
+        with live.estimate_bar(name) as update:
 
-def _checked(request: Request) -> dict[str, Any]:
-    """All arguments of `estimate`; a wrong one is refused before anything is loaded."""
-    keywords = with_defaults(estimate, request.keywords)
-    Options(**{name: keywords[name] for name in Options.__dataclass_fields__})
-    checked_threshold(keywords["threshold"], keywords["output"])
-    if request.by_parameter and keywords["width"] is not None:
-        raise SettingError("--by-parameter judges a fixed number of inputs, got --width as well: leave one of them out")
-    return {**keywords, "seed": checked_seed(keywords["seed"])}
+            def watch(n: int, hits: int, low: float, high: float) -> None:
+                so_far.n, so_far.hits, so_far.low, so_far.high = n, hits, low, high
+                update(None if plan.how == "sequential" else n / plan.n_inputs, so_far.words())
+
+            arguments = {**self._arguments(name), "progress": watch}
+            if self.by_parameter:
+                return breakdown(self.model, self.domain, population, **arguments)
+            share = estimate(self.model, self.domain, population, **arguments)
+        width = self.keywords["width"]
+        if width is not None and share.width > width and "wide-interval" not in dict(share.health):
+            _note(
+                f"wide-interval: the interval of {POPULATIONS[name]} is wider than asked for, with no more inputs to "
+                "judge"
+            )
+        return {"": share}
+
+    # What came of it
+
+    def figures(self) -> dict[str, Any]:
+        """All of it."""
+        unfinished, held = self.unfinished, self.verdict
+        fields = ("outcome", "sentence", "population", "max_share", "exit_code")
+        by_parameter = {
+            population: {name: share.summary() for name, share in sets.items()}
+            for population, sets in self.breakdowns.items()
+        }
+        return {
+            "shares": {name: share.summary() for name, share in self.shares.items()},
+            "breakdown": by_parameter or None,
+            "verdict": None if held is None else {name: getattr(held, name) for name in fields},
+            "plot": self.drawn,
+            "unfinished": None if unfinished is None else asdict(unfinished),
+            "interrupted": self.interrupted,
+            "error": self.error(),
+        }
+
+    def show(self) -> None:
+        """Tables and sentences."""
+        seed = self.keywords["seed"]
+        if not self.shares:
+            return
+        say(f"How often {self.request['model']} changes its output with {' or '.join(self.domain.sensitive)} alone:")
+        for part in figure_parts(self.shares, self.breakdowns, self.verdict, self.request["favourable"]):
+            say()
+            for line in part:
+                say(line, 4)
+        say()
+        say(cost_line(list(self.shares.values()), seed))
+        if self.drawn is not None:
+            say(f"The convergence plot is in {self.drawn}.")
+        if not (self.interrupted or self.failures):
+            to_copy("The same again", self.request.again(seed=seed))
+
+    def kept(self) -> str:
+        """The populations that are done, and the figures of the one under way."""
+        parts = list(self.shares)
+        if self.unfinished is not None and self.unfinished.n:
+            parts.append(self.unfinished.words())
+        return "; ".join(parts) or "nothing"
+
+    def code_of_result(self) -> int:
+        """That of the verdict."""
+        return 0 if self.verdict is None else self.verdict.exit_code
+
+    # The dry run
+
+    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+        """How each population would be looked at, and a guess of the seconds from asking about some inputs of it."""
+        keywords, limit, plot = self.keywords, self.keywords["max_share"], self.request["plot"]
+        costs = {
+            name: plan(self.model, self.domain, self._population(name), **self._arguments(name))
+            for name in self.populations
+        }
+        content = {
+            "domain": domain_as_dict(self.domain),
+            "settings": keywords,
+            "gate": self.gate,
+            "by_parameter": self.by_parameter,
+            "populations": {name: asdict(cost) for name, cost in costs.items()},
+            "plot": plot,
+        }
+        confidence, seed = percent(keywords["confidence"]), keywords["seed"]
+        more = [
+            f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
+            *([f"  limit      {percent(limit)} of the {self.gate}"] if limit is not None else []),
+            *([f"  plot       {plot}"] if plot else []),
+        ]
+        return content, [
+            *plan_lines("the estimate", self.request, self.domain, keywords, more),
+            ("Populations, with a guess of the time from asking about some inputs:", 0),
+            *((f"  {name}: {self._cost_words(cost)}", 4) for name, cost in costs.items()),
+        ]
+
+    def _cost_words(self, cost: Cost) -> str:
+        samples = self.keywords["n_samples"]
+        experiments = f"{counted(cost.n_inputs // samples, 'experiment')} of {counted(samples, 'input')}"
+        words = {
+            "rows": f"all {counted(cost.n_inputs, 'row')}",
+            "enumerate": f"all {counted(cost.n_inputs, 'input')}",
+            "sample": f"a sample of {experiments}",
+            "sequential": f"a sample until the share is settled, at most {experiments}",
+        }[cost.how]
+        most = " at most" if cost.how == "sequential" else ""
+        solved = "exact if the model is of a kind that can be solved, else " if cost.may_be_solved else ""
+        return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
 
 
 def _note(message: str) -> None:
     warnings.warn(message, HealthWarning, stacklevel=2)
-
-
-def _estimate_all(model: Any, job: Job, outcomes: Outcomes) -> Estimated:
-    """One population after the other; what is known when one fails or is interrupted is kept."""
-    found = Estimated()
-    try:
-        for name in job.populations:
-            found.unfinished = SoFar(name)
-            sets = {key: outcomes.put_into(share) for key, share in _estimate(model, job, found.unfinished).items()}
-            found.unfinished = None
-            found.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
-            if job.by_parameter:
-                found.breakdowns[name] = sets
-        if job.gate is not None:
-            found.verdict = verdict(found.shares, job.keywords["max_share"], gate=job.gate)
-    except RunError as failure:
-        found.failure = failure
-    except KeyboardInterrupt:
-        found.interrupted = True
-    return found
-
-
-def _estimate(model: Any, job: Job, so_far: SoFar) -> dict[str, Share]:
-    """The shares of a population by set of sensitive parameters, all of them last."""
-    name = so_far.population
-    total = None if job.is_sequential(name) else job.n_inputs(name)
-    with live.estimate_bar(name) as update:
-
-        def watch(n: int, hits: int, low: float, high: float) -> None:
-            so_far.update(n, hits, low, high)
-            update(n / total if total else None, so_far.words())
-
-        arguments = {**job.arguments(name), "progress": watch}
-        if job.by_parameter:
-            return breakdown(model, job.domain, job.population(name), **arguments)
-        share = estimate(model, job.domain, job.population(name), **arguments)
-    width = job.keywords["width"]
-    if width is not None and share.width > width:
-        _note(
-            f"wide-interval: the interval of {POPULATIONS[name]} is wider than asked for, with no more inputs to judge"
-        )
-    return {"": share}
-
-
-def _draw(found: Estimated, target: Target | None) -> str | None:
-    """Draw what was sampled; says where."""
-    if target is None or found.failure is not None or found.interrupted:
-        return None
-    sampled = [share for share in found.shares.values() if has_history(share)]
-    if not sampled:
-        _note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot written")
-        return None
-    target.write_by(lambda part: convergence(sampled, part))
-    return target.name
-
-
-def _finish(request: Request, job: Job, found: Estimated, drawn: str | None) -> int:
-    """Show, and say how it ended."""
-    if found.failure is not None and not found.shares and not request.as_json:
-        raise found.failure
-    if request.as_json:
-        sys.stdout.write(found.as_json(drawn) + "\n")
-    elif found.shares:
-        _print(request, job, found, drawn)
-    if found.failure is not None:
-        say(f"error: {in_flags(str(found.failure))}", err=True)
-        say(f"kept: {found.kept()}", err=True)
-        return found.failure.exit_code
-    if found.interrupted:
-        say(f"interrupted; kept: {found.kept()}", err=True)
-        return INTERRUPTED
-    return 0 if found.verdict is None else found.verdict.exit_code
-
-
-def _print(request: Request, job: Job, found: Estimated, drawn: str | None) -> None:
-    names, seed = " or ".join(job.domain.sensitive), job.keywords["seed"]
-    say(f"How often {request.model} changes its output with {names} alone:")
-    for part in shares.parts(found, request.favourable):
-        say()
-        for line in part:
-            say(line, indent="    ")
-    say()
-    say(shares.cost_line(list(found.shares.values()), seed))
-    if drawn is not None:
-        say(f"The convergence plot is in {drawn}.")
-    if not (found.interrupted or found.failure):
-        # Not wrapped, to be copied.
-        sys.stdout.write(f"\nThe same again:\n  {request.again({'seed': seed})}\n")

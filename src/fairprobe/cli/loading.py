@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import traceback
@@ -10,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from fairprobe.checks import nearest
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
 
@@ -52,9 +52,9 @@ def load_object(reference: str, option: str) -> Any:
             found = getattr(found, attribute)
         except AttributeError:
             owner = ":".join([module, ".".join(path.split(".")[:step])]).rstrip(":")
+            near = nearest(attribute, [known for known in dir(found) if not known.startswith("_")])
             raise SettingError(
-                f"{option} must name an attribute that exists, got {owner} without {attribute!r}"
-                f"{_suggestion(attribute, found)}"
+                f"{option} must name an attribute that exists, got {owner} without {attribute!r}{near}"
             ) from None
         except Exception as error:
             raise SettingError(f"{option} {reference} must be there, got {_what_happened(error)}") from error
@@ -82,9 +82,3 @@ def _what_happened(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
     return f"{type(error).__name__}: {error}{at}"
-
-
-def _suggestion(name: str, owner: Any) -> str:
-    public = [known for known in dir(owner) if not known.startswith("_")]
-    close = difflib.get_close_matches(name, public, n=1)
-    return f": did you mean {close[0]!r}?" if close else ""

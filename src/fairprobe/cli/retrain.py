@@ -2,198 +2,368 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import dataclasses
 import warnings
-from contextlib import redirect_stdout
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.cli import live, retrain_show
-from fairprobe.cli.domains import Source
-from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.model_file import SUFFIXES, loading_line, write_model
-from fairprobe.cli.output import Target
-from fairprobe.cli.plan import print_plan
-from fairprobe.cli.request import Again, with_defaults
-from fairprobe.cli.retrain_data import Data, Inputs
-from fairprobe.cli.retrain_plan import RetrainPlan
-from fairprobe.cli.values import names
-from fairprobe.cli.words import counted, in_flags, notes, say
-from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe.cli import live
+from fairprobe.cli import options as o
+from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.data import check_columns, labels_of, names
+from fairprobe.cli.estimate_words import match
+from fairprobe.cli.files import Target
+from fairprobe.cli.loading import SUBJECT
+from fairprobe.cli.options import number, number_or_none, option, setting, whole
+from fairprobe.cli.retrain_words import cost_line, figure_parts
+from fairprobe.cli.words import Line, counted, duration, listed, say, to_copy
+from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
+from fairprobe.estimate.verdict import EXIT_CODES, Outcome
+from fairprobe.model.files import SUFFIXES, loading_line, write_model
 from fairprobe.retrain import Retrained, retrain
-from fairprobe.retrain.judging import N_REPORT, N_SELECT, How
+from fairprobe.retrain.amounts import N_REPORT, N_SELECT
 from fairprobe.retrain.labels import NAMES
+from fairprobe.retrain.parts import checked_rows, classes_of
+from fairprobe.retrain.plan import Plan, plan
+from fairprobe.retrain.recipe import AUTO
+from fairprobe.retrain.rounds import ACCEPT
 from fairprobe.retrain.settings import Settings
-from fairprobe.search.registry import strategy_path
+from fairprobe.retrain.supply import checked_cases
+from fairprobe.search import STRATEGIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LIMITS = "Limits (none for no limit of time)"
+MEASURE = "How it is measured"
+
+FEWER = "fewer if --max-seconds needs it."
+
+_setting = partial(setting, retrain)
+
+OPTIONS = [
+    *o.inputs(
+        "The classifier, as module:attribute: a scikit-learn estimator, fitted or not; it is cloned, never changed.",
+        "Rows to fit to (a subject has its own, the census); the domain is inferred from them unless --domain is given",
+    ),
+    option("held_out", "FILE", "Rows that the model has not seen, to choose and report by. Default: 30% of --data."),
+    _setting(
+        "augment",
+        str,
+        "What a round adds: case (as the paper), twins (a case with all its twins, one label), flip (rows with their "
+        "twins), or several joined by +. Then amounts grow until a round is rejected. Several with commas between "
+        "them, or auto, are searched over, and so are the amounts.",
+        choices=("auto", *AUTO),
+    ),
+    _setting(
+        "labels",
+        str,
+        "How what is added is labelled: vote (of five other kinds of classifier), mean (the model's own output "
+        "averaged over the twins), or given (in --cases).",
+        choices=NAMES,
+    ),
+    option("cases", "FILE", "Cases to add, as fairprobe search --out writes them. Else they are searched for.", o.HOW),
+    _setting("strategy", str, f"How cases are searched for: {', '.join(STRATEGIES)}, or auto.", choices=STRATEGIES),
+    *o.ASKED,
+    _setting(
+        "accept",
+        str,
+        "shown: a share must be shown to be lower and none higher, within --max-accuracy-loss; paper: the estimated "
+        "share of the domain must be lower, whatever else changes.",
+        MEASURE,
+        choices=ACCEPT,
+    ),
+    _setting("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
+    _setting("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
+    _setting("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
+    _setting("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
+    _setting("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
+    _setting("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
+    _setting("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
+    _setting("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
+    _setting("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
+    option("favourable", "LABEL", "The label whose rate is told by group. Default: the last in order.", o.RESULTS),
+    o.out("Write the new model as .skops, if a round is accepted (else exit code 4). It must not be there yet."),
+    o.switch("overwrite", "Overwrite the file of --out, if it is there and a round is accepted."),
+    option("plot", "FILE", "Draw share against accuracy of all rounds, as .svg; overwrites.", o.RESULTS),
+    *o.PRINTED,
+]
+
+CENSUS = "fairprobe.datasets:census_domain"
+
+NOT_ACCEPTED = EXIT_CODES[Outcome.INCONCLUSIVE]
+"""No round was shown to be better: neither done nor failed."""
+
+SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
+"""Remarks that the result itself tells."""
+
+Labelled = tuple["pd.DataFrame", "pd.Series"]
+"""Rows and their labels."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the options ask for."""
+def run(request: Request) -> int:
+    """Retrain a classifier until discriminatory inputs are rarer.
 
-    model: str
-    source: Source
-    keywords: dict[str, Any]
-    """Arguments of `retrain` that were given; the library has the others' defaults."""
-    held_out: str | None
-    cases: str | None
-    controls: bool
-    favourable: str | None
-    out: str | None
-    plot: str | None
-    as_json: bool
-    dry_run: bool
-    again: Again
+    Rounds add discriminatory inputs, or rows with their twins, to the training rows and fit a clone. It is accepted
+    if a share is shown to be lower and accuracy is kept. The figures come from rows and inputs that neither fitting
+    nor choosing has seen. If no round is accepted, no model is written and the exit code is 4.
+    """
+    return Retrain(request).run()
 
 
-@dataclass
-class Written:
-    """Which files there are, and what kept the others from being written."""
+class Retrain(Command):
+    """A retraining, the model that came of it, and the evidence."""
 
-    out: str | None = None
-    plot: str | None = None
-    failure: RunError | None = None
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.out = Target.of(request["out"], SUFFIXES, may_be_stdout=False, overwrite=bool(request["overwrite"]))
+        self.plot = Target.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        keywords = request.keywords(retrain)
+        if "," in keywords["augment"]:
+            keywords["augment"] = names([keywords["augment"]])
+        if keywords["labels"] not in NAMES:
+            raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
+        if keywords["labels"] == "given" and request["cases"] is None:
+            raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
+        Settings.of(keywords)
+        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
+        self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
+        """The files there are now; an older one of --out, if nothing took its place."""
 
+    # The data
 
-def run_retrain(request: Request) -> int:
-    """Retrain, show and write; gives the exit code."""
-    out = Target.of(request.out, SUFFIXES, may_be_stdout=False)
-    plot = Target.of(request.plot, (".svg",), "--plot", may_be_stdout=False)
-    keywords, settings = _checked(request)
-    inputs = Inputs(request.model, request.source, request.held_out, request.cases, keywords["labels"])
-    # Whatever a model or its module prints must not end up among the results.
-    with notes(), redirect_stdout(sys.stderr):
-        data = inputs.load()
-        keywords |= {"favourable": data.label(request.favourable), "cases": data.cases, "held_out": data.held_out}
-        model = inputs.load_model(data.domain)
-        if request.dry_run:
-            files = {"cases": request.cases, "out": request.out, "plot": request.plot}
-            plan = RetrainPlan.measure(request.model, model, data, settings, request.controls, keywords["seed"], files)
+    def load(self) -> None:
+        """The domain, the rows, those held out, the cases, the model; what does not fit together is refused."""
+        if self.request["data"] is None:
+            self._load_census()
         else:
-            result = _retrain(model, data, keywords)
-            written = _write(result, out, plot, data, keywords["batch"])
-    if request.dry_run:
-        print_plan(plan, request.as_json)
-        return 0
-    return _finish(request, result, written)
+            self.domain, self.rows, self.labels = self.request.source.load_labelled()
+        classes = classes_of(checked_rows(self.domain, self.rows, self.labels)).tolist()
+        if self.request["data"] is not None:
+            self.keywords["held_out"] = self._held_out(classes)
+        self.keywords["cases"] = self._cases()
+        favourable = self.request["favourable"]
+        if favourable is not None:
+            found = match(favourable, classes)
+            if found is None:
+                raise SettingError(f"--favourable must be one of the labels {listed(classes)}; got {favourable!r}")
+            self.keywords["favourable"] = found[0]
+        self.model = self.load_model()
+
+    def load_model(self) -> Any:
+        """The model. A subject is fitted on the census; for other rows it is the kind of classifier, not fitted yet."""
+        prefix, _, name = self.request["model"].partition(":")
+        if prefix != SUBJECT or self.request["data"] is None:
+            return super().load_model()
+        from fairprobe import subjects
+
+        model = subjects.make(name)
+        # The fair SVM alone needs to know the column.
+        return model.set_params(sensitive=self.domain.sensitive[0]) if "sensitive" in model.get_params() else model
+
+    def _load_census(self) -> None:
+        from fairprobe.datasets import load_census
+
+        if not self.request["model"].startswith(f"{SUBJECT}:"):
+            raise SettingError(
+                "--data must name the rows to fit to, got none: only a subject:NAME has some of its own, the census"
+            )
+        if self.request["held_out"] is not None:
+            raise SettingError("--held-out goes with --data, got no --data: the census has a test split of its own")
+        source = self.request.source
+        self.domain, _ = dataclasses.replace(source, domain=source.domain or CENSUS).load()
+        self.rows, self.labels = load_census(split="train")
+        check_columns(self.rows, self.domain, "the census")
+        self.keywords["held_out"] = load_census(split="test")
+
+    def _held_out(self, classes: list[Any]) -> Labelled | None:
+        path, source = self.request["held_out"], self.request.source
+        if path is None:
+            return None
+        table, label = source.table(path), str(source.label)
+        if label not in table.columns:
+            raise DataError(f"--held-out must have the column {label!r} of --label, got {listed(table.columns)}")
+        there = [name for name in names(source.ignore or ()) if name in table.columns]
+        rows = dataclasses.replace(source, ignore=there).inputs_of(table)
+        check_columns(rows, self.domain, f"--held-out {path}")
+        labels = labels_of(table, label, path)
+        unknown = [name for name in labels.unique().tolist() if name not in classes]
+        if unknown:
+            known, got = listed(map(repr, classes)), listed(map(repr, unknown))
+            raise DataError(f"--held-out must have the labels of --data, {known}; got {got}")
+        return rows, labels
+
+    def _cases(self) -> pd.DataFrame | None:
+        path, label = self.request["cases"], str(self.labels.name)
+        if path is None:
+            return None
+        table = self.request.source.table(path)
+        absent = [name for name in self.domain.names if name not in table.columns]
+        if absent:
+            raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")
+        checked_cases(self.domain, table)
+        cases = table[list(self.domain.names)]
+        if self.keywords["labels"] != "given":
+            return cases
+        if label not in table.columns:
+            raise DataError(
+                f"--cases with --labels given must have the labels in a column {label!r}, got {listed(table.columns)}"
+            )
+        return cases.assign(**{label: labels_of(table, label, path).to_numpy()})
+
+    # The work
+
+    def work(self) -> None:
+        """Retrain, and write what there is; what fails is told after the result, so that nothing is lost."""
+        for check in SHOWN_ANYWAY:
+            warnings.filterwarnings("ignore", check, HealthWarning)
+        with live.steps() as tell:
+            arguments = {**self.keywords, "progress": tell}
+            self.result: Retrained = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
+        result, out = self.result, self.out
+        self.interrupted = result.stop_reason == "interrupted"
+        try:
+            if self.plot is not None and result.rounds:
+                self.plot.write_by(result.plot)
+                self.written["plot"] = self.plot.name
+            if out is not None and result.accepted:
+                with live.spinner(f"writing {out.name}"):
+                    out.write_by(
+                        lambda part: write_model(result.model, part, self.domain, self.rows, self.keywords["batch"])
+                    )
+                self.written["out"] = out.name
+        except RunError as failure:
+            self.failures.append(failure)
+        if result.failure is not None:
+            self.failures.append(RunError(result.failure))
+        if out is not None and self.written["out"] is None and out.path.exists():
+            self.written["older_out"] = out.name
+
+    # What came of it
+
+    def figures(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "model": self.request["model"],
+            **self.result.summary(),
+            "exit_code": self.exit_code(),
+            **self.written,
+            "interrupted": self.interrupted,
+            "error": self.error(),
+        }
+
+    def show(self) -> None:
+        """Tables, files, and how to load the model."""
+        result, written = self.result, self.written
+        for part in figure_parts(self.request["model"], result):
+            for line in part:
+                say(*line)
+            say()
+        say(cost_line(result))
+        if self.out is not None and not result.accepted:
+            say(f"Nothing is written to {self.out.name}, as no round was accepted.")
+        if written["older_out"] is not None:
+            say(self._older_line())
+        if self.plot is not None and not result.rounds:
+            say(f"Nothing is drawn to {self.plot.name}, as there was no round.")
+        if written["out"] is not None and result.chosen is not None:
+            say(f"The model of round {result.chosen.number} is in {written['out']}.")
+        if written["plot"] is not None:
+            say(f"Share against accuracy of the rounds is drawn in {written['plot']}.")
+        if written["out"] is not None:
+            to_copy("To load the model", loading_line(written["out"]))
+        if not result.failure and not self.interrupted:
+            # A clock that ended it, or left a round out, may do so elsewhere the next time.
+            is_timed = result.stop_reason == "max-seconds" or "left-out" in dict(result.health)
+            # As many inputs, where the time allowed made them fewer; and over the file that is there now.
+            usual = {"select": N_SELECT, "report": N_REPORT}
+            changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != usual[name]}
+            changes |= {"overwrite": True} if written["out"] else {}
+            title = "Much the same again" if is_timed else "The same again"
+            to_copy(title, self.request.again(seed=result.seed, **changes))
+
+    def _older_line(self) -> str:
+        return f"{self.written['older_out']} is older and untouched: it holds no model of this run."
+
+    def kept(self) -> str:
+        """The rounds done, and the model of the best."""
+        if not self.result.rounds:
+            return "nothing, as no round was over"
+        done, out = counted(len(self.result.rounds), "round"), self.written["out"]
+        if self.result.chosen is None:
+            return f"{done}, none accepted"
+        if self.out is not None and out is None:
+            return f"{done}, but the model of round {self.result.chosen.number} is not written"
+        return f"{done}, the model of round {self.result.chosen.number}{f', written to {out}' if out else ''}"
+
+    def code_of_result(self) -> int:
+        """Whether a round was accepted."""
+        return 0 if self.result.accepted else NOT_ACCEPTED
+
+    def finish(self) -> None:
+        """Say how it ended; an older file is not to be taken for a new one."""
+        super().finish()
+        if self.exit_code() == NOT_ACCEPTED:
+            say(f"no round was accepted: no model is written (exit code {NOT_ACCEPTED})", err=True)
+        if self.written["older_out"] is not None:
+            say(self._older_line(), err=True)
+
+    # The dry run
+
+    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+        """What the library would do, and its guess of the time."""
+        planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
+        settings, limit = planned.settings, planned.settings.max_seconds
+        files = {name: self.request[name] for name in ("cases", "out", "plot")}
+        refits = "a clone of the model given, fitted to the fit part" if planned.refits else "the model given"
+        more = [
+            f"  fit        {planned.n_rows['fit']:,} rows, and what a round adds to them",
+            f"  select     {planned.n_rows['select']:,} rows and {planned.n_select:,} inputs of the domain",
+            f"  report     {planned.n_rows['report']:,} rows and {planned.n_report:,} fresh inputs",
+            f"  before     {refits}",
+            f"  augment    {_augment_words(settings)}",
+            f"  labels     {settings.labels}",
+            f"  cases      {_cases_words(planned, files['cases'])}",
+            f"  accept     {_accept_words(settings)}",
+            f"  rounds     {planned.n_rounds} at most, seed {planned.seed}",
+            *(f"  {name:9}  {file}" for name, file in files.items() if file and name != "cases"),
+        ]
+        beyond = "" if limit is None else f"; no round is begun that would take it beyond {limit:g} s"
+        times = [
+            f"before the first round: {duration(planned.prepare)}",
+            f"a round: {duration(planned.round)}, and the search for cases",
+            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.ending)}",
+            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.total)}{beyond}",
+        ]
+        content = {"domain": domain_as_dict(self.domain), **planned.summary(), **files}
+        return content, [
+            *plan_lines("retraining", self.request, self.domain, self.keywords, more),
+            (f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:", 0),
+            *((f"  {line}", 4) for line in times),
+        ]
 
 
-def _checked(request: Request) -> tuple[dict[str, Any], Settings]:
-    """All arguments of `retrain`; a wrong one is refused before anything is loaded."""
-    keywords = {**with_defaults(retrain, request.keywords), "controls": request.controls}
-    if "," in keywords["augment"]:
-        keywords["augment"] = names([keywords["augment"]])
-    if keywords["labels"] not in NAMES:
-        raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
-    if keywords["labels"] == "given" and request.cases is None:
-        raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-    strategy_path(keywords["strategy"])
-    how = How(**{name: keywords[name] for name in How.__dataclass_fields__})
-    settings = Settings(**{name: keywords[name] for name in Settings.__dataclass_fields__ if name != "how"}, how=how)
-    return {**keywords, "seed": checked_seed(keywords["seed"])}, settings
+def _augment_words(settings: Settings) -> str:
+    tried = ["+".join(parts) for parts in settings.augmentations]
+    if settings.is_search:
+        return f"{', '.join(tried)}: searched over, and so are the amounts"
+    return f"{tried[0]}, in amounts that grow until a round is rejected"
 
 
-def _retrain(model: Any, data: Data, keywords: dict[str, Any]) -> Retrained:
-    # Both are told where the result is shown.
-    for check in ("round-failed", "not-retrained"):
-        warnings.filterwarnings("ignore", check, HealthWarning)
-    with live.steps() as tell:
-        return retrain(model, data.rows, data.labels, data.domain, **{**keywords, "progress": tell})
+def _cases_words(planned: Plan, file: str | None) -> str:
+    seconds = planned.settings.search_seconds
+    within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
+    searched = f"searched for as they are needed, {planned.settings.strategy}, {within}"
+    if planned.n_cases is None:
+        return searched
+    given = f"{planned.n_cases:,} of {file}"
+    return given if planned.settings.labels == "given" else f"{given}; more are {searched}"
 
 
-def _write(result: Retrained, out: Target | None, plot: Target | None, data: Data, batch: str | None) -> Written:
-    """Write what there is; what fails is told after the result, so that nothing is lost."""
-    written = Written()
-    try:
-        if plot is not None and result.rounds:
-            plot.write_by(result.plot)
-            written.plot = plot.name
-        if out is not None and result.accepted:
-            with live.spinner(f"writing {out.name}"):
-                write_model(out, result.model, data.domain, data.rows, batch)
-            written.out = out.name
-    except RunError as failure:
-        written.failure = failure
-    return written
-
-
-def _finish(request: Request, result: Retrained, written: Written) -> int:
-    """Show, and say how it ended."""
-    if request.as_json:
-        sys.stdout.write(_as_json(request, result, written) + "\n")
-    else:
-        _print(request, result, written)
-    if written.failure is not None:
-        say(f"error: {in_flags(str(written.failure))}", err=True)
-    if result.failure is not None:
-        say(f"error: {in_flags(result.failure)}", err=True)
-    if result.stop_reason == "interrupted":
-        say(f"interrupted; kept: {_kept(result, written)}", err=True)
-        return INTERRUPTED
-    if result.failure is not None:
-        say(f"kept: {_kept(result, written)}", err=True)
-    return RunError.exit_code if written.failure is not None or result.failure is not None else 0
-
-
-def _kept(result: Retrained, written: Written) -> str:
-    if not result.rounds:
-        return "nothing, as no round was over"
-    done = counted(len(result.rounds), "round")
-    if result.chosen is None:
-        return f"{done}, none accepted"
-    where = f", written to {written.out}" if written.out else ""
-    return f"{done}, the model of round {result.chosen.number}{where}"
-
-
-def _as_json(request: Request, result: Retrained, written: Written) -> str:
-    failures = [failure for failure in (result.failure, written.failure) if failure is not None]
-    content = {
-        "model": request.model,
-        **result.summary(),
-        "out": written.out,
-        "plot": written.plot,
-        "interrupted": result.stop_reason == "interrupted",
-        "error": "; ".join(in_flags(str(failure)) for failure in failures) or None,
-    }
-    return json.dumps(content, default=str)
-
-
-def _print(request: Request, result: Retrained, written: Written) -> None:
-    for part in retrain_show.parts(request.model, result):
-        for line, indent in part:
-            say(line, indent=" " * indent)
-        say()
-    say(retrain_show.cost_line(result))
-    for line in _file_lines(request, result, written):
-        say(line)
-    # Not wrapped, to be copied.
-    if written.out is not None:
-        sys.stdout.write(f"\nTo load the model:\n  {loading_line(written.out)}\n")
-    if not result.failure and result.stop_reason != "interrupted":
-        # A clock that ended it may end it elsewhere the next time.
-        same = "Much the same" if result.stop_reason == "max-seconds" else "The same"
-        sys.stdout.write(f"\n{same} again:\n  {request.again(_what_to_change(result))}\n")
-
-
-def _file_lines(request: Request, result: Retrained, written: Written) -> list[str]:
-    lines = []
-    if request.out is not None and not result.accepted:
-        lines.append(f"Nothing is written to {request.out}, as no round was accepted.")
-    if request.plot is not None and not result.rounds:
-        lines.append(f"Nothing is drawn to {request.plot}, as there was no round.")
-    if written.out is not None:
-        lines.append(f"The model of round {result.chosen.number if result.chosen else ''} is in {written.out}.")
-    if written.plot is not None:
-        lines.append(f"Share against accuracy of the rounds is drawn in {written.plot}.")
-    return lines
-
-
-def _what_to_change(result: Retrained) -> dict[str, Any]:
-    """The same seed; and where fewer inputs were judged as the model is slow, so many."""
-    judged = {
-        "select": (result.first.shares["domain"].n, N_SELECT),
-        "report": (result.before["domain"].n, N_REPORT),
-    }
-    return {"seed": result.seed, **{option: n for option, (n, usual) in judged.items() if n != usual}}
+def _accept_words(settings: Settings) -> str:
+    if settings.accept == "paper":
+        return "if the estimated share of the domain is lower"
+    by = "the interval of the loss" if settings.prove_accuracy else "the loss"
+    least = f"{by} of accuracy is at most {settings.max_accuracy_loss:.3g}"
+    return f"if a share is shown to be lower and none higher, and {least}"

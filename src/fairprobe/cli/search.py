@@ -2,141 +2,221 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import redirect_stdout
-from dataclasses import dataclass
+import json
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from fairprobe.cli import live, show
-from fairprobe.cli.domains import Source
-from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.output import Target
-from fairprobe.cli.plan import Plan, pilot, print_plan
-from fairprobe.cli.request import Again, load, with_defaults
-from fairprobe.cli.words import counted, in_flags, notes, say
-from fairprobe.domain import Domain
+import numpy as np
+
+from fairprobe.cli import live
+from fairprobe.cli import options as o
+from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.files import Target
+from fairprobe.cli.options import number, number_or_none, setting, whole, whole_or_none
+from fairprobe.cli.words import Line, counted, duration, flag, in_flags, say, to_copy
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
-from fairprobe.search import Found, StopReason, search
-from fairprobe.search.registry import strategy_path
-from fairprobe.search.settings import Limits, Settings
+from fairprobe.search import STRATEGIES, Found, StopReason, search
+from fairprobe.search.plan import Cost, plan, settled
+from fairprobe.search.registry import AUTO, TORCH_STRATEGIES, strategy_path
+from fairprobe.search.settings import Limits
 
-SUFFIXES = (".csv", ".parquet")
+CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
+LIMITS = "Limits (the first met ends the search; none for no limit)"
+
+_setting = partial(setting, search)
+
+OPTIONS = [
+    *o.inputs(
+        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
+        "Rows to infer the domain from",
+    ),
+    o.switch("start_from_data", "Start from the rows of --data, not from random inputs.", o.WHAT, both=True),
+    _setting("strategy", str, f"One of {', '.join(CHOICES)}; gradient is for torch.", choices=CHOICES),
+    *o.ASKED,
+    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
+    _setting("n_walkers", whole, "Walkers in lockstep; 1 is the paper's algorithm."),
+    _setting("n_global", whole, "Inputs of a global round."),
+    _setting("n_local", whole, "Trials of a walker."),
+    _setting("delta_v", number, "How fast directions are learnt."),
+    _setting("delta_pr", number, "How fast parameters are learnt."),
+    _setting("shard_inputs", whole, "Judged inputs of a shard."),
+    _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
+    o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
+    _setting("max_cases", whole_or_none, "Distinct cases.", LIMITS),
+    _setting("max_seconds", number_or_none, "Seconds.", LIMITS),
+    _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),
+    _setting("max_inputs", whole_or_none, "Inputs judged.", LIMITS),
+    _setting("max_barren", whole_or_none, "Inputs in a row without a new case.", LIMITS),
+    o.out("Write the cases as .csv or .parquet; overwrites. - is CSV on the standard output."),
+    *o.PRINTED,
+]
+
+N_SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the options ask for."""
+def run(request: Request) -> int:
+    """Search a model for discriminatory inputs.
 
-    model: str
-    source: Source
-    keywords: dict[str, Any]
-    """Arguments of `search` that were given; the library has the others' defaults."""
-    out: str | None
-    as_json: bool
-    dry_run: bool
-    start_from_data: bool
-    again: Again
+    An input is discriminatory if the model's output changes when only its sensitive parameters change.
+    """
+    return Search(request).run()
 
 
-def run_search(request: Request) -> int:
-    """Search, show and write what was found; gives the exit code."""
-    target = Target.of(request.out, SUFFIXES)
-    if request.as_json and target is not None and target.is_stdout:
-        raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
-    keywords = with_defaults(search, request.keywords)
-    settings, limits = _checked(keywords)
-    # Whatever a model or its module prints must not end up among the results.
-    with notes(), redirect_stdout(sys.stderr):
-        domain, rows = request.source.load()
-        if request.start_from_data:
+class Search(Command):
+    """A search and the cases found."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.target = Target.of(request["out"], (".csv", ".parquet"))
+        if request["json"] and self.to_stdout:
+            raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
+        self.keywords = request.keywords(search)
+        if request["accelerate"] is not None:
+            self.keywords["accelerate"] = "auto" if request["accelerate"] else "off"
+        strategy_path(self.keywords["strategy"])
+        checked_threshold(self.keywords["threshold"], self.keywords["output"])
+        _, self.limits = settled(**self.keywords)
+        self.found: Found | None = None
+        self.written: str | None = None
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether the cases are what the standard output is for."""
+        return self.target is not None and self.target.is_stdout
+
+    def load(self) -> None:
+        """The domain, the rows to start from, the model."""
+        self.domain, rows = self.request.source.load()
+        if self.request["start_from_data"]:
             if rows is None:
                 raise SettingError("--start-from-data needs --data, got none")
-            keywords["start"] = rows
-        model = load(request.model)
-        if request.dry_run:
-            seen = pilot(model, domain, settings, keywords)
-            plan = Plan(request.model, domain, settings, limits, keywords, seen, request.out)
-        else:
-            found, failure = _search(model, domain, limits, keywords)
-    if request.dry_run:
-        print_plan(plan, request.as_json)
-        return 0
-    return _finish(request, target, found, failure)
+            self.keywords["start"] = rows
+        self.model = self.load_model()
+
+    def work(self) -> None:
+        """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
+        try:
+            with live.progress_bar(self.limits) as watch:
+                self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
+        except RunError as failure:
+            self.found = failure.found
+            self.failures.append(failure)
+        if self.found is None:
+            return
+        self.interrupted = self.found.stop_reason is StopReason.INTERRUPTED
+        if self.target is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
+            self.written = self.target.name
+            if not self.to_stdout:
+                self.target.write_frame(self.found.to_frame())
+
+    def figures(self) -> dict[str, Any]:
+        """The figures, the first cases, where all of them are, and what went wrong."""
+        found = self.found
+        first = None if found is None else found.to_frame().head(N_SHOWN)
+        return {
+            **({} if found is None else found.summary()),
+            "cases": [] if first is None or first.empty else json.loads(first.to_json(orient="records")),
+            "out": self.written,
+            "error": self.error(),
+        }
+
+    def show(self) -> None:
+        """The figures and some cases; the cases themselves, where they go to the standard output."""
+        found = self.found
+        if found is None or (self.failures and not found.n_cases):
+            return
+        if self.to_stdout and self.target is not None and self.written:
+            self.target.write_frame(found.to_frame())
+        lines = summary_lines(found, None if self.to_stdout else self.written)
+        for line in [*lines, *(case_lines(found) if self.written is None and found.n_cases else [])]:
+            say(*line, err=self.to_stdout)
+        changes: dict[str, Any] = {"seed": found.seed}
+        if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
+            # A clock or a person ended the search: as many inputs as it came to give the same.
+            changes |= {"max_seconds": None, "max_inputs": found.n_judged}
+        # Several processes that are interrupted leave several shards half done, which no limit can repeat.
+        is_exact = not self.interrupted or self.keywords["n_jobs"] == 1
+        title = "The same again" if is_exact else "Much the same again"
+        to_copy(title, self.request.again(**changes), err=self.to_stdout)
+
+    def kept(self) -> str:
+        """How many cases, and where."""
+        if self.found is None or not self.found.n_cases:
+            return "nothing, as no case was found before"
+        where = {None: "--out FILE would write them", "-": "on the standard output"}
+        return f"{counted(self.found.n_cases, 'case')}, {where.get(self.written, f'written to {self.written}')}"
+
+    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+        """What it would do, and what meeting each limit takes."""
+        planned = plan(self.model, self.domain, **self.keywords)
+        keywords, seen, out = self.keywords, planned.pilot, self.request["out"]
+        content = {
+            "domain": domain_as_dict(self.domain),
+            **{name: keywords[name] for name in ("output", "threshold", "seed")},
+            **{"estimates" if name == "costs" else name: value for name, value in asdict(planned).items()},
+            "out": out,
+        }
+        settings = asdict(planned.settings).items()
+        numbers = [f"{flag(name)} {value}" for name, value in settings if type(value) in (int, float)]
+        more = [
+            f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
+            f"  settings   {', '.join(numbers)}",
+            f"  out        {out or 'a summary only; --out FILE writes the cases'}",
+        ]
+        unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
+        speed = counted(round(1 / seen.seconds_per_input), "input")
+        measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
+        return content, [
+            *plan_lines("the search", self.request, self.domain, keywords, more),
+            (f"Measured on {measured_on}: {speed} a second, {counted(seen.n_cases, 'case')}.", 0),
+            ("It would stop at the first of these:", 0),
+            *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
+            *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
+        ]
 
 
-def _checked(keywords: dict[str, Any]) -> tuple[Settings, Limits]:
-    """Settings and limits; a wrong one is refused before anything is loaded."""
-    strategy_path(keywords["strategy"])
-    checked_threshold(keywords["threshold"], keywords["output"])
-    settings = Settings(**{name: keywords[name] for name in Settings.__dataclass_fields__})
-    return settings, Limits(**{name: keywords[name] for name in Limits.__dataclass_fields__})
+def cost_words(cost: Cost, limits: Limits) -> str:
+    """What meeting a limit takes."""
+    queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
+    if cost.limit == "exhausted":
+        return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
+    words = {
+        "max_seconds": f": about {queries}",
+        "max_barren": f" in a row without a new case: {queries}, {seconds}",
+        "max_cases": f": if every input were a case: {queries}, {seconds}",
+    }.get(cost.limit, f": {queries} at most, {seconds}")
+    if cost.limit == "max_cases" and cost.is_guess:
+        words = f": a guess from the cases seen: about {queries}, {seconds}"
+    return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
-def _search(
-    model: Any, domain: Domain, limits: Limits, keywords: dict[str, Any]
-) -> tuple[Found | None, RunError | None]:
-    """What was found, and what went wrong."""
-    try:
-        with live.progress_bar(limits) as watch:
-            return search(model, domain, **{**keywords, "progress": watch}), None
-    except RunError as failure:
-        return failure.found, failure
+def summary_lines(found: Found, written: str | None) -> list[Line]:
+    """The figures of a search."""
+    lines = [
+        f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
+        "",
+        f"  judged    {counted(found.n_judged, 'input')}, repeats included",
+        f"  queries   {found.n_queries:,}",
+        f"  time      {found.seconds:.2f} s",
+        f"  yield     {found.yield_:.2%} (a measure of this search, not of how common cases are)",
+        f"  stopped   {in_flags(found.stop_reason.sentence)}",
+        *([f"  written   {written}"] if written else []),
+    ]
+    return [(line, 12) for line in lines]
 
 
-def _finish(request: Request, target: Target | None, found: Found | None, failure: RunError | None) -> int:
-    """Write, show, and say how it ended."""
-    if found is None:
-        assert failure is not None
-        raise failure
-    interrupted = found.stop_reason is StopReason.INTERRUPTED
-    written = _write(found, target, always=failure is None and not interrupted)
-    if request.as_json:
-        error = None if failure is None else in_flags(str(failure))
-        sys.stdout.write(show.as_json(found, written, error) + "\n")
-    elif found.n_cases or failure is None:
-        _print_summary(request, found, written, err=target is not None and target.is_stdout)
-    if failure is not None:
-        say(f"error: {in_flags(str(failure))}", err=True)
-        say(f"kept: {_kept(found, written)}", err=True)
-        return failure.exit_code
-    if interrupted:
-        say(f"interrupted; kept: {_kept(found, written)}", err=True)
-        return INTERRUPTED
-    return 0
-
-
-def _write(found: Found, target: Target | None, *, always: bool) -> str | None:
-    """Write the cases; a run that was cut short and found none leaves an older file alone."""
-    if target is None or not (found.n_cases or always):
-        return None
-    target.write_frame(found.to_frame())
-    return target.name
-
-
-def _kept(found: Found, written: str | None) -> str:
-    if not found.n_cases:
-        return "nothing, as no case was found before"
-    where = {None: "--out FILE would write them", "-": "on the standard output"}
-    return f"{counted(found.n_cases, 'case')}, {where.get(written, f'written to {written}')}"
-
-
-def _print_summary(request: Request, found: Found, written: str | None, *, err: bool) -> None:
-    for line in show.summary_lines(found, None if written == "-" else written):
-        say(line, err=err, indent=" " * 12)
-    if written is None:
-        for line in show.case_lines(found):
-            say(line, err=err, indent=" " * 5)
-    # Several processes that are interrupted leave several shards half done, which no limit can repeat.
-    is_exact = found.stop_reason is not StopReason.INTERRUPTED or request.keywords.get("n_jobs", 1) == 1
-    command = request.again(_what_to_change(found))
-    stream = sys.stderr if err else sys.stdout
-    stream.write(f"\n{'The same' if is_exact else 'Much the same'} again:\n  {command}\n")  # not wrapped, to be copied
-
-
-def _what_to_change(found: Found) -> dict[str, Any]:
-    """The same seed; and where a clock or a person ended the search, the number of inputs that it came to."""
-    changes: dict[str, Any] = {"seed": found.seed}
-    if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
-        changes |= {"max_seconds": None, "max_inputs": found.n_judged}
-    return changes
+def case_lines(found: Found) -> list[Line]:
+    """A few cases, from the first to the last found."""
+    places = np.unique(np.linspace(0, found.n_cases - 1, N_SHOWN).astype(int))
+    what = {"label": "answers", "value": "predicts"}.get(found.output, "gives")
+    lines = ["", "Some of them:" if len(places) < found.n_cases else "All of them:" if len(places) > 1 else "It is:"]
+    for place in places:
+        case, twin, outputs = (frame.iloc[place] for frame in (found.cases, found.twins, found.outputs))
+        shared = [f"{name}={case[name]}" for name in found.domain.names if name not in found.domain.sensitive]
+        lines.append(f"  {place + 1:,}. {', '.join(shared) or 'any input'}")
+        for row, output in ((case, outputs["case"]), (twin, outputs["twin"])):
+            who = ", ".join(f"{name}={row[name]}" for name in found.domain.sensitive)
+            lines.append(f"     {who}: the model {what} {f'{output:.6g}' if isinstance(output, float) else output}")
+    return [(line, 5) for line in lines]

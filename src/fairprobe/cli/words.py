@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,90 +17,65 @@ from fairprobe.errors import HealthWarning
 WIDTH = 80
 MOST_LISTED = 30
 
-FLAGS = {
-    "strategy": "--strategy",
-    "output": "--output",
-    "threshold": "--threshold",
-    "seed": "--seed",
-    "n_jobs": "--jobs",
-    "batch": "--batch",
-    "n_walkers": "--walkers",
-    "n_global": "--global",
-    "n_local": "--local",
-    "delta_v": "--delta-v",
-    "delta_pr": "--delta-pr",
-    "shard_inputs": "--shard-inputs",
-    "diversify": "--diversify",
-    "accelerate": "--accelerate",
-    "max_cases": "--max-cases",
-    "max_seconds": "--max-seconds",
-    "max_queries": "--max-queries",
-    "max_inputs": "--max-inputs",
-    "max_barren": "--max-barren",
-    "n_experiments": "--experiments",
-    "n_samples": "--samples",
-    "confidence": "--confidence",
-    "method": "--method",
-    "exact_limit": "--exact-limit",
-    "width": "--width",
-    "max_share": "--max-share",
-    "augment": "--augment",
-    "labels": "--labels",
-    "accept": "--accept",
-    "max_accuracy_loss": "--max-accuracy-loss",
-    "prove_accuracy": "--prove-accuracy",
-    "max_rounds": "--max-rounds",
-    "search_seconds": "--search-seconds",
-    "n_select": "--select",
-    "n_report": "--report",
-}
-"""The arguments of `search`, `estimate` and `retrain`, and the options that set them."""
+Line = tuple[str, int]
+"""A paragraph, and how far its lines after the first are indented."""
 
-_NAMES = [name for name in FLAGS if "_" in name]
-_WORDS = [name for name in FLAGS if "_" not in name]  # of plain English too, so only where a message begins with it
+ARGUMENTS: set[str] = set()
+"""What an option sets, by the name that it has in the library; the options add themselves."""
 
-_TRANSLATIONS = [
-    (re.compile(rf"\b({'|'.join(_NAMES)})\b"), lambda match: FLAGS[match[1]]),
-    (re.compile(rf"^({'|'.join(_WORDS)})(?= must )"), lambda match: FLAGS[match[1]]),
-    (re.compile(r"^cases(?= must )"), lambda match: "--cases"),
-    (re.compile(r"\b(output|labels)='(\w+)'"), lambda match: f"--{match[1]} {match[2]}"),
-    (re.compile(r"^the trainer must give a model, got"), lambda match: "the model must fit the rows, got"),
-    (re.compile(r"give trainer=,"), lambda match: "fairprobe.retrain in Python takes a trainer,"),
-    (re.compile(r"sensitive=\{'(.+?)': \[\.\.\.\]\}"), lambda match: f"--sensitive {match[1]}=VALUE,VALUE"),
-    (re.compile(r"leave it out(?: of the inputs)?$"), lambda match: "leave it out by --label or --ignore"),
-]
+_OTHER_FLAGS = {"n_select": "--select-inputs", "n_report": "--report-inputs"}
 
 
-def in_flags(message: str) -> str:
-    """A message of the library in the words of the command line.
+def flag(argument: str) -> str:
+    """The option that sets an argument of the library.
 
-    >>> in_flags("max_cases must be a whole number of at least 1, got 0")
-    '--max-cases must be a whole number of at least 1, got 0'
-    >>> in_flags("output='score' needs numbers, got 'high': use output='label'")
-    "--output score needs numbers, got 'high': use --output label"
+    >>> flag("max_cases"), flag("n_jobs"), flag("n_report")
+    ('--max-cases', '--jobs', '--report-inputs')
     """
-    for pattern, flags in _TRANSLATIONS:
-        message = pattern.sub(flags, message)
-    return message
+    return _OTHER_FLAGS.get(argument) or f"--{argument.removeprefix('n_').replace('_', '-')}"
 
 
-def say(text: str = "", *, err: bool = False, indent: str = "") -> None:
-    """Write a paragraph; lines after the first are indented."""
+_MENTIONED = re.compile(r"\b(\w+)=(?:'(\w+)'|\{'(.+?)': \[\.\.\.\]\})|\b(\w+_\w+)\b")
+"""An argument with its value, or a name that can't be plain English."""
+
+
+def in_flags(said: object) -> str:
+    """A message of the library, or an error, in the words of the command line.
+
+    >>> ARGUMENTS.update(["output", "max_cases"])
+    >>> in_flags("raise max_cases, or use output='label'; age_group stays")
+    'raise --max-cases, or use --output label; age_group stays'
+    """
+    text, argument = str(said), getattr(said, "argument", None)
+    if argument in ARGUMENTS:
+        text = flag(argument) + text.removeprefix(argument)
+
+    def replaced(match: re.Match[str]) -> str:
+        name, value, parameter, alone = match.groups()
+        if (name or alone) not in ARGUMENTS:
+            return match[0]
+        return flag(alone) if alone else f"{flag(name)} {value or f'{parameter}=VALUE,VALUE'}"
+
+    return _MENTIONED.sub(replaced, text)
+
+
+def say(text: str = "", indent: int = 0, *, err: bool = False) -> None:
+    """Write a paragraph, cut into lines that fit a terminal; those after the first are indented."""
     stream = sys.stderr if err else sys.stdout
-    stream.write(f"{wrapped(text, indent, stream)}\n")
+    if stream.isatty():
+        width = min(shutil.get_terminal_size().columns, 2 * WIDTH)
+        text = "\n".join(
+            textwrap.fill(line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+            for line in text.split("\n")
+        )
+    stream.write(f"{text}\n")
     stream.flush()
 
 
-def wrapped(text: str, indent: str, stream: Any) -> str:
-    """The text, cut into lines that fit the terminal; as it is where there is none."""
-    if not stream.isatty():
-        return text
-    width = min(shutil.get_terminal_size().columns, 2 * WIDTH)
-    lines = [
-        textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    ]
-    return "\n".join(lines)
+def to_copy(title: str, command: str, *, err: bool = False) -> None:
+    """Write a command on a line of its own, not wrapped, to be copied."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"\n{title}:\n  {command}\n")
 
 
 @contextmanager
@@ -110,7 +85,7 @@ def notes() -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         kind = "note" if issubclass(category, HealthWarning) else f"warning: {category.__name__}"
-        text = f"{kind}: {in_flags(str(message))}"
+        text = f"{kind}: {in_flags(message)}"
         if text not in said:
             said.add(text)
             say(text, err=True)
@@ -159,3 +134,17 @@ def duration(seconds: float) -> str:
     if seconds < 6000:
         return f"about {seconds / 60:.0f} min"
     return f"about {seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"about {seconds / 86400:.1f} days"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """A table: lines of cells in columns, those named at the left, all others at the right.
+
+    >>> aligned([["", "share"], ["domain", "5%"]])
+    ['          share', '  domain     5%']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = (f"{cell:{'<' if i in left else '>'}{widths[i]}}" for i, cell in enumerate(row))
+        lines.append(f"  {'  '.join(cells)}".rstrip())
+    return lines

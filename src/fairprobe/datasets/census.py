@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import DataError, HealthWarning, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,7 +177,9 @@ def census_domain(
     from fairprobe.domain import Domain, Integer
 
     if not encoded:
-        return Domain.from_frame(load_census(encoded=False)[0], sensitive=sensitive)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HealthWarning)  # that education goes with education-num is well known
+            return Domain.from_frame(load_census(encoded=False)[0], sensitive=sensitive)
     return Domain([Integer(name, low, high) for name, (low, high) in _BOUNDS.items()], sensitive=sensitive)
 
 

@@ -12,8 +12,6 @@ from fairprobe.domain import radix
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     from fairprobe.domain.domain import Constraint, Domain
@@ -25,13 +23,11 @@ PATIENCE = 1_000_000
 THINNEST = 1e-4
 """The smallest fraction of allowed candidates that sampling by rejection is good for."""
 
-BLOCK = 65_536
-
 
 def checked(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
     """The constraints; what cannot be called is refused."""
     if not isinstance(constraints, Iterable):
-        raise DomainError(f"constraints must be a list of callables, got {constraints!r}")
+        raise DomainError.about("constraints", f"must be a list of callables, got {constraints!r}")
     kept = tuple(constraints)
     for constraint in kept:
         if not callable(constraint):
@@ -39,12 +35,11 @@ def checked(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
     return kept
 
 
-def allowed(domain: Domain, codes: Codes) -> NDArray[np.bool_]:
-    """Which of a batch of inputs all constraints allow."""
-    mask = np.ones(len(codes), dtype=bool)
-    if domain.constraints and len(codes):
-        frame = domain.decode(codes)
-        for constraint in domain.constraints:
+def allowed(constraints: Iterable[Constraint], frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows all constraints allow."""
+    mask = np.ones(len(frame), dtype=bool)
+    if len(frame):
+        for constraint in constraints:
             mask &= _answer(constraint, frame)
     return mask
 
@@ -68,34 +63,15 @@ def sample(domain: Domain, n: int, rng: np.random.Generator) -> Codes:
     kept: list[Codes] = []
     n_kept = n_drawn = 0
     while n_kept < n:
+        if not n_kept and n_drawn >= domain.size and domain.n_families == 0:
+            raise DomainError(f"the constraints must allow an input, got none of {domain.size:,}: loosen them")
         if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
             raise DomainError(
                 f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
                 f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
             )
         candidates = radix.sample(max(n, 1024), domain.levels, rng)
-        kept.append(candidates[allowed(domain, candidates)])
+        kept.append(candidates[domain.allows(candidates)])
         n_kept += len(kept[-1])
         n_drawn += len(candidates)
     return np.concatenate(kept)[:n] if kept else np.empty((0, len(domain.levels)), dtype=np.int64)
-
-
-def count_families(domain: Domain) -> int:
-    """How many families have an allowed member, by looking at every input of the domain."""
-    n_combinations = len(domain.combinations)
-    return sum(
-        int(allowed(domain, domain.families(codes)).reshape(n_combinations, -1).any(axis=0).sum())
-        for codes in enumerate_families(domain, BLOCK)
-    )
-
-
-def enumerate_families(domain: Domain, size: int) -> Iterator[Codes]:
-    """One member of every family, whether allowed or not, in blocks."""
-    shape = [domain.parameters[column].levels for column in domain.free_columns] or [1]
-    total = int(np.prod(shape))
-    for first in range(0, total, size):
-        index = np.arange(first, min(first + size, total))
-        codes = np.zeros((len(index), len(domain.levels)), dtype=np.int64)
-        for column, values in zip(domain.free_columns, np.unravel_index(index, shape), strict=False):
-            codes[:, column] = values
-        yield codes

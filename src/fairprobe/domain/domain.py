@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.checks import checked_count, checked_seed
+from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import constraints as rules
 from fairprobe.domain import radix
+from fairprobe.domain.families import Families, Roles
 from fairprobe.domain.parameters import Category, Codes, Ordinal, Parameter
-from fairprobe.domain.rules import check_once
+from fairprobe.domain.rules import check_once, is_missing
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 MAX_COMBINATIONS = 1000
 """Each judged input costs the model that many rows: more is a mistake, not a wish."""
 
-ENUMERABLE = 2_000_000
-"""Up to that many families a constrained domain is counted by looking at each."""
-
 
 class Domain:
     """All inputs allowed: the product of the parameters' domains, less what a constraint forbids.
@@ -42,7 +39,8 @@ class Domain:
     Args:
         parameters: in the order of the model's columns.
         sensitive: the names of those that must not change the outcome; or a mapping of the name to the values to
-            compare (None: all), which a `Real` or wide `Integer` needs.
+            compare (None: all), which a `Real` or wide `Integer` needs. A missing value is compared only if None is
+            listed among the values.
         constraints: callables that take a frame of inputs and return a truth value for each: True where allowed.
 
     >>> from fairprobe import Category, Integer
@@ -62,6 +60,7 @@ class Domain:
         self.parameters = _checked_parameters(parameters, compared)
         self.sensitive = tuple(compared)
         self.constraints = rules.checked(constraints)
+        self._roles: Roles | None = None
         _check_combinations(self)
 
     # What it is
@@ -76,9 +75,12 @@ class Domain:
         constraints: Iterable[Constraint] = (),
     ) -> Domain:
         """Infer kinds, bounds and dtypes from a frame of inputs; `parameters` given replace the inferred by name."""
+        from fairprobe.domain.health import health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 
-        return cls(infer_parameters(frame, parameters), sensitive, constraints)
+        domain = cls(infer_parameters(frame, parameters), sensitive, constraints)
+        warn_of_health(health_of_data(frame, domain), stacklevel=3)
+        return domain
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str], *, constraints: Iterable[Constraint] = ()) -> Domain:
@@ -104,7 +106,21 @@ class Domain:
 
     def without_constraints(self) -> Domain:
         """The whole product of the parameters' domains."""
-        return Domain(self.parameters, self.sensitive)
+        return self._but(constraints=())
+
+    def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
+        """The same inputs, with only some of the sensitive parameters changing over twins."""
+        return self._but(sensitive=tuple(sensitive))
+
+    def with_roles(self, roles: Roles) -> Domain:
+        """The same inputs, but twins also differ in what changes along with their sensitive values."""
+        return self._but(_roles=roles)
+
+    def _but(self, **changes: Any) -> Domain:
+        other = object.__new__(Domain)
+        kept = ("parameters", "sensitive", "constraints", "_roles")
+        other.__dict__.update({name: changes.get(name, getattr(self, name)) for name in kept})
+        return other
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -132,24 +148,30 @@ class Domain:
         return tuple(column for column in range(len(self.parameters)) if column not in self.sensitive_columns)
 
     @cached_property
+    def families(self) -> Families:
+        """Who is compared with whom."""
+        return Families(self, self._roles)
+
+    @property
     def combinations(self) -> Codes:
         """The sensitive parameters' codes in all combinations, one a row, in domain order."""
-        levels = [range(self.parameters[column].levels) for column in self.sensitive_columns]
-        return np.array(list(itertools.product(*levels)), dtype=np.int64)
+        return self.families.combinations
 
-    @cached_property
+    @property
     def n_families(self) -> int | None:
         """How many inputs are distinct, sensitive parameters aside; None if constraints leave that unknown."""
-        n = math.prod(self.parameters[column].levels for column in self.free_columns)
-        if not self.constraints:
-            return n
-        return rules.count_families(self) if n * len(self.combinations) <= ENUMERABLE else None
+        return self.families.n
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether some inputs are not allowed."""
+        return bool(self.constraints) or self._roles is not None
 
     # Inputs as codes
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """`n` inputs drawn uniformly, as codes."""
-        if self.constraints:
+        if self.is_restricted:
             return rules.sample(self, n, rng)
         return radix.sample(n, self.levels, rng)
 
@@ -158,19 +180,16 @@ class Domain:
         rng = np.random.default_rng(checked_seed(seed))
         return self.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
-    def families(self, codes: Codes) -> Codes:
-        """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
-        members = np.repeat(codes[None], len(self.combinations), axis=0)
-        members[:, :, list(self.sensitive_columns)] = self.combinations[:, None, :]
-        return members.reshape(-1, codes.shape[1])
-
-    def enumerate_families(self, size: int) -> Iterator[Codes]:
-        """One member of every family, before constraints, in blocks of at most `size`."""
-        return rules.enumerate_families(self, size)
-
     def allows(self, codes: Codes) -> NDArray[np.bool_]:
-        """Which of a batch of inputs the constraints allow."""
-        return rules.allowed(self, codes)
+        """Which of a batch of inputs no constraint forbids."""
+        allowed = self.families.keep_roles(codes)
+        if self.constraints and len(codes):
+            allowed &= self.allows_frame(self.decode(codes))
+        return allowed
+
+    def allows_frame(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows no constraint forbids; their values may lie off the grid."""
+        return rules.allowed(self.constraints, frame)
 
     def contains(self, codes: Codes) -> NDArray[np.bool_]:
         """Which rows that `encode` gave are inputs: every value has a code, and no constraint forbids it."""
@@ -197,6 +216,15 @@ class Domain:
         codes = [parameter.encode(frame[parameter.name], nearest=nearest) for parameter in self.parameters]
         return np.column_stack(codes)
 
+    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the parameters' columns alone, each in the dtype that the domain has for it.
+
+        A column that does not fit its dtype stays as it is, as rows may lie outside the domain; but what is none of a
+        categorical's categories is refused, as a model would take it for missing.
+        """
+        columns = {p.name: p.typed(frame[p.name]) for p in self.parameters}
+        return frame[list(self.names)].assign(**columns)
+
     def as_frame(self, rows: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
         """A frame as it is; an array, its columns in domain order, as a frame."""
         import pandas as pd
@@ -214,17 +242,16 @@ class Domain:
 
     def __getitem__(self, name: str) -> Parameter:
         if name not in self.names:
-            raise DomainError(f"a parameter must be one of {', '.join(self.names)}, got {name!r}")
+            raise DomainError(
+                f"a parameter must be one of {', '.join(self.names)}, got {name!r}{nearest(name, self.names)}"
+            )
         return self.parameters[self.names.index(name)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Domain):
             return NotImplemented
-        return (self.parameters, self.sensitive, self.constraints) == (
-            other.parameters,
-            other.sensitive,
-            other.constraints,
-        )
+        mine, theirs = ((d.parameters, d.sensitive, d.constraints, d._roles) for d in (self, other))
+        return mine == theirs
 
     def __hash__(self) -> int:
         return hash((self.parameters, self.sensitive, self.constraints))
@@ -248,12 +275,14 @@ def magnitude(n: int, exact_below: int = 10**9) -> str:
 
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
     if isinstance(sensitive, str):
-        raise DomainError(f"sensitive must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]")
+        raise DomainError.about(
+            "sensitive", f"must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]"
+        )
     if not isinstance(sensitive, Iterable):
-        raise DomainError(f"sensitive must be a list of names, got {sensitive!r}")
+        raise DomainError.about("sensitive", f"must be a list of names, got {sensitive!r}")
     compared = dict(sensitive) if isinstance(sensitive, Mapping) else dict.fromkeys(sensitive)
     if not compared:
-        raise DomainError("sensitive must name one parameter at least, got none")
+        raise DomainError.about("sensitive", "must name one parameter at least, got none")
     check_once(sensitive)
     return compared
 
@@ -270,23 +299,37 @@ def _checked_parameters(
         raise DomainError(f"parameters must have distinct names, got {', '.join(repeated)} more than once")
     unknown = [name for name in compared if name not in {p.name for p in checked}]
     if unknown:
-        names = ", ".join(p.name for p in checked) or "no parameter"
-        raise DomainError(f"a sensitive parameter must be one of {names}; got {', '.join(map(repr, unknown))}")
-    return tuple(_restricted(parameter, compared.get(parameter.name)) for parameter in checked)
+        names = [p.name for p in checked]
+        raise DomainError(
+            f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
+            f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
+        )
+    return tuple(_restricted(p, p.name in compared, compared.get(p.name)) for p in checked)
 
 
-def _restricted(parameter: Parameter, values: Sequence[Any] | None) -> Parameter:
-    """The parameter with only the values to compare, where they are given."""
-    if values is None:
+def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
+    """A sensitive parameter with only the values to compare: all that are given, else all but the missing one."""
+    if not name_is_sensitive:
         return parameter
-    listed = Ordinal(parameter.name, values)
+    if values is None:
+        return dataclasses.replace(parameter, missing=False) if parameter.missing else parameter
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        Ordinal(parameter.name, values)  # which says what is wrong
+    unknown = [value for value in values if is_missing(value)]
+    missing = bool(unknown)
+    if missing and not parameter.missing:
+        raise DomainError(
+            f"a missing value is compared only where there are any: {parameter.name!r} has none, got {unknown[0]!r} "
+            "among the values to compare: leave it out, or give the parameter missing=True"
+        )
+    listed = Ordinal(parameter.name, [value for value in values if not is_missing(value)])
     outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
     if outside:
         raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")
     if isinstance(parameter, (Category, Ordinal)):
-        all_values = parameter.categories or parameter.values
-        return dataclasses.replace(parameter, values=listed.values, categories=all_values, missing=False, moves=(-1, 1))
-    return dataclasses.replace(listed, dtype=parameter.dtype)
+        every = parameter.categories or parameter.values
+        return dataclasses.replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))
+    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing)
 
 
 def _check_combinations(domain: Domain) -> None:

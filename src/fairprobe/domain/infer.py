@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.checks import nearest
 from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
 from fairprobe.errors import DataError, DomainError
 
@@ -26,7 +27,10 @@ def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> li
     by_name = {parameter.name: parameter for parameter in given}
     unknown = [name for name in by_name if name not in frame.columns]
     if unknown:
-        raise DomainError(f"a parameter given must be a column of the frame, got {', '.join(unknown)}")
+        raise DomainError(
+            f"a parameter given must be a column of the frame, got {', '.join(unknown)}"
+            f"{nearest(unknown[0], frame.columns)}"
+        )
     return [by_name[name] if name in by_name else infer_parameter(frame[name]) for name in frame.columns]
 
 
@@ -38,7 +42,9 @@ def infer_parameter(column: pd.Series[Any]) -> Parameter:
     present = column.dropna()
     missing = len(present) < len(column)
     if present.empty:
-        raise DataError(f"column {name!r} must hold a value, got only missing ones: leave it out")
+        raise DataError(
+            f"column {name!r} must hold a value, got only missing ones: leave it out (--ignore on the command line)"
+        )
     if isinstance(column.dtype, pd.CategoricalDtype):
         kind = Ordinal if column.dtype.ordered else Category
         return kind(name, tuple(column.dtype.categories), missing=missing, dtype="category")

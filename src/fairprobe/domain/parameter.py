@@ -10,13 +10,17 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.rules import checked_moves
-from fairprobe.errors import DomainError
+from fairprobe.domain.dtypes import in_dtype
+from fairprobe.domain.rules import checked_moves, plain
+from fairprobe.errors import DataError, DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Codes = NDArray[np.int64]
 
@@ -74,6 +78,31 @@ class Parameter(ABC):
         if self.missing:
             codes[series.isna().to_numpy()] = self.levels - 1
         return codes
+
+    def typed(self, column: pd.Series) -> pd.Series:
+        """A column of real rows in this parameter's dtype, where that changes no value."""
+        import pandas as pd
+
+        typed = in_dtype(column, self._pandas_dtype())
+        if self.dtype == "category" and not isinstance(typed.dtype, pd.CategoricalDtype):
+            unknown = column[(self.encode(column) < 0) & ~column.isin(list(self._categories())) & column.notna()]
+            raise DataError(
+                f"column {self.name!r} must hold the categories of its parameter, got {plain(unknown.iloc[0])!r} and "
+                f"the like in {len(unknown):,} of {len(column):,} rows: add it to the domain's categories, or leave "
+                "these rows out"
+            )
+        return typed
+
+    def _pandas_dtype(self) -> Any:
+        import pandas as pd
+
+        if self.dtype != "category":
+            return self.dtype
+        return pd.CategoricalDtype(list(self._categories()), ordered=not self.wraps)
+
+    def _categories(self) -> Sequence[Any]:
+        """All categories, where the dtype is that of a pandas categorical."""
+        return ()
 
     def _check(self, dtype: str) -> None:
         """Check what all kinds share; `dtype` is the one by default."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairprobe.domain.listed import Category, Ordinal
-from fairprobe.domain.numbers import Integer, Real
+from fairprobe.domain.categorical import Category, Ordinal
+from fairprobe.domain.numeric import Integer, Real
 from fairprobe.domain.parameter import Codes, Parameter
 
 KINDS: dict[str, type[Integer | Real | Category | Ordinal]] = {

@@ -10,29 +10,34 @@
     high = 90
     dtype = "int64"
 
-A sensitive parameter may have `compare = [25, 45, 65]`: only these of its values are compared.
+A sensitive parameter may have `compare = [25, 45, 65]`: only these of its values are compared. With
+`compare_missing = true` a missing value is compared with the others too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tomllib
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from fairprobe.checks import nearest
 from fairprobe.domain.parameters import KINDS, Parameter
 from fairprobe.domain.rules import check_once
 from fairprobe.errors import DomainError
 
 FORMAT = 1
+COMPARE, COMPARE_MISSING = "compare", "compare_missing"
 
 
 def write(path: str | PathLike[str], parameters: tuple[Parameter, ...], sensitive: tuple[str, ...]) -> None:
     """Write the file."""
     import tomli_w
 
-    content = {"format": FORMAT, "sensitive": list(sensitive), "parameter": [_as_table(p) for p in parameters]}
+    tables = [_as_table(p) | ({COMPARE_MISSING: True} if p.missing and p.name in sensitive else {}) for p in parameters]
+    content = {"format": FORMAT, "sensitive": list(sensitive), "parameter": tables}
     Path(path).write_text(tomli_w.dumps(content), encoding="utf-8")
 
 
@@ -76,33 +81,57 @@ def _parse(content: dict[str, Any]) -> tuple[list[Parameter], dict[str, list[Any
         raise DomainError(f"sensitive must be a list of names, got {sensitive!r}")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise DomainError(f"parameters must be [[parameter]] tables, got {tables!r}")
-    for table in tables:
-        if "compare" in table and not isinstance(table.get("name"), str):
-            raise DomainError(f"a parameter's name must be a string that is not empty, got {table.get('name')!r}")
-    compare = {table["name"]: table.pop("compare") for table in tables if "compare" in table}
-    for name, values in compare.items():
-        if name not in sensitive:
-            raise DomainError(f"compare is for sensitive parameters, got it for {name!r}")
-        if not isinstance(values, list):
-            raise DomainError(f"parameter {name!r}: compare must be a list, got {values!r}")
     check_once(sensitive)
+    compare = {name: values for table in tables for name, values in _compared(table, sensitive)}
     return [_from_table(table) for table in tables], {name: compare.get(name) for name in sensitive}
+
+
+def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str, list[Any]]]:
+    """Which values of a parameter are to be compared, where its table says so; these entries are taken out of it."""
+    name, said = table.get("name"), [key for key in (COMPARE, COMPARE_MISSING) if key in table]
+    if not said:
+        return
+    if not isinstance(name, str):
+        raise DomainError(f"a parameter's name must be a string that is not empty, got {name!r}")
+    if name not in sensitive:
+        raise DomainError(f"{said[0]} is for sensitive parameters, got it for {name!r}")
+    values, missing = table.pop(COMPARE, None), table.pop(COMPARE_MISSING, False)
+    if values is not None and not isinstance(values, list):
+        raise DomainError(f"parameter {name!r}: {COMPARE} must be a list, got {values!r}")
+    if not isinstance(missing, bool):
+        raise DomainError(f"parameter {name!r}: {COMPARE_MISSING} must be true or false, got {missing!r}")
+    if values is None and missing:
+        values = table.get("values")
+        if values is None:
+            raise DomainError(f"parameter {name!r}: {COMPARE_MISSING} needs {COMPARE}, the other values, got none")
+    if values is not None:
+        yield name, [*values, None] if missing else values
 
 
 def _from_table(table: dict[str, Any]) -> Parameter:
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise DomainError(f"parameter {name!r}: kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        near = nearest(kind, KINDS)
+        raise DomainError(f"parameter {name!r}: kind must be one of {', '.join(KINDS)}, got {kind!r}{near}")
     known = {field.name for field in dataclasses.fields(KINDS[kind])}
     for key in sorted(fields.keys() - known):
-        raise DomainError(f"parameter {name!r}: a {kind} has {', '.join(sorted(known))}; got {key!r}")
+        raise DomainError(
+            f"parameter {name!r}: {_with_article(kind)} has {', '.join(sorted(known))}; got {key!r}"
+            f"{nearest(key, known - fields.keys())}"
+        )
     _check_types(name, fields)
     try:
         return KINDS[kind](**fields)
     except TypeError:
         needed = [f.name for f in dataclasses.fields(KINDS[kind]) if f.default is dataclasses.MISSING]
-        raise DomainError(f"parameter {name!r}: a {kind} needs {', '.join(needed)}; got {', '.join(fields)}") from None
+        raise DomainError(
+            f"parameter {name!r}: {_with_article(kind)} needs {', '.join(needed)}; got {', '.join(fields)}"
+        ) from None
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _check_types(name: Any, fields: dict[str, Any]) -> None:

@@ -14,8 +14,11 @@ Counts = tuple[int, int, int]
 Report = Callable[[Counts], bool]
 """A task tells how far it has got, and is answered whether to stop."""
 
-Task = Callable[[int, Report | None], Any]
-"""Runs the shard of that number. Engines but the local one send it to other processes."""
+Task = Callable[[int, float | None, Report | None], Any]
+"""Runs the shard of that number within so many seconds, if they are limited. Engines but the local one send it to other
+processes, whose clocks need not show the same."""
+
+SecondsLeft = Callable[[], float | None]
 
 Progress = Callable[[list[Counts]], None]
 """Told the counts of all shards under way."""
@@ -37,15 +40,16 @@ class Engine(Protocol):
 class LocalEngine:
     """One shard after the other, in this process."""
 
-    def __init__(self, task: Task, progress: Progress | None) -> None:
+    def __init__(self, task: Task, progress: Progress | None, seconds_left: SecondsLeft) -> None:
         self._task = task
         self._progress = progress
+        self._seconds_left = seconds_left
 
     def results(self) -> Iterator[Any]:
         """The results in order."""
         report = None if self._progress is None else self._report
         for shard in itertools.count():
-            yield self._task(shard, report)
+            yield self._task(shard, self._seconds_left(), report)
 
     def _report(self, counts: Counts) -> bool:
         assert self._progress is not None
@@ -67,14 +71,16 @@ def checked_jobs(n_jobs: int) -> int:
     except TypeError:
         number = 0
     if isinstance(n_jobs, bool) or number == 0 or number < -1:
-        raise SettingError(f"n_jobs must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}")
+        raise SettingError.about("n_jobs", f"must be a whole number of at least 1, or -1 for all cores, got {n_jobs!r}")
     return number if number > 0 else os.cpu_count() or 1
 
 
-def make_engine(task: Task, n_jobs: int, progress: Progress | None = None) -> Engine:
+def make_engine(
+    task: Task, n_jobs: int, progress: Progress | None = None, seconds_left: SecondsLeft = lambda: None
+) -> Engine:
     """The engine for so many processes."""
     if n_jobs == 1:
-        return LocalEngine(task, progress)
+        return LocalEngine(task, progress, seconds_left)
     from fairprobe.engine.processes import ProcessEngine
 
-    return ProcessEngine(task, n_jobs, progress)
+    return ProcessEngine(task, n_jobs, progress, seconds_left)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import signal
 import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
-from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairprobe.engine.base import Counts, Progress, Task
+from fairprobe.engine.base import Counts, Progress, SecondsLeft, Task
+from fairprobe.engine.interrupts import interruptible
 from fairprobe.errors import RunError, SettingError
 
 POLL_SECONDS = 0.1
@@ -33,11 +34,12 @@ GRACE_SECONDS = 30.0
 class ProcessEngine:
     """A few shards at once, each in a process of its own."""
 
-    def __init__(self, task: Task, n_jobs: int, progress: Progress | None) -> None:
+    def __init__(self, task: Task, n_jobs: int, progress: Progress | None, seconds_left: SecondsLeft) -> None:
         from joblib.externals.loky import get_reusable_executor
 
         self._n_jobs = n_jobs
         self._progress = progress
+        self._seconds_left = seconds_left
         content = _pickled(task, n_jobs)
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
         self._board = _Board.create(Path(self._folder.name) / "board", slots=4 * n_jobs)
@@ -52,19 +54,19 @@ class ProcessEngine:
             while len(self._pending) <= self._n_jobs:
                 ahead = shard + len(self._pending)
                 self._board.clear(ahead)
-                self._pending.append((ahead, self._executor.submit(_run, ahead)))
+                self._pending.append((ahead, self._executor.submit(_run, ahead, self._seconds_left())))
             yield self._result(self._pending[0][1])
             self._pending.popleft()
 
     def _result(self, future: Future[Any]) -> Any:
-        while True:
-            try:
-                return future.result(timeout=POLL_SECONDS)
-            except NotYet:
+        while not wait([future], timeout=POLL_SECONDS).done:
+            with interruptible():
                 if self._progress is not None:
                     self._progress([self._board.counts(shard) for shard, _ in self._pending])
-            except Exception as error:
-                raise _failure(error) from error
+        try:
+            return future.result()
+        except Exception as error:
+            raise _failure(error) from error
 
     def finish(self) -> list[Any]:
         """Stop the shards under way and give what they have, in order."""
@@ -147,10 +149,13 @@ def _set_up(content: bytes, board: str) -> None:
     import cloudpickle
     from threadpoolctl import threadpool_limits
 
+    # Ctrl-C reaches all processes of a terminal. The one that waits for the others tells them to stop, by the board:
+    # so no shard is lost on its way.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)  # the processes share the cores already
     _worker["task"] = cloudpickle.loads(content)
     _worker["board"] = _Board.open(board)
 
 
-def _run(shard: int) -> Any:
-    return _worker["task"](shard, lambda counts: _worker["board"].report(shard, counts))
+def _run(shard: int, seconds: float | None) -> Any:
+    return _worker["task"](shard, seconds, lambda counts: _worker["board"].report(shard, counts))

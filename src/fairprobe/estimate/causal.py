@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from fairprobe.checks import is_number
+from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.estimate import intervals
@@ -38,6 +39,7 @@ def causal_score(
     """
     if not is_number(error) or not 0 < error < 0.5:
         raise SettingError(f"error must be above 0 and below 0.5, got {error!r}")
+    checked_domain(domain)
     names = checked_sets(domain, [domain.sensitive] if sets is None else sets)
     each = 1 - (1 - intervals.checked_confidence(confidence)) / len(names)
     options = Options(confidence=each, width=2 * error, seed=seed)
@@ -61,8 +63,8 @@ def causal_search(
     Sets are tried by size; one that holds a set found before is left out, as its score is no smaller.
     """
     if not is_number(min_share) or not 0 <= min_share < 1:
-        raise SettingError(f"min_share must be at least 0 and below 1, got {min_share!r}")
-    n_sets = 2 ** len(domain.sensitive) - 1
+        raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")
+    n_sets = 2 ** len(checked_domain(domain).sensitive) - 1
     each = 1 - (1 - intervals.checked_confidence(confidence)) / n_sets
     options = Options(confidence=each, max_share=min_share, seed=seed)
     asking = Asking(model, domain, threshold, output, batch)

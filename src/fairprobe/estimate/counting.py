@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import Mask, comparable
 from fairprobe.errors import SettingError
-from fairprobe.estimate.populations import Families
-from fairprobe.oracle import Mask, Oracle
+from fairprobe.estimate.populations import Judged
+from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,34 +29,42 @@ class Count:
         self._n_samples = n_samples
         self._per_experiment: list[int] = []
         self._in_experiment = 0
-        self._outcomes: Counter[tuple[int, Any]] = Counter()
+        self._outcomes: Counter[tuple[tuple[int, ...], Any]] = Counter()
         self.n = 0
+        """Inputs that are comparable."""
+        self.n_not_comparable = 0
         self.hits = 0
 
-    def add(self, families: Families) -> Mask:
-        """Count a batch; says which inputs are hits."""
-        present = self._members(families)
-        hits = self._oracle.are_discriminatory(families.outputs, present)
-        rows = np.flatnonzero(hits if families.counted is None else hits & families.counted)
+    def add(self, batch: Judged) -> Mask:
+        """Count a batch; says which of the inputs that are comparable are hits."""
+        present = self._members(batch)
+        hits = self._oracle.are_discriminatory(batch.outputs, present)
+        if batch.second is not None:
+            hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
+        counted = comparable(present, len(batch.own))
+        if batch.counted is not None:
+            self.n_not_comparable += int((batch.counted & ~counted).sum())
+            counted &= batch.counted
+        else:
+            self.n_not_comparable += int((~counted).sum())
+        rows = np.flatnonzero(hits & counted)
         if len(rows):
-            self._note_outcomes(families, present, rows)
-        if families.counted is not None:
-            hits = hits[families.counted]
-        self._count(hits)
-        return hits
+            self._note_outcomes(batch, present, rows)
+        self._count(hits[counted])
+        return hits[counted]
 
-    def _members(self, families: Families) -> Mask | None:
+    def _members(self, batch: Judged) -> Mask | None:
         """Which members are compared: those that agree with the input in the sensitive parameters that are held.
 
-        In the others they have a value of the domain; only the input itself may have one that is not.
+        In the others they have a value that is compared; of the input itself, that need not be so.
         """
-        if not self._held and families.members is None:
-            return families.present
-        members = self._oracle.domain.combinations if families.members is None else families.members
-        same = np.asarray(members[:, None] == families.own[None])
+        if not self._held and batch.members is None:
+            return batch.present
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        same = np.asarray(members[:, None] == batch.own[None])
         listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]
-        compared = same[:, :, self._held].all(axis=2) & (listed | same.all(axis=2))
-        return compared if families.present is None else compared & families.present
+        compared = same[:, :, self._held].all(axis=2) & listed
+        return compared if batch.present is None else compared & batch.present
 
     def _count(self, hits: Mask) -> None:
         """Whole experiments are closed as they fill up."""
@@ -67,14 +76,15 @@ class Count:
         self.n += len(hits)
         self.hits += int(seen[-1])
 
-    def _note_outcomes(self, families: Families, present: Mask | None, rows: NDArray[np.int64]) -> None:
-        """What each combination gets, over the hits."""
-        n = len(self._oracle.domain.combinations)
-        outputs = families.outputs[:, rows]
+    def _note_outcomes(self, batch: Judged, present: Mask | None, rows: NDArray[np.int64]) -> None:
+        """What each combination of what changes gets, over the hits."""
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        outputs = batch.outputs[:, rows]
         exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
         for name, where in self._oracle.outcomes(outputs, exists).items():
-            for combination, count in enumerate(where[:n].sum(axis=1).tolist()):
-                self._outcomes[combination, name] += count
+            for codes, count in zip(members[:, self._changed].tolist(), where.sum(axis=1).tolist(), strict=True):
+                if min(codes) >= 0:
+                    self._outcomes[tuple(codes), name] += count
 
     @property
     def rates(self) -> NDArray[np.float64]:
@@ -85,13 +95,9 @@ class Count:
         """A row a combination, a column an outcome; None without hits."""
         if not self.hits:
             return None
-        domain = self._oracle.domain
-        alone = Domain(domain.parameters, self.sensitive)
+        alone = self._oracle.domain.with_sensitive(self.sensitive)
         place = {tuple(codes): position for position, codes in enumerate(alone.combinations.tolist())}
-        merged: Counter[tuple[int, Any]] = Counter()
-        for (position, name), count in self._outcomes.items():
-            merged[place[tuple(domain.combinations[position, self._changed].tolist())], name] += count
-        return outcome_table(alone, merged)
+        return outcome_table(alone, Counter({(place[codes], name): n for (codes, name), n in self._outcomes.items()}))
 
 
 def outcome_table(domain: Domain, counts: Counter[tuple[int, Any]]) -> pd.DataFrame:
@@ -117,7 +123,7 @@ def worse_off(outcomes: pd.DataFrame | None, favourable: Any) -> str | None:
         return None
     if favourable not in outcomes.columns:
         seen = ", ".join(map(repr, outcomes.columns))
-        raise SettingError(f"favourable must be an outcome that was seen, one of {seen}; got {favourable!r}")
+        raise SettingError.about("favourable", f"must be an outcome that was seen, one of {seen}; got {favourable!r}")
     asked = outcomes[outcomes.sum(axis=1) > 0]
     rates = (asked[favourable] / asked.sum(axis=1)).sort_values()
     return None if len(rates) < 2 or rates.iloc[0] == rates.iloc[1] else str(rates.index[0])

@@ -88,7 +88,7 @@ def checked_confidence(confidence: Any) -> float:
     """The confidence, made sure of."""
     number = as_number(confidence)
     if not 0 < number < 1:
-        raise SettingError(f"confidence must be a number between 0 and 1, both excluded, got {confidence!r}")
+        raise SettingError.about("confidence", f"must be a number between 0 and 1, both excluded, got {confidence!r}")
     return number
 
 
@@ -96,7 +96,7 @@ def checked_share(name: str, share: Any) -> float:
     """A number from 0 to 1."""
     number = as_number(share)
     if not 0 <= number <= 1:
-        raise SettingError(f"{name} must be a number from 0 to 1, got {share!r}")
+        raise SettingError.about(name, f"must be a number from 0 to 1, got {share!r}")
     return number
 
 
@@ -105,7 +105,7 @@ def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     for name, counts in (("hits", hits), ("n", n)):
         numbers = np.asarray(counts)
         if numbers.size and (numbers.dtype.kind not in "iu" or (numbers < 0).any()):
-            raise SettingError(f"{name} must be whole numbers of at least 0, got {counts!r}")
+            raise SettingError.about(name, f"must be whole numbers of at least 0, got {counts!r}")
     hit, total = np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64)
     try:
         hit, total = np.broadcast_arrays(hit, total)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from fairprobe.estimate import intervals
 from fairprobe.estimate.counting import Count, worse_off
-from fairprobe.estimate.share import Share
+from fairprobe.estimate.share import Remark, Share
 from fairprobe.oracle import Oracle
 
 Interval = tuple[float, float]
@@ -28,6 +29,8 @@ class Maker:
     n_left_out: int = 0
     detail: str = ""
     started: float = field(default_factory=time.monotonic)
+    health: list[Remark] = field(default_factory=list)
+    """What is to be said of all shares."""
 
     def fixed(self, count: Count, method: str) -> Share:
         """The share of a number of inputs that was fixed beforehand: exact bounds on the pooled counts."""
@@ -37,8 +40,9 @@ class Maker:
 
     def exact(self, count: Count) -> Share:
         """The share of a population of which every member was counted."""
-        value = count.hits / count.n
-        return self.share(count, "exact", (value, value), (value, value))
+        value = _value(count)
+        bounds = (value, value) if count.n else (0.0, 1.0)
+        return self.share(count, "exact", bounds, bounds)
 
     def share(self, count: Count, method: str, two_sided: Interval, one_sided: Interval) -> Share:
         """The share with the bounds given."""
@@ -48,10 +52,11 @@ class Maker:
         mean = intervals.mean_interval(rates, self.confidence) if has_mean else (None, None)
         history = np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None
         return self.make(
-            count.hits / count.n,
+            _value(count),
             two_sided,
             one_sided,
             n=count.n,
+            n_not_comparable=count.n_not_comparable,
             hits=count.hits,
             method=method,
             sensitive=count.sensitive,
@@ -77,6 +82,13 @@ class Maker:
             seed=self.seed,
             detail=self.detail,
             n_left_out=self.n_left_out,
+            resolution=self.oracle.resolution,
+            health=tuple(self.health),
             worse_off=worse_off(fields.get("outcomes"), self.favourable),
             **fields,
         )
+
+
+def _value(count: Count) -> float:
+    """Of nothing that could be compared, there is no share."""
+    return count.hits / count.n if count.n else math.nan

@@ -53,10 +53,10 @@ def paired_difference(b: int, c: int, n: int, confidence: float) -> tuple[float,
 def _least_difference(surplus: int, n: int, spread: float, error: float) -> float:
     """The smallest difference of shares under which a surplus b - c so large has more than the chance `error`.
 
-    A search by 17ths, that keeps the outer end.
+    A search by 17ths, that keeps the outer end; ten times that is 12 digits.
     """
     low, high = -spread, spread
-    for _ in range(15):
+    for _ in range(10):
         ends = np.linspace(low, high, 18)
         kept = np.flatnonzero(_worst_tail(surplus, n, spread, ends[1:-1]) > error)
         first = int(kept[0]) if len(kept) else 16

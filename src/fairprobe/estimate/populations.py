@@ -1,23 +1,27 @@
 """Populations: who is asked about. Each gives batches of families, judged by the model, for others to count.
 
-Nothing here says what is discriminatory: that is the oracle's.
+Nothing here says what is discriminatory: that is the oracle's. Nor who is compared with whom: `domain.families` knows.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.checks import nearest
+from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import FrameMembers, Mask
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Mask, Oracle
+from fairprobe.model.known import is_repeatable
+from fairprobe.model.repeatability import resolution_of
+from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,56 +29,73 @@ if TYPE_CHECKING:
 ROWS_A_CALL = 20_000
 """About as many rows as stay in a core's cache."""
 
+FEW = 256
+"""Rows that are enough to measure a model's rounding."""
+
 
 @dataclass(frozen=True)
-class Families:
+class Judged:
     """A batch of inputs with their twins: what the model said of each member, and which member each input is."""
 
     outputs: NDArray[Any]
     """By member, then input (then class)."""
     present: Mask | None
-    """Which members exist; None if all do."""
+    """Which members are compared and allowed; None if all are."""
     own: Codes
-    """The sensitive parameters' codes of each input itself; -1 where its value is none of the domain's."""
+    """The sensitive parameters' codes of each input itself; -1 where its value is none of those compared."""
     counted: Mask | None = None
     """Which inputs are of the population; None if all are."""
     members: Codes | None = None
     """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
+    second: NDArray[Any] | None = None
+    """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
+    n_contradicted: int = 0
+    """Hits that got other outputs the second time, by more than rounding."""
+    contradicted: Any = None
+    """The rows that did, as codes or as a frame."""
 
 
 def chunk(oracle: Oracle, n_wanted: int) -> int:
     """How many inputs to judge in one call."""
-    return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.domain.combinations)))
+    return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.families)))
 
 
-def judged(oracle: Oracle, codes: Codes) -> Families:
-    """Inputs of the oracle's domain."""
+def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> Judged:
+    """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
     judgement = oracle.judge(codes)
-    return Families(judgement.outputs, judgement.present, codes[:, list(oracle.domain.sensitive_columns)])
+    own = codes[:, list(oracle.domain.sensitive_columns)]
+    batch = Judged(judgement.outputs, judgement.present, own)
+    if not twice:
+        return batch
+
+    def ask(rows: NDArray[np.int64]) -> NDArray[Any]:
+        return oracle.judge(judgement.take(rows, codes.dtype).members(oracle.families)).outputs
+
+    def rows_of(mask: Mask) -> Codes:
+        return oracle.families.members(codes)[mask.ravel()]
+
+    return _asked_again(oracle, batch, ask, rows_of)
 
 
-def sampled(oracle: Oracle, n: int, rng: np.random.Generator) -> Iterator[Families]:
-    """`n` inputs drawn uniformly from the oracle's domain, constraints respected."""
-    done = 0
-    while done < n:
-        families = judged(oracle, oracle.domain.sample_codes(chunk(oracle, n - done), rng))
-        yield families
-        done += len(families.own)
-
-
-def enumerated(oracle: Oracle) -> Iterator[Families]:
-    """Every input of the domain that the constraints allow."""
-    combinations = oracle.domain.combinations
-    for codes in oracle.domain.enumerate_families(chunk(oracle, ROWS_A_CALL)):
-        judgement = oracle.judge(codes)
-        for position, combination in enumerate(combinations):
-            counted = None if judgement.present is None else judgement.present[position]
-            own = np.broadcast_to(combination, (len(codes), len(combination)))
-            yield Families(judgement.outputs, judgement.present, own, counted)
+def _asked_again(
+    oracle: Oracle,
+    batch: Judged,
+    ask: Callable[[NDArray[np.int64]], NDArray[Any]],
+    rows_of: Callable[[Mask], Any],
+) -> Judged:
+    """Ask about the hits once more: by whatever members they are hits."""
+    rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
+    if not len(rows):
+        return batch
+    second = batch.outputs.copy()
+    second[:, rows] = ask(rows)
+    other = oracle.differ(batch.outputs, second, batch.present)
+    n = int(other.any(axis=0).sum())
+    return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 
 
 class Rows:
-    """Real rows, each judged as it is with only the sensitive columns replaced."""
+    """Real rows, each judged as it is with only what is compared replaced."""
 
     def __init__(self, domain: Domain, frame: Any) -> None:
         self._domain = domain
@@ -84,7 +105,6 @@ class Rows:
         absent = [name for name in domain.names if name not in rows.columns]
         if absent:
             raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-        rows = rows[list(domain.names)]
         unknown = np.zeros(len(rows), dtype=bool)
         for name in domain.sensitive:
             if not domain[name].missing:
@@ -94,50 +114,36 @@ class Rows:
             raise DataError(
                 f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
             )
-        self.frame = rows[~unknown]
-        self.own = np.column_stack([domain[name].encode(self.frame[name]) for name in domain.sensitive])
+        self.frame = domain.typed(rows[~unknown])
 
     def __len__(self) -> int:
         return len(self.frame)
 
-    def families(self, oracle: Oracle) -> Iterator[Families]:
-        """All rows, in order."""
+    def some_members(self) -> pd.DataFrame:
+        """What the model is asked about the first few rows."""
+        return self._domain.families.of_frame(self.frame.iloc[:FEW]).frame
+
+    def families(self, oracle: Oracle, sets: Sequence[Sequence[str]], *, twice: bool) -> Iterator[Judged]:
+        """All rows, in order, with the members that some sets of sensitive parameters need."""
         size = chunk(oracle, len(self))
         for first in range(0, len(self), size):
-            part = slice(first, first + size)
-            yield self._judged(oracle, self.frame.iloc[part], self.own[part])
+            members = self._domain.families.of_frame(self.frame.iloc[first : first + size], sets)
+            yield _judged_rows(oracle, members, twice=twice)
 
-    def _judged(self, oracle: Oracle, rows: pd.DataFrame, own: Codes) -> Families:
-        """The rows in all combinations; where a value of a row is none of the domain's, also with that value kept."""
-        import pandas as pd
 
-        members = self._members(own)
-        kept = np.asarray(members < 0)
-        present = np.asarray((np.asarray(own < 0)[None] | ~kept[:, None]).all(axis=2))
-        blocks = [self._with_sensitive(rows[mask], member) for mask, member in zip(present, members, strict=True)]
-        answers = oracle.asker.ask_frame(pd.concat(blocks, ignore_index=True))
+def _judged_rows(oracle: Oracle, members: FrameMembers, *, twice: bool) -> Judged:
+    present = members.present
+
+    def ask(rows: NDArray[np.int64] | slice) -> NDArray[Any]:
+        some = np.zeros_like(present)
+        some[:, rows] = present[:, rows]
+        answers = oracle.asker.ask_frame(members.joined(some)) if some.any() else np.zeros(0)
         outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
-        outputs[present] = answers
-        return Families(outputs, None if present.all() else present, own, members=members)
+        outputs[some] = answers
+        return outputs[:, rows]
 
-    def _members(self, own: Codes) -> Codes:
-        """The combinations in domain order, then those that keep a value of the row's own, marked -1."""
-        combinations = self._domain.combinations
-        levels = [[*range(self._domain[name].levels), -1] for name in self._domain.sensitive]
-        more = [member for member in itertools.product(*levels) if -1 in member]
-        outside = np.asarray((own < 0).any(axis=0))
-        more = [member for member in more if all(outside[i] for i, code in enumerate(member) if code < 0)]
-        return np.concatenate([combinations, np.array(more, dtype=np.int64).reshape(-1, combinations.shape[1])])
-
-    def _with_sensitive(self, rows: pd.DataFrame, member: Codes) -> pd.DataFrame:
-        import pandas as pd
-
-        changed = rows.copy()
-        for name, code in zip(self._domain.sensitive, member, strict=True):
-            if code >= 0:
-                values = self._domain[name].decode(np.full(len(rows), code))
-                changed[name] = pd.Series(values).set_axis(changed.index)
-        return changed
+    batch = Judged(ask(slice(None)), present, members.own, members=members.members)
+    return _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ class Target:
     """The population that a call is about, and the oracle that judges it."""
 
     def __init__(self, asking: Asking, population: Any) -> None:
-        self.domain = asking.domain
+        self.domain = checked_domain(asking.domain)
         self.rows: Rows | None = None
         if not isinstance(population, str):
             self.name = "rows"
@@ -163,21 +169,42 @@ class Target:
         elif population in ("domain", "valid"):
             self.name = population
         else:
-            raise SettingError(f"population must be 'domain', 'valid' or a frame of rows, got {population!r}")
-        if self.name != "valid" and self.domain.constraints:
+            near = nearest(population, ("domain", "valid"))
+            raise SettingError.about(
+                "population", f"must be 'domain', 'valid' or a frame of rows, got {population!r}{near}"
+            )
+        if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
         asker = Asker(asking.model, self.domain, output=asking.output, batch=asking.batch)
-        self.oracle = Oracle(asker, asking.threshold)
+        self.twice = not is_repeatable(asking.model)
+        """Whether hits must be asked about again: the model is not known to repeat itself."""
+        rows = None if self.rows is None else self.rows.some_members()
+        self.oracle = Oracle(asker, asking.threshold, resolution_of(asker, rows=rows))
 
     @property
     def n_left_out(self) -> int:
         """Rows whose sensitive value is unknown."""
         return 0 if self.rows is None else self.rows.n_left_out
 
-    def sampled(self, n: int, seed: int | None) -> Iterator[Families]:
-        """`n` inputs drawn uniformly; the same ones for the same seed."""
-        return sampled(self.oracle, n, np.random.default_rng(np.random.SeedSequence(seed)))
+    def sampled(self, n: int, seed: int | None) -> Iterator[Judged]:
+        """`n` inputs drawn uniformly, constraints respected; the same ones for the same seed."""
+        rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
+        while done < n:
+            batch = judged(self.oracle, self.domain.sample_codes(chunk(self.oracle, n - done), rng), twice=self.twice)
+            yield batch
+            done += len(batch.own)
 
-    def families(self, n: int, seed: int | None) -> Iterator[Families]:
+    def enumerated(self) -> Iterator[Judged]:
+        """Every input of the domain that the constraints allow: family by family, as each of its members."""
+        for codes in self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL)):
+            batch = judged(self.oracle, codes, twice=self.twice)
+            for position, combination in enumerate(self.oracle.families.combinations):
+                counted = None if batch.present is None else batch.present[position]
+                yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
+                batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once
+
+    def families(self, n: int, seed: int | None, sets: Sequence[Sequence[str]] | None = None) -> Iterator[Judged]:
         """All rows, or so many inputs drawn uniformly."""
-        return self.sampled(n, seed) if self.rows is None else self.rows.families(self.oracle)
+        if self.rows is None:
+            return self.sampled(n, seed)
+        return self.rows.families(self.oracle, sets or [self.domain.sensitive], twice=self.twice)

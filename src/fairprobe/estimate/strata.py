@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.checks import checked_count, checked_seed, is_number
+from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category, Codes
 from fairprobe.errors import SettingError
@@ -37,6 +38,9 @@ Box = Mapping[str, Any]
 
 BOXES_SAMPLES = 0.1
 """The part of the inputs that goes to the boxes: small, as the bound of the rest is what takes most."""
+
+ESTIMATE_STREAM, PROPOSE_STREAM = (1937011297, 0), (1937011297, 1)
+"""Keys of streams that nothing else draws from: strata proposed at a seed must not know what they are judged on."""
 
 THINNEST = Fraction(1, 1000)
 """The smallest part of the domain that is sampled by leaving the boxes out."""
@@ -60,10 +64,10 @@ def estimate_strata(
     `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
     """
     intervals.checked_confidence(confidence)
-    boxes = _checked_boxes(domain, strata)
+    boxes = _checked_boxes(checked_domain(domain), strata)
     target = Target(Asking(model, domain, threshold, output, batch), "domain")
     seed = checked_seed(seed)
-    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=ESTIMATE_STREAM))
     weights = [box.weight for box in boxes]
     rest = 1 - sum(weights, Fraction(0))
     checked_count("n_samples", n_samples, at_least=len(boxes) + 1)
@@ -81,8 +85,7 @@ def estimate_strata(
     maker = Maker(target.oracle, "domain", confidence, favourable, seed, detail=f"{len(boxes)} strata and the rest")
     everything = [*weights, rest]
     value, low, high = strata_bounds(everything, hits, sizes, confidence)
-    one_sided = max(2 * confidence - 1, confidence / 2)  # twice the error, of which one bound uses one half
-    _, lower, upper = strata_bounds(everything, hits, sizes, one_sided)
+    _, lower, upper = strata_bounds(everything, hits, sizes, confidence, one_sided=True)
     return maker.make(
         value,
         (low, high),
@@ -107,12 +110,13 @@ def propose_strata(
     """
     if not is_number(margin) or margin < 0:
         raise SettingError(f"margin must be a number of at least 0, got {margin!r}")
-    codes = domain.encode(cases)
+    codes = checked_domain(domain).encode(cases)
     codes = codes[(codes >= 0).all(axis=1)]
     if not len(codes):
         raise SettingError("strata are proposed from cases that lie in the domain, got none")
     free = list(domain.free_columns)
-    uniform = domain.without_constraints().sample_codes(len(codes), np.random.default_rng(checked_seed(seed)))
+    rng = np.random.default_rng(np.random.SeedSequence(checked_seed(seed), spawn_key=PROPOSE_STREAM))
+    uniform = domain.without_constraints().sample_codes(len(codes), rng)
     leaves = _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata)
     return [_as_box(domain, free, _widened(members, leaf, margin)) for members, leaf in leaves]
 

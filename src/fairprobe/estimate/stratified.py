@@ -29,8 +29,11 @@ def strata_bounds(
     *,
     known: Sequence[float | None] | None = None,
     split: Sequence[float] | Floats | None = None,
+    one_sided: bool = False,
 ) -> tuple[float, float, float]:
-    """The share of a population in strata, and its two-sided bounds: (value, low, high).
+    """The share of a population in strata, and its bounds: (value, low, high).
+
+    They are two-sided: the share lies between them with the confidence. With `one_sided`, each of the two alone has it.
 
     Stratum h makes up exactly weights[h] of the population; n[h] fresh uniform inputs of it had hits[h] hits. A
     stratum whose share is known, by enumeration or proof, has it in `known` (None elsewhere) and needs no inputs.
@@ -43,14 +46,23 @@ def strata_bounds(
     shares within the strata's bounds that make it largest. Over the sums of bounds alone that is 2 times narrower for
     5 strata, 5-100 times for 100, and at worst 1.3 times wider, where one of few strata outweighs the others. A
     single stratum has its exact interval.
+
+    Why the errors add up: let E be the error, p the true shares, B the set of shares within the strata's bounds, and
+    l(p) the value that the estimate is above with a chance of at most T if the shares are p. The lower bound is the
+    least weighted sum of any shares in B that the estimate seen does not rule out, that is for which it is not above
+    l. So it can be above the true share only if p is not in B (a chance of at most E/5, both ends of every stratum's
+    bounds taken together), or if the estimate is above l(p) (at most T). The same holds for the upper bound. For a
+    bound alone, T = 4/5 E makes E in all. For both together, p not in B is the same event for both, and each has a
+    tail of its own: T = 2/5 E makes E/5 + 2/5 E + 2/5 E = E.
     """
     weight, hit, total, fixed = _checked_strata(weights, hits, n, known)
     sampled = np.isnan(fixed) & (total > 0) & (weight > 0)
     parts = np.ones(len(weight)) if split is None else _checked_weights("split", split)
     if parts.shape != weight.shape or (parts[sampled] == 0).any():
-        raise SettingError(f"split must be above 0 for every stratum with inputs, got {split!r}")
+        raise SettingError.about("split", f"must be above 0 for every stratum with inputs, got {split!r}")
     error = 1 - checked_confidence(confidence)
-    low, high = _sampled_bounds(weight[sampled], hit[sampled], total[sampled], parts[sampled], error)
+    sides = 1 if one_sided else 2
+    low, high = _sampled_bounds(weight[sampled], hit[sampled], total[sampled], parts[sampled], error, sides)
     others = np.where(sampled, 0.0, weight)
     low += float(others @ np.nan_to_num(fixed, nan=0.0))
     high += float(others @ np.nan_to_num(fixed, nan=1.0))
@@ -80,20 +92,23 @@ def _known_share(share: float | None) -> float:
 def _checked_weights(name: str, weights: Sequence[float | Fraction] | Floats) -> Floats:
     numbers = np.array([as_number(weight) for weight in weights])
     if not len(numbers) or not (numbers >= 0).all() or not np.isfinite(numbers).all():
-        raise SettingError(f"{name} must be finite numbers of at least 0, got {weights!r}")
+        raise SettingError.about(name, f"must be finite numbers of at least 0, got {weights!r}")
     return numbers
 
 
-def _sampled_bounds(weight: Floats, hits: Floats, n: Floats, parts: Floats, error: float) -> tuple[float, float]:
-    """The bounds of the weighted sum of the shares of strata that have inputs."""
+def _sampled_bounds(
+    weight: Floats, hits: Floats, n: Floats, parts: Floats, error: float, sides: int
+) -> tuple[float, float]:
+    """The bounds of the weighted sum of the shares of strata that have inputs; the error is that of `sides` of them."""
     if not len(weight):
         return 0.0, 0.0
-    apart = error if len(weight) == 1 else error / 5
+    if len(weight) == 1:
+        end = np.array([error / sides])
+        return float(weight @ exact_lower(hits, n, end)), float(weight @ exact_upper(hits, n, end))
+    apart = error / 5
     each = -np.expm1(parts / parts.sum() * math.log1p(-apart)) / 2
     low, high = exact_lower(hits, n, each), exact_upper(hits, n, each)
-    if len(weight) == 1:
-        return float(weight @ low), float(weight @ high)
-    log_error = math.log((error - apart) / 2)
+    log_error = math.log((error - apart) / sides)
     least_misses = _least_sum(weight, n - hits, n, (1 - high, 1 - low), log_error)
     return _least_sum(weight, hits, n, (low, high), log_error), float(weight.sum()) - least_misses
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
-from fairprobe.estimate.share import Share, percent
+from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.notebook import as_html
 
 
 class Outcome(StrEnum):
@@ -37,45 +39,81 @@ class Verdict:
         """For the command line."""
         return EXIT_CODES[self.outcome]
 
+    def summary(self) -> dict[str, Any]:
+        """The verdict, ready for JSON."""
+        return {
+            "outcome": str(self.outcome),
+            "sentence": self.sentence,
+            "population": self.population,
+            "max_share": self.max_share,
+            "share": self.share.summary(),
+        }
 
-def verdict(shares: Share | Mapping[str, Share], max_share: float, *, gate: str | None = None) -> Verdict:
+    def __repr__(self) -> str:
+        return f"Verdict({self.sentence})"
+
+    def _repr_html_(self) -> str:
+        figures = {"about": POPULATIONS[self.population], "allowed": percent(self.max_share)}
+        return as_html("Verdict", self.sentence, figures, self.share.health)
+
+
+GATES = ("rows", "domain", "valid")
+"""What a limit is about by default: the first of these that there is."""
+
+MIN_COMPARABLE = 0.9
+"""Nothing passes unless so much of the population could be compared."""
+
+
+def verdict(
+    shares: Share | Mapping[str, Share],
+    max_share: float,
+    *,
+    gate: str | None = None,
+    min_comparable: float = MIN_COMPARABLE,
+) -> Verdict:
     """Hold a share against the limit `max_share`.
 
     Of several shares by population, the limit is about `gate`; by default about the rows where there are any, else
-    about the domain.
+    about the domain. It is passed only if at least `min_comparable` of the population could be compared.
     """
     if not is_number(max_share) or not 0 <= max_share < 1:
-        raise SettingError(f"max_share must be at least 0 and below 1, got {max_share!r}")
+        raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
+    if not is_number(min_comparable) or not 0 <= min_comparable <= 1:
+        raise SettingError.about("min_comparable", f"must be a number from 0 to 1, got {min_comparable!r}")
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
-    gate = gate or next((name for name in ("rows", "domain", "valid") if name in by_population), None)
+    gate = gate or next((name for name in GATES if name in by_population), None)
     if gate not in by_population:
-        raise SettingError(f"gate must be one of {', '.join(by_population) or 'no population'}; got {gate!r}")
+        raise SettingError.about("gate", f"must be one of {', '.join(by_population) or 'no population'}; got {gate!r}")
     share = by_population[gate]
-    outcome = _outcome(share, max_share)
-    return Verdict(outcome, _sentence(outcome, share, max_share), gate, max_share, share)
+    outcome, why = _outcome(share, max_share, min_comparable)
+    # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
+    unused = "" if any(other.hits for other in by_population.values()) else _unused(share)
+    return Verdict(outcome, f"{outcome}: {why} ({share.sentence()}){unused}", gate, max_share, share)
 
 
-def _outcome(share: Share, limit: float) -> Outcome:
-    if share.lower > limit or (limit == 0 and share.hits):
-        return Outcome.VIOLATED
-    return Outcome.PASSED if share.upper <= limit else Outcome.INCONCLUSIVE
-
-
-def _sentence(outcome: Outcome, share: Share, limit: float) -> str:
+def _outcome(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
+    """What can be said, and why."""
     names = " or ".join(share.sensitive)
-    text = {
-        Outcome.VIOLATED: f"violated: more than the {percent(limit)} allowed change their outcome with {names}",
-        Outcome.PASSED: f"passed: no more than the {percent(limit)} allowed change their outcome with {names}",
-        Outcome.INCONCLUSIVE: f"inconclusive: these inputs cannot tell whether the {percent(limit)} allowed are kept",
-    }[outcome]
-    return f"{text} ({share.sentence()}){_unused(share, names)}"
+    if not share.n or (share.comparable < min_comparable and share.lower <= limit):
+        return Outcome.INCONCLUSIVE, (
+            f"only {percent(share.comparable)} of {POPULATIONS[share.population]} could be compared, "
+            f"less than the {percent(min_comparable)} that it takes"
+        )
+    if share.is_stochastic:
+        return Outcome.INCONCLUSIVE, "the model answers the same row differently, so a difference may be chance"
+    if share.lower > limit or (limit == 0 and share.hits):
+        return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}"
+    if share.upper <= limit:
+        return Outcome.PASSED, f"no more than the {percent(limit)} allowed change their outcome with {names}"
+    return Outcome.INCONCLUSIVE, f"these inputs cannot tell whether the {percent(limit)} allowed are kept"
 
 
-def _unused(share: Share, names: str) -> str:
+def _unused(share: Share) -> str:
     """Without a hit: what that may mean, and what it does not."""
-    if share.hits or share.threshold:
+    if share.threshold or not share.n or share.is_stochastic:
         return ""
-    use = "does not use" if share.method == "exact" else "may not use"
+    names = " or ".join(share.sensitive)
+    use = "does not use" if share.method == "exact" and share.population != "rows" else "may not use"
     return (
         f". The model {use} {names} as a parameter; another may still stand in for it: "
         "look at linked parameters and proxies"

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.checks import nearest
 from fairprobe.domain.rules import is_missing, plain
 from fairprobe.errors import ModelError, SettingError
 
@@ -18,7 +19,9 @@ OUTPUTS: tuple[str, ...] = get_args(Output)
 def checked_output(output: Any) -> str:
     """One of the kinds of output."""
     if output not in OUTPUTS:
-        raise SettingError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
+        raise SettingError.about(
+            "output", f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
+        )
     return str(output)
 
 
@@ -43,6 +46,37 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
         first = int(np.argmax(bad.reshape(n_rows, -1).any(axis=1)))
         raise ModelError(f"the model must give {rule}, got {answer[first]} for {describe(first)}")
     return answer
+
+
+class LabelNames:
+    """Sees to it that labels are names: continuous numbers would make nearly every input a case."""
+
+    def __init__(self, classes: Any) -> None:
+        self._is_told = classes is not None
+        self._seen: set[float] = set()
+        self._n_seen = 0
+
+    def check(self, labels: NDArray[Any]) -> None:
+        """Raise if the first labels are so many different numbers, or fractions, that they are measurements."""
+        if self._is_told or self._n_seen >= LOOKED_AT or labels.dtype.kind not in "fiu":
+            return
+        some = labels[:: 1 + len(labels) // LOOKED_AT]
+        self._seen.update(np.unique(some).tolist())
+        self._n_seen += len(some)
+        fractions = [number for number in self._seen if number != round(number)]
+        most = MOST_LABELS if not fractions else min(MOST_FRACTIONS, max(3, self._n_seen // 2))
+        if len(self._seen) > most:
+            example = f", {fractions[0]!r} among them" if fractions else ""
+            raise ModelError(
+                f"output='label' is for labels, which are names, got {len(self._seen)} different numbers in "
+                f"{self._n_seen:,} rows{example}: if these are measurements, say output='value' and the threshold that "
+                "a gap must exceed; if they are names, return them as strings"
+            )
+
+
+LOOKED_AT = 5000
+MOST_LABELS, MOST_FRACTIONS = 100, 10
+"""More different whole numbers, or numbers with fractions, among the first labels are no names."""
 
 
 def _as_array(raw: Any) -> NDArray[Any]:

@@ -7,20 +7,19 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
-from fairprobe.errors import ModelError, SettingError
-from fairprobe.model import estimator, function, torch_module
-from fairprobe.model.answers import checked_answer, checked_output
+from fairprobe.errors import InputError, ModelError, SettingError
+from fairprobe.model.answers import LabelNames, checked_answer, checked_output
+from fairprobe.model.forms import FrameForm
+from fairprobe.model.registry import adapter_for
 from fairprobe.model.threads import InThreads
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ADAPTERS = (estimator, torch_module, function)
-"""Tried in turn; the first that accepts a model asks it."""
 
 
 class Asker:
@@ -31,28 +30,30 @@ class Asker:
     ) -> None:
         checked_output(output)
         if batch not in (None, "array", "frame"):
-            raise SettingError(f"batch must be 'array', 'frame' or None, got {batch!r}")
-        module = next((module for module in ADAPTERS if module.accepts(model)), None)
-        if module is None:
-            raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
+            raise SettingError.about("batch", f"must be 'array', 'frame' or None, got {batch!r}")
+        adapting = adapter_for(model)
+        self.model = model
         self.domain = domain
         self.output = output
-        adapter = module.adapt(model, domain, output, batch)
+        adapter = adapting.adapt(model, domain, output, batch)
         if n_threads > 1:
             adapter = replace(adapter, function=InThreads(adapter.function, n_threads))
         self.adapter = adapter
+        self._names = LabelNames(adapting.abilities(model).classes) if output == "label" else None
         self.n_queries = 0
+        self.limit: int | None = None
+        """Rows that may be sent in all: the look for a row that fails keeps to it. Others keep to it themselves."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
         """One answer for each input."""
         return self._send(self.adapter.form.rows(codes), len(codes), lambda: codes)
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for each input in all combinations of sensitive values: a row a combination, in domain order."""
-        n = len(self.domain.combinations)
+        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+        families = self.domain.families
         batch = self.adapter.form.families(codes)
-        answer = self._send(batch, n * len(codes), lambda: self.domain.families(codes))
-        return answer.reshape(n, len(codes), *answer.shape[1:])
+        answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
+        return answer.reshape(len(families), len(codes), *answer.shape[1:])
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -60,9 +61,24 @@ class Asker:
         try:
             ask = self.adapter.careful or self.adapter.function
             raw = ask(self.adapter.form.of_frame(frame))
+        except InputError:
+            raise  # the rows are at fault, not the model
         except Exception as error:
-            raise ModelError(f"the model must answer every row, got {type(error).__name__}: {error}") from error
-        return checked_answer(raw, len(frame), self.output, lambda row: _words(frame.iloc[row]))
+            raise ModelError(
+                f"the model must answer every row, got {type(error).__name__}: {error}{self._advice()}"
+            ) from error
+        return self._checked(raw, len(frame), lambda row: _words(frame.iloc[row]))
+
+    def ask_gradients(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The score of each input, and how each column changes it; None for scores of more than two classes."""
+        assert self.adapter.gradients is not None
+        self.n_queries += len(codes)
+        try:
+            return self.adapter.gradients(self.adapter.form.rows(codes))
+        except Exception as error:
+            raise ModelError(
+                f"the module must have gradients, got {type(error).__name__}: {str(error).strip()[:200]}"
+            ) from error
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this: inputs are known to be finite, so scikit-learn is spared looking for NaN in each batch."""
@@ -78,24 +94,44 @@ class Asker:
         try:
             raw = self.adapter.function(batch)
         except Exception as error:
-            row = self._first_raising(codes())
             raise ModelError(
-                f"the model must answer every input of the domain, got {type(error).__name__}: {error}; for {row}"
+                f"the model must answer every input of the domain, got {type(error).__name__}: {error}; "
+                f"{self._guilty(codes())}{self._advice()}"
             ) from error
-        return checked_answer(raw, n_rows, self.output, lambda row: describe(self.domain, codes()[row]))
+        return self._checked(raw, n_rows, lambda row: describe(self.domain, codes()[row]))
 
-    def _first_raising(self, codes: Codes) -> str:
-        """The first row that the model raises on, in words; by halving the batch."""
+    def _checked(self, raw: Any, n_rows: int, describe_row: Callable[[int], str]) -> NDArray[Any]:
+        answer = checked_answer(raw, n_rows, self.output, describe_row)
+        if self._names is not None:
+            self._names.check(answer)
+        return answer
+
+    def _advice(self) -> str:
+        """A plain function may have wanted a frame."""
+        is_array = self.adapter.is_function and not isinstance(self.adapter.form, FrameForm)
+        return ". If the function expects a DataFrame, say batch='frame'" if is_array else ""
+
+    def _guilty(self, codes: Codes) -> str:
+        """The row that the model raises on, in words, if there is one; found by halving, within the limit."""
         good, bad = 0, len(codes)
         while bad - good > 1:
             middle = (good + bad) // 2
-            if self._raises(codes[:middle]):
+            fails = self._raises(codes[good:middle])
+            if fails is None:
+                return f"in a batch of {len(codes):,} rows (the limit on queries leaves no room to look for which)"
+            if fails:
                 bad = middle
             else:
                 good = middle
-        return describe(self.domain, codes[bad - 1])
+        # Only a row that fails alone is to blame: a model that failed once, for whatever reason, blames no one.
+        if self._raises(codes[good:bad]):
+            return f"for {describe(self.domain, codes[good])}"
+        return f"in a batch of {len(codes):,} rows; asked again, it answered: no single row is to blame"
 
-    def _raises(self, codes: Codes) -> bool:
+    def _raises(self, codes: Codes) -> bool | None:
+        """Whether the model raises on these rows; None if there is no room to ask."""
+        if self.limit is not None and self.n_queries + len(codes) > self.limit:
+            return None
         self.n_queries += len(codes)
         try:
             self.adapter.function(self.adapter.form.rows(codes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
+from fairprobe.model.categories import as_fitted, category_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,10 +53,13 @@ class ArrayForm:
 
     def families(self, codes: Codes) -> NDArray[Any]:
         """A block of rows for each combination of the sensitive values."""
-        batch = np.empty((len(self._domain.combinations), *codes.shape), dtype=self.dtype)
+        families = self._domain.families
+        if not families.is_plain:
+            return self.rows(families.members(codes))
+        batch = np.empty((len(families), *codes.shape), dtype=self.dtype)
         self._write(codes, batch[0])
         batch[1:] = batch[0]
-        for column, values in self._sensitive_values.items():
+        for column, values in self._sensitive_values:
             batch[:, :, column] = values
         return self._ordered(batch.reshape(-1, codes.shape[1]))
 
@@ -82,12 +86,13 @@ class ArrayForm:
         return numbers.astype(self.dtype) if (numbers == np.rint(numbers)).all() else numbers
 
     @cached_property
-    def _sensitive_values(self) -> dict[int, NDArray[Any]]:
-        """By column, the value that each block has in it."""
-        combinations = self._domain.families(np.zeros((1, len(self._domain.levels)), dtype=np.int64))
-        rows = np.empty(combinations.shape, dtype=self.dtype)
-        self._write(combinations, rows)
-        return {column: rows[:, [column]] for column in self._domain.sensitive_columns}
+    def _sensitive_values(self) -> list[tuple[int, NDArray[Any]]]:
+        """By column in which members differ, the value that each block has in it: the same for all inputs."""
+        base = np.zeros((1, len(self._domain.levels)), dtype=np.int64)
+        members = self._domain.families.members(base)
+        rows = np.empty(members.shape, dtype=self.dtype)
+        self._write(members, rows)
+        return [(column, rows[:, [column]]) for column, _ in self._domain.families.varied(base)]
 
 
 class ObjectForm(ArrayForm):
@@ -101,11 +106,21 @@ class ObjectForm(ArrayForm):
 
 
 class FrameForm:
-    """A DataFrame with the dtypes of the domain, its columns in the model's own order."""
+    """A DataFrame with the dtypes of the domain, its columns in the model's own order.
 
-    def __init__(self, domain: Domain, columns: Sequence[str]) -> None:
+    Columns whose `categories` are given are pandas categoricals of exactly these.
+    """
+
+    def __init__(
+        self, domain: Domain, columns: Sequence[str], categories: Mapping[str, Sequence[Any]] | None = None
+    ) -> None:
         self._domain = domain
         self._columns = [domain.names.index(name) for name in columns]
+        self.categories = dict(categories or {})
+        self._fitted = {domain.names.index(name): values for name, values in self.categories.items()}
+        self._places = {
+            column: category_places(domain.parameters[column], values) for column, values in self._fitted.items()
+        }
 
     def rows(self, codes: Codes) -> pd.DataFrame:
         """The inputs themselves, one a row."""
@@ -113,18 +128,31 @@ class FrameForm:
 
     def families(self, codes: Codes) -> pd.DataFrame:
         """A block of rows for each combination of the sensitive values."""
-        combinations = self._domain.combinations
-        by_column = {column: np.tile(codes[:, column], len(combinations)) for column in self._columns}
-        for position, column in enumerate(self._domain.sensitive_columns):
-            by_column[column] = np.repeat(combinations[:, position], len(codes))
+        families = self._domain.families
+        by_column = {column: np.tile(codes[:, column], len(families)) for column in self._columns}
+        for column, values in families.varied(codes):
+            by_column[column] = np.broadcast_to(values, (len(families), len(codes))).reshape(-1)
         return self._frame(by_column)
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Rows given as a frame, their columns in the model's order."""
-        return frame[[self._domain.names[column] for column in self._columns]]
+        """Rows given as a frame, their columns in the model's order and with its dtypes."""
+        import pandas as pd
+
+        names = self._domain.names
+        return pd.DataFrame({names[c]: self._typed(c, frame[names[c]]) for c in self._columns}, copy=False)
 
     def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
         import pandas as pd
 
-        parameters = self._domain.parameters
-        return pd.DataFrame({parameters[c].name: parameters[c].decode(codes[c]) for c in self._columns}, copy=False)
+        names = self._domain.names
+        return pd.DataFrame({names[c]: self._decoded(c, codes[c]) for c in self._columns}, copy=False)
+
+    def _decoded(self, column: int, codes: Codes) -> Any:
+        import pandas as pd
+
+        if column not in self._fitted:
+            return self._domain.parameters[column].decode(codes)
+        return pd.Categorical.from_codes(self._places[column].take(codes), categories=list(self._fitted[column]))
+
+    def _typed(self, column: int, values: pd.Series[Any]) -> pd.Series[Any]:
+        return as_fitted(values, self._fitted[column]) if column in self._fitted else values

@@ -12,18 +12,6 @@ import numpy as np
 LEAST_ROWS: Final = 64
 """A part with fewer rows is not worth a thread."""
 
-RELEASE: Final = ("NuSVC", "NuSVR", "SVC", "SVR")
-"""Of scikit-learn's models, those that were measured to gain: libsvm computes outside the lock, and for long.
-
-A forest releases it too, but holds it between its trees so often that two threads are no faster than one.
-"""
-
-
-def releases_lock(model: Any) -> bool:
-    """Whether threads can ask it side by side; of a pipeline, its last step is what takes the time."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    return type(last).__module__.startswith("sklearn.svm") and type(last).__name__ in RELEASE
-
 
 class InThreads:
     """Asks about the parts of a batch in as many threads."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairprobe.domain.domain import Domain
+from fairprobe.model.known import kin
 
 _SVM_ROWS: Final = 4000
 """A kernel machine's time grows with the square of its rows; a vote does not need the last digit."""
@@ -56,23 +57,20 @@ def kind_of(model: Any) -> str:
     >>> kind_of(DecisionTreeClassifier()), kind_of(len)
     ('tree', 'vote')
     """
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    name = type(last).__name__
-    signs = {
-        "Voting": "vote",
-        "Forest": "forest",
-        "ExtraTrees": "forest",
-        "Boosting": "forest",
-        "Tree": "tree",
-        "MLP": "mlp",
-        "LinearSVC": "linear",
-        "FairSVM": "linear",
-        "Logistic": "linear",
-        "SGD": "linear",
-        "Ridge": "linear",
-        "SVC": "svm",
-    }
-    return next((kind for sign, kind in signs.items() if sign in name), "vote")
+    return NEAREST.get(kin(model) or "", "vote")
+
+
+NEAREST: Final = {
+    "tree": "tree",
+    "forest": "forest",
+    "boosting": "forest",
+    "histogram-boosting": "forest",
+    "linear": "linear",
+    "kernel": "svm",
+    "libsvm": "svm",
+    "network": "mlp",
+}
+"""By kind of model, the kind of a member."""
 
 
 def _on_frames(domain: Domain, make: Callable[[], Any]) -> Callable[[], Any]:

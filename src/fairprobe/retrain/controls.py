@@ -10,15 +10,21 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.dtypes import in_dtype
 from fairprobe.estimate.share import Share
-from fairprobe.retrain.augment import in_dtype
 from fairprobe.retrain.parts import Rows
 
 WORDS: Final = {
     "constant": "the sensitive parameters held constant",
     "random": "as many random inputs instead of cases",
     "all": "all cases at once",
+    "clone": "a clone of the model given, nothing added",
 }
+
+FLIPPED: Final = "as many rows of random inputs with twins"
+"""The control "random" where only training rows were flipped, so that there are no cases to replace."""
+
+NEARLY: Final = "as near as whole families allow"
 
 
 @dataclass(frozen=True)
@@ -32,11 +38,13 @@ class Control:
     seconds: float
     why_not: str = ""
     """Why there are no figures."""
+    what: str = ""
+    """What was done, where it is not what the control's name usually stands for."""
 
     @property
     def words(self) -> str:
         """What was done."""
-        return WORDS[self.name]
+        return self.what or WORDS[self.name]
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -61,7 +69,8 @@ class HeldConstant:
         self._model = model
         self._values = values
         self._columns = list(getattr(model, "feature_names_in_", domain.names))
-        for name in ("feature_names_in_", "n_features_in_", "classes_"):
+        # The boosters tell which categories the model was fitted on.
+        for name in ("feature_names_in_", "n_features_in_", "classes_", "booster_", "get_booster"):
             if hasattr(model, name):
                 setattr(self, name, getattr(model, name))
         for name in ("predict_proba", "decision_function"):

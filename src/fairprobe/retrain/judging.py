@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate import quick_asker
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import Mask
 from fairprobe.errors import DataError
 from fairprobe.estimate.compare import Comparison, paired
 from fairprobe.estimate.counting import Count, combination_words
 from fairprobe.estimate.making import Maker
 from fairprobe.estimate.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.populations import Asking, Target
+from fairprobe.estimate.run import Watch
 from fairprobe.estimate.share import Share
-from fairprobe.oracle import Mask
 from fairprobe.retrain.parts import Rows
+from fairprobe.standins import quick_asker
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-N_SELECT: Final = 50_000
-N_REPORT: Final = 100_000
-"""Inputs of the domain to choose by and to report on, unless the model is slow."""
-
-_SECONDS: Final = 30.0
-_FEWEST: Final = 3000
-_TRIED: Final = 300
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ class Judged:
 class Judge:
     """Judges models on one part: fresh inputs of the domain, and the part's rows.
 
-    A quick one lets compiled twins stand in for a model, where it has any, to judge inputs of the domain.
+    A quick one lets a stand-in answer for a model that has one, to judge inputs of the domain.
     """
 
     def __init__(self, domain: Domain, rows: Rows, n: int, seed: int, how: How, *, quick: bool = False) -> None:
@@ -136,33 +127,19 @@ class Judge:
 
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
         how = self._how
-        target = Target(Asking(model, self._domain, how.threshold, how.output, how.batch), population)
+        asking = Asking(model, self._domain, how.threshold, how.output, how.batch)
+        target, watch = Target(asking, population), Watch(asking)
         if self._quick:
             target.oracle.asker = quick_asker(model, target.oracle.asker)
         count = Count(target.oracle, self._domain.sensitive, n_samples=1000)
+        hits = []
         with target.oracle.asker.quiet() if target.rows is None else nullcontext():
-            hits = [count.add(families) for families in target.families(self._n, self._seed)]
+            for batch in target.families(self._n, self._seed):
+                watch.add(batch)
+                hits.append(count.add(batch))
         maker = Maker(target.oracle, target.name, how.confidence, None, self._seed, target.n_left_out)
+        maker.health += watch.remarks(target.oracle)
         return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
-
-
-def seconds_per_input(model: Any, domain: Domain, how: How, *, quick: bool) -> float:
-    """How long a model, or what stands in for it, takes to judge an input, by trying."""
-    target = Target(Asking(model, domain, how.threshold, how.output, how.batch), "domain")
-    if quick:
-        target.oracle.asker = quick_asker(model, target.oracle.asker)
-    begun = time.monotonic()
-    for _ in target.families(_TRIED, 0):
-        pass
-    return (time.monotonic() - begun) / _TRIED
-
-
-def affordable(n: int, per_input: float) -> int:
-    """So many inputs, or a third, a tenth, ... of them where a judgement would take half a minute."""
-    for divisor in (1, 3, 10):
-        if n // divisor * per_input <= _SECONDS:
-            return n // divisor
-    return _FEWEST
 
 
 def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: Any) -> pd.DataFrame:
@@ -190,5 +167,5 @@ def checked_favourable(favourable: Any, classes: NDArray[Any]) -> Any:
     same = [label for label in classes.tolist() if label == favourable]
     if not same:
         names = ", ".join(map(repr, classes.tolist()))
-        raise DataError(f"favourable must be one of the labels {names}, got {favourable!r}")
+        raise DataError.about("favourable", f"must be one of the labels {names}, got {favourable!r}")
     return same[0]

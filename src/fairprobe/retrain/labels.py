@@ -13,6 +13,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.asking import Asker
+from fairprobe.model.registry import abilities_of
 from fairprobe.retrain import committee as default
 from fairprobe.retrain.parts import Rows
 from fairprobe.retrain.trainer import is_fitted
@@ -52,12 +53,12 @@ class Mean:
     """The model's own output, averaged over the twins: probabilities, else scores, else labels."""
 
     def __init__(self, model: Any, domain: Domain, classes: Labels) -> None:
-        has_proba, has_score = hasattr(model, "predict_proba"), hasattr(model, "decision_function")
-        output = "proba" if has_proba else "score" if has_score and len(classes) == 2 else "label"
+        can = abilities_of(model)
+        output = "proba" if can.probabilities else "score" if can.scores and len(classes) == 2 else "label"
         self._asker = Asker(model, domain, output=output)
         self._domain = domain
         self._classes = classes
-        self._known = np.asarray(getattr(model, "classes_", classes)).tolist()
+        self._known = np.asarray(classes if can.classes is None else can.classes).tolist()
 
     def votes(self, codes: Codes) -> Votes:
         """The mean over the twins that exist, the same for all members of a family."""
@@ -68,8 +69,9 @@ class Mean:
             outputs = np.stack([-outputs, outputs], axis=2) if outputs.ndim == 2 else outputs
             outputs = outputs[..., [self._known.index(label) for label in self._classes.tolist()]]
         exists = np.ones((*outputs.shape[:2], 1), dtype=bool)
-        if self._domain.constraints:
-            exists = self._domain.allows(self._domain.families(codes)).reshape(exists.shape)
+        present = self._domain.families.of(codes).present
+        if present is not None:
+            exists = present[..., None]
         mean = np.where(exists, outputs, 0.0).sum(axis=0) / exists.sum(axis=0)
         return np.broadcast_to(mean, outputs.shape)
 
@@ -80,7 +82,7 @@ class Given:
     def __init__(self, codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> None:
         _check_names("the cases", labels, classes)
         self._free = list(domain.free_columns)
-        self._n_members = len(domain.combinations)
+        self._n_members = len(domain.families)
         keys = map(tuple, codes[:, self._free].tolist())
         self._votes = dict(zip(keys, (labels[:, None] == classes).astype(np.float64), strict=True))
 
@@ -103,7 +105,7 @@ class Called:
 
     def votes(self, codes: Codes) -> Votes:
         """What the function says of every member."""
-        members = self._domain.families(codes)
+        members = self._domain.families.members(codes)
         try:
             labels = np.asarray(self._function(self._domain.decode(members)))
         except Exception as error:
@@ -143,12 +145,14 @@ def make_labeller(
 def check_choice(labels: Any, committee: Any) -> None:
     """Refuse what can't be."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
-        raise SettingError(f"labels must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}")
+        raise SettingError.about(
+            "labels", f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
+        )
     if committee is not None:
         if labels != "vote":
             raise SettingError(f"a committee is for labels='vote', got labels={labels!r}")
         if isinstance(committee, str) or not isinstance(committee, Sequence) or not committee:
-            raise SettingError(f"committee must be a list of models, got {committee!r:.80}")
+            raise SettingError.about("committee", f"must be a list of models, got {committee!r:.80}")
         for member in committee:
             if isinstance(member, type) or not (callable(member) or callable(getattr(member, "predict", None))):
                 raise SettingError(f"a member of the committee must be a model, got {member!r:.80}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,9 +13,10 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.retrain import report
+from fairprobe.retrain.amounts import Speed, how_many, report_seconds
 from fairprobe.retrain.augment import Augmenter
-from fairprobe.retrain.clock import Clock
-from fairprobe.retrain.judging import N_REPORT, N_SELECT, Judge, Judged, affordable, seconds_per_input
+from fairprobe.retrain.clock import N_CONTROLS, Clock
+from fairprobe.retrain.judging import Judge, Judged
 from fairprobe.retrain.labels import make_labeller
 from fairprobe.retrain.parts import Parts, Rows
 from fairprobe.retrain.recipe import Recipe, first_tries, less_flipped, neighbours, schedule
@@ -28,11 +28,11 @@ from fairprobe.retrain.trainer import Trainer
 
 Tell = Callable[[str, Round | None], None]
 
-_REPORTED: Final = 7
-"""Judgements on the report part: before, after and three controls; a model with more rows may be slower to ask."""
-
 _TRIALS: Final = (1000, 4000)
 """Rows of fits that are only timed: two tell how time grows."""
+
+_HUNTED: Final = 0.5
+"""Of the time that is left for rounds, a search for cases may take so much: they are still to be fitted to."""
 
 _LEFT_OUT: Final = 4
 """When so many recipes would have taken too long, all others would."""
@@ -60,10 +60,11 @@ class Materials:
 class Loop:
     """One call of `retrain`."""
 
-    def __init__(self, materials: Materials, settings: Settings, tell: Tell) -> None:
+    def __init__(self, materials: Materials, settings: Settings, tell: Tell, *, with_controls: bool) -> None:
         self.materials = materials
         self.settings = settings
         self._tell = tell
+        self.n_controls = N_CONTROLS if with_controls else 0
         self.rounds: list[Round] = []
         self.stop_reason = ""
         self.failure: str | None = None
@@ -75,15 +76,16 @@ class Loop:
         self.select_seed, self.report_seed, self.committee_seed = (
             int(stream.generate_state(1)[0]) for stream in streams[3:]
         )
-        self.clock = Clock(settings.max_seconds)
+        self.clock = Clock(settings.max_seconds, self.n_controls)
 
     def tell(self, text: str, done: Round | None = None) -> None:
         """Say what begins, or what a round came to."""
         self._tell(text, done)
 
-    def run(self, *, with_controls: bool) -> Retrained:
+    def run(self) -> Retrained:
         """All of it."""
         self._prepare()
+        with_controls = self.n_controls > 0
         try:
             self._go_round()
         except KeyboardInterrupt:
@@ -100,13 +102,14 @@ class Loop:
     def _prepare(self) -> None:
         materials, settings = self.materials, self.settings
         parts = materials.parts
-        self.tell("fitting the model to compare with" if self._refits else "judging the model given")
-        self.reference = self.fit(parts.fit) if self._refits else materials.model
+        self.tell("fitting the model to compare with" if self.refits else "judging the model given")
+        self.reference = self.fit(parts.fit) if self.refits else materials.model
         self.n_select, self.n_report = self._how_many()
         self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how, quick=True)
-        begun = time.monotonic()
+        begun = self.clock.now()
         self.first: Judged = self.judge.judge(self.reference)
-        self.clock.judged(time.monotonic() - begun)
+        self.clock.judged(self.clock.now() - begun)
+        self.given = self._judged_given()
         self.current, self.current_judged = self.reference, self.first
         self.chosen: Round | None = None
         self.rule = Rule(
@@ -130,19 +133,34 @@ class Loop:
         self.supply = Supply(self.labeller, self._given_cases(), self._hunt())
 
     @property
-    def _refits(self) -> bool:
+    def refits(self) -> bool:
         """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
         return not (self.materials.parts.unseen and self.materials.is_fitted)
 
+    @property
+    def original(self) -> Any:
+        """What is returned if no round is accepted: the model given, where it can be asked; else its fitted clone."""
+        return self.reference if self.given is None else self.materials.model
+
+    def _judged_given(self) -> Judged | None:
+        """The model given on the select part; None where it can't be asked, as one that is not fitted."""
+        if not self.refits:
+            return self.first
+        if not self.materials.is_fitted:
+            return None
+        try:
+            return self.judge.judge(self.materials.model)
+        except ModelError:
+            return None
+
     def _how_many(self) -> tuple[int, int]:
-        """Inputs to choose by and to report on: fewer for a slow model, unless the caller says how many."""
-        settings, domain = self.settings, self.materials.domain
-        quick, slow = (
-            seconds_per_input(self.reference, domain, settings.how, quick=is_quick) for is_quick in (True, False)
-        )
-        n_select = settings.n_select or affordable(N_SELECT, quick)
-        n_report = settings.n_report or affordable(N_REPORT, slow)
-        self.clock.keep(_REPORTED * (n_report + len(self.materials.parts.report)) * slow)
+        """Inputs to choose by and to report on; nothing is timed where time is not limited."""
+        settings, parts = self.settings, self.materials.parts
+        if settings.max_seconds is None:
+            return how_many(settings, parts, self.n_controls, None)
+        speed = Speed.measure(self.reference, self.materials.domain, settings.how)
+        n_select, n_report = how_many(settings, parts, self.n_controls, speed)
+        self.clock.keep(report_seconds(n_report, parts, self.n_controls, speed))
         return n_select, n_report
 
     def _given_cases(self) -> Codes | None:
@@ -158,6 +176,7 @@ class Loop:
             self.materials.domain,
             self.hunt_seeds,
             settings.search_seconds,
+            lambda: _HUNTED * self.clock.left(is_first=not self.rounds),
             strategy=settings.strategy,
             threshold=how.threshold,
             output=how.output,
@@ -170,16 +189,12 @@ class Loop:
         A clone fitted on fewer rows may be unlucky. The model given may have learnt the select rows by heart; what
         its clone gains on the rows that it was fitted to is taken off.
         """
-        if not self._refits or not self.materials.is_fitted:
+        if not self.refits or self.given is None:
             return 0.0
         parts = self.materials.parts
-        try:
-            given = float((self.judge.labels(self.materials.model, parts.select) == parts.select.labels).mean())
-        except ModelError:
-            return 0.0
         own = float((self.judge.labels(self.reference, parts.fit) == parts.fit.labels).mean())
         by_heart = max(0.0, own - self.first.accuracy)
-        return given - by_heart - self.settings.max_accuracy_loss
+        return self.given.accuracy - by_heart - self.settings.max_accuracy_loss
 
     # Rounds
 
@@ -198,7 +213,9 @@ class Loop:
         if not self.settings.is_search:
             for recipe in schedule(self.settings.augmentations[0], self.schedule_rng):
                 yield recipe
-                if self.rounds and not self.rounds[-1].accepted:
+                if self.left_out:
+                    self.stop_reason = "max-seconds"  # amounts grow, so all others would take longer still
+                elif self.rounds and not self.rounds[-1].accepted:
                     self.stop_reason = "not-better"
                 if self.stop_reason:
                     return
@@ -212,14 +229,20 @@ class Loop:
             if self.left_out[-1:] == waiting[:1]:
                 waiting += less_flipped(waiting[0])
             waiting = [recipe for recipe in waiting if recipe not in tried] or self._next_tries(tried)
-        nothing_fitted = bool(self.left_out) and not self.rounds  # for want of time, not of recipes
-        self.stop_reason = self.stop_reason or ("max-seconds" if nothing_fitted else "searched")
+        for_want_of_time = bool(self.left_out) and not self._is_perfect
+        self.stop_reason = self.stop_reason or ("max-seconds" if for_want_of_time else "searched")
+
+    @property
+    def _is_perfect(self) -> bool:
+        """Whether nothing could be better: nothing is left of the shares, and no accuracy was lost."""
+        best = best_of(self.rounds)
+        return best is not None and not best.left and best.loss.value <= 0
 
     def _next_tries(self, tried: set[Recipe]) -> list[Recipe]:
         """A neighbour of the best so far that is still untried; else of the next best."""
+        if self._is_perfect:
+            return []
         best = best_of(self.rounds)
-        if best is not None and not best.left and best.loss.value <= 0:
-            return []  # nothing is left of the shares, and no accuracy was lost: nothing could be better
         ranked = sorted(self.rounds, key=lambda each: (each is not best, not each.accepted, each.left))
         near = (recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in tried)
         first = next(near, None)
@@ -228,11 +251,11 @@ class Loop:
     def _limit_met(self) -> str:
         if len(self.rounds) >= self.settings.max_rounds:
             return "max-rounds"
-        is_short = bool(self.rounds) and self.clock.is_over()
+        is_short = self.clock.is_over(is_first=not self.rounds)
         return "max-seconds" if is_short or len(self.left_out) == _LEFT_OUT else ""
 
     def _try(self, recipe: Recipe) -> None:
-        begun = time.monotonic()
+        begun = self.clock.now()
         rng = np.random.default_rng(self.round_seeds.spawn(1)[0])
         rows = self.augmenter.rows(recipe, self.supply.draw, rng)
         n_added = len(rows) - len(self.materials.parts.fit)
@@ -247,23 +270,22 @@ class Loop:
         self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
         model = self.fit(rows)
         new = self.judge.judge(model)
-        self._note(recipe, model, new, n_added, time.monotonic() - begun)
+        self._note(recipe, model, new, n_added, self.clock.now() - begun)
 
     def _would_take_too_long(self, rows: Rows) -> bool:
         """Foreseen from the fits before; where there was none, from fits to a few of the rows."""
         if self.settings.max_seconds is None:
             return False
         if not self.clock.has_fits:
-            for n in _TRIALS:
-                places = np.linspace(0, len(rows) - 1, min(len(rows), n)).astype(np.int64)
-                self.fit(rows.take(places))
-        return self.clock.is_too_short_for(len(rows))
+            for n in sorted({min(len(rows), n) for n in _TRIALS}):
+                self.fit(rows.take(np.linspace(0, len(rows) - 1, n).astype(np.int64)))
+        return self.clock.is_too_short_for(len(rows), is_first=not self.rounds)
 
     def fit(self, rows: Rows) -> Any:
         """A new model, and a note of how long it took."""
-        begun = time.monotonic()
+        begun = self.clock.now()
         model = self.materials.trainer.fit(rows.frame, rows.labels, rows.weights)
-        self.clock.fitted(len(rows), time.monotonic() - begun)
+        self.clock.fitted(len(rows), self.clock.now() - begun)
         return model
 
     def _note(self, recipe: Recipe, model: Any, new: Judged, n_added: int, seconds: float) -> None:

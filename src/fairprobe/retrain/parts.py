@@ -64,7 +64,7 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
     unknown = int(_isna(labels).sum())
     if unknown:
         raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
-    frame = frame[list(domain.names)].reset_index(drop=True)
+    frame = domain.typed(frame).reset_index(drop=True)
     return Rows(frame, labels, None if weights is None else _checked_weights(weights, len(frame)))
 
 
@@ -88,7 +88,7 @@ def check_known(rows: Rows, classes: NDArray[Any]) -> None:
     unknown = sorted(set(rows.labels.tolist()) - set(classes.tolist()), key=str)
     if unknown:
         names = ", ".join(map(repr, classes.tolist()))
-        raise DataError(f"held_out must have the labels of y, {names}; got {unknown[0]!r}")
+        raise DataError.about("held_out", f"must have the labels of y, {names}; got {unknown[0]!r}")
 
 
 def split(domain: Domain, given: Rows, held_out: Rows | None, rng: np.random.Generator) -> Parts:
@@ -131,5 +131,7 @@ def _isna(labels: NDArray[Any]) -> NDArray[np.bool_]:
 def _checked_weights(weights: Any, n: int) -> NDArray[np.float64]:
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (n,) or not (np.isfinite(array) & (array >= 0)).all():
-        raise DataError(f"sample_weight must be one finite weight of at least 0 a row, got the shape {array.shape}")
+        raise DataError.about(
+            "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {array.shape}"
+        )
     return array

@@ -32,7 +32,8 @@ def _panel(axes: Any, result: Retrained, name: str) -> None:
     front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
     if front:
         axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
-    axes.scatter([first.shares[name].value], [first.accuracy], marker="s", color=SOFT, zorder=3, label="before")
+    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
+    axes.scatter([first.shares[name].value], [first.accuracy], marker="s", color=SOFT, zorder=3, label=to_beat)
     if points:
         axes.scatter(*zip(*points, strict=True), color=INK, zorder=3, label="rounds, by number")
     for each, point in zip(result.rounds, points, strict=True):

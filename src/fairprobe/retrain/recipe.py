@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -9,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 
 PARTS: Final = ("case", "twins", "flip")
@@ -19,6 +21,9 @@ AUTO: Final = ("twins+flip", "twins", "flip", "case")
 
 MOST: Final = 100.0
 """Per cent of the training rows: the paper adds no more."""
+
+LONGEST: Final = math.floor(math.log2(MOST)) + 1
+"""Rounds of the paper's schedule at most: its amounts double, from one per cent on."""
 
 _FIRST: Final = 10.0
 _FACTOR: Final = 3.0
@@ -65,6 +70,15 @@ class Recipe:
         words = " + ".join(amounts[part] for part in self.parts)
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
 
+    def growth(self, n_members: int) -> float:
+        """How many times the training rows there are to fit to, with families of so many members."""
+        added = {
+            "case": self.percent,
+            "twins": self.percent * n_members,
+            "flip": self.flipped * (n_members - 1),
+        }
+        return self.copies * (1 + sum(added[part] for part in self.parts) / 100)
+
 
 def checked_parts(name: str) -> tuple[str, ...]:
     """The parts of an augmentation's name, in the order of PARTS.
@@ -74,18 +88,21 @@ def checked_parts(name: str) -> tuple[str, ...]:
     """
     parts = name.split("+") if isinstance(name, str) else []
     if not parts or any(part not in PARTS for part in parts) or len(set(parts)) < len(parts):
-        raise SettingError(f"augment must be auto, or {', '.join(PARTS)} or several joined by +, got {name!r}")
+        near = nearest(next((part for part in parts if part not in PARTS), ""), ("auto", *PARTS))
+        raise SettingError.about(
+            "augment", f"must be auto, or {', '.join(PARTS)} or several joined by +, got {name!r}{near}"
+        )
     return tuple(part for part in PARTS if part in parts)
 
 
 def checked_augment(augment: str | Sequence[str]) -> list[tuple[str, ...]]:
     """The augmentations to try: one follows the paper's schedule, several are searched over."""
     if not isinstance(augment, (str, Sequence)):
-        raise SettingError(f"augment must be a name or a list of names, got {augment!r:.80}")
+        raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
     names = list(AUTO) if augment == "auto" else [augment] if isinstance(augment, str) else list(augment)
     parts = [checked_parts(name) for name in names]
     if not parts:
-        raise SettingError("augment must name an augmentation at least, got none")
+        raise SettingError.about("augment", "must name an augmentation at least, got none")
     return list(dict.fromkeys(parts))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,14 @@ import numpy as np
 
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
-from fairprobe.retrain.controls import WORDS, Control, HeldConstant, commonest, held_constant
+from fairprobe.retrain.amounts import N_REPORT, N_SELECT
+from fairprobe.retrain.augment import Draw
+from fairprobe.retrain.controls import FLIPPED, NEARLY, WORDS, Control, HeldConstant, commonest, held_constant
 from fairprobe.retrain.judging import Judge, Judged, by_group
-from fairprobe.retrain.labels import Votes
 from fairprobe.retrain.parts import Rows
 from fairprobe.retrain.recipe import MOST, Recipe
-from fairprobe.retrain.retrained import STOPPED, Remark, Retrained
+from fairprobe.retrain.retrained import CLONE, GIVEN, Remark, Retrained, why_none
+from fairprobe.retrain.rounds import Round
 
 if TYPE_CHECKING:
     from fairprobe.retrain.loop import Loop
@@ -29,12 +30,15 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
     judge = Judge(materials.domain, part, loop.n_report, loop.report_seed, settings.how)
     before, after, is_reported = _judged(loop, judge)
     controls = _controls(loop, judge) if with_controls and is_reported else {}
-    original = materials.model if materials.is_fitted else loop.reference
     return Retrained(
-        model=original if loop.chosen is None else loop.current,
+        model=loop.original if loop.chosen is None else loop.current,
         accepted=loop.chosen is not None,
         before=before.shares,
         after=after.shares,
+        before_is=_before_is(loop),
+        compared_with=CLONE if loop.refits else GIVEN,
+        is_reported=is_reported,
+        on_fitted_rows=_on_fitted_rows(loop),
         changes=before.against(after, settings.how.confidence),
         accuracy_before=before.accuracy,
         accuracy_after=after.accuracy,
@@ -53,33 +57,59 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         controls=controls,
         stop_reason=loop.stop_reason,
         n_rows={name: len(getattr(materials.parts, name)) for name in ("fit", "select", "report")},
+        n_inputs={"select": loop.n_select, "report": loop.n_report},
         n_cases=loop.supply.n_cases,
         seconds=loop.clock.seconds,
         seed=materials.seed,
-        how=_how(loop),
-        health=tuple(_health(loop, is_reported=is_reported)),
+        how=_how(loop, is_reported=is_reported),
+        health=(*_of_shares(before, after), *_health(loop, is_reported=is_reported)),
         failure=loop.failure,
     )
 
 
 def _judged(loop: Loop, judge: Judge) -> tuple[Judged, Judged, bool]:
-    """The model before and after; interrupted, as they were judged on the select part."""
+    """The model before and the one that is returned; interrupted, as they were judged on the select part."""
     loop.tell("judging the report part")
+    begun = loop.clock.now()
     try:
-        before = judge.judge(loop.reference)
-        return before, before if loop.chosen is None else judge.judge(loop.current), True
+        if loop.chosen is None:
+            before = after = judge.judge(loop.original)
+        else:
+            before, after = judge.judge(loop.reference), judge.judge(loop.current)
     except KeyboardInterrupt:
         loop.stop_reason = "interrupted"
+        if loop.chosen is None:
+            return loop.given or loop.first, loop.given or loop.first, False
         return loop.first, loop.current_judged, False
+    loop.clock.keep(0.0)
+    loop.clock.judged((loop.clock.now() - begun) / (1 if loop.chosen is None else 2))
+    return before, after, True
+
+
+def _before_is(loop: Loop) -> str:
+    is_given = not loop.refits or (loop.chosen is None and loop.given is not None)
+    return GIVEN if is_given else CLONE
+
+
+def _on_fitted_rows(loop: Loop) -> bool:
+    """Whether the model given is what the figures are of, though it has seen the rows that are kept apart."""
+    return loop.refits and _before_is(loop) == GIVEN
+
+
+Made = tuple[Any, int, str]
+"""A control's model, how many rows were added, and what was done if that is not what its name stands for."""
 
 
 def _controls(loop: Loop, judge: Judge) -> dict[str, Control]:
     """Each is fitted and judged as the models were; one that fails says why."""
-    makers: dict[str, Callable[[], tuple[Any, int]]] = {
+    makers: dict[str, Callable[[], Made]] = {
         "constant": lambda: _held_constant(loop),
         "random": lambda: _random(loop),
         "all": lambda: _all_cases(loop),
     }
+    if _on_fitted_rows(loop):
+        # The others have not seen the rows that they are judged on: the model given is no match for them there.
+        makers = {"clone": lambda: (loop.reference, 0, ""), **makers}
     controls: dict[str, Control] = {}
     try:
         for name, make in makers.items():
@@ -89,71 +119,103 @@ def _controls(loop: Loop, judge: Judge) -> dict[str, Control]:
     return controls
 
 
-def _control(loop: Loop, judge: Judge, name: str, make: Callable[[], tuple[Any, int]]) -> Control:
+def _control(loop: Loop, judge: Judge, name: str, make: Callable[[], Made]) -> Control:
     if loop.clock.is_spent():
         return Control(name, {}, None, 0, 0.0, "the time allowed was used up")
+    if loop.clock.is_too_short_for_control(len(loop.materials.parts.fit)):
+        return Control(name, {}, None, 0, 0.0, "it would not have fitted into the time that was left")
     loop.tell(f"control: {WORDS[name]}")
-    begun = time.monotonic()
+    begun = loop.clock.now()
     try:
-        model, n_added = make()
+        model, n_added, what = make()
         judged = judge.judge(model)
     except FairprobeError as error:
-        return Control(name, {}, None, 0, time.monotonic() - begun, str(error))
-    return Control(name, judged.shares, judged.accuracy, n_added, time.monotonic() - begun)
+        return Control(name, {}, None, 0, loop.clock.now() - begun, str(error))
+    return Control(name, judged.shares, judged.accuracy, n_added, loop.clock.now() - begun, what=what)
 
 
-def _held_constant(loop: Loop) -> tuple[Any, int]:
+def _held_constant(loop: Loop) -> Made:
     domain, rows = loop.materials.domain, loop.materials.parts.fit
     values = commonest(domain, rows)
     held = Rows(held_constant(rows.frame, values), rows.labels, rows.weights)
-    return HeldConstant(loop.fit(held), domain, values), 0
+    return HeldConstant(loop.fit(held), domain, values), 0, ""
 
 
-def _random(loop: Loop) -> tuple[Any, int]:
-    """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases."""
+def _random(loop: Loop) -> Made:
+    """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases: as many rows."""
     tried = _tried(loop)
-    # Flipped rows alone leave no cases to replace: then as many inputs come with their twins.
-    recipe = tried if tried.uses_cases else replace(tried, parts=("twins",), percent=tried.flipped)
+    # Flipped rows alone leave no cases to replace: then inputs come with their twins.
+    recipe = tried.recipe if tried.recipe.uses_cases else replace(tried.recipe, parts=("twins",))
+    seed = loop.round_seeds.spawn(1)[0]
+    n_rows = len(loop.materials.parts.fit)
+    wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
+    if "flip" in recipe.parts:
+        flipped = replace(recipe, parts=("flip",), copies=1)
+        wanted -= len(loop.augmenter.rows(flipped, loop.supply.draw, np.random.default_rng(seed))) - n_rows
+    codes = _inputs_for(loop, recipe, wanted, np.random.default_rng(seed.spawn(1)[0]))
+    model, n_added = _augmented(loop, recipe, lambda *_: (codes, loop.labeller.votes(codes)), seed)
+    what = WORDS["random"] if tried.recipe.uses_cases else FLIPPED
+    return model, n_added, what if n_added == tried.n_added else f"{what}, {NEARLY}"
 
-    def draw(n: int, rng: np.random.Generator) -> tuple[Codes, Votes]:
-        n = min(n, loop.supply.n_cases) if tried.uses_cases else n
-        codes = loop.materials.domain.sample_codes(n, rng)
-        return codes, loop.labeller.votes(codes)
 
-    return _augmented(loop, recipe, draw)
+def _inputs_for(loop: Loop, recipe: Recipe, n_rows: int, rng: np.random.Generator) -> Codes:
+    """Random inputs of which the recipe makes so many rows, or as nearly as many as whole families do; one at least."""
+    codes = loop.materials.domain.sample_codes(max(1, n_rows), rng)  # each makes a row at least
+    made = np.cumsum(loop.augmenter.rows_of_each(recipe, codes))
+    return codes[: int(np.abs(made - n_rows).argmin()) + 1]
 
 
-def _all_cases(loop: Loop) -> tuple[Any, int]:
+def _all_cases(loop: Loop) -> Made:
     """As the paper warns of: as many cases as there are training rows, or all there are, each by one member."""
     if not loop.supply.has_cases(len(loop.materials.parts.fit)):
         raise FairprobeError("there are no cases")
-    return _augmented(loop, Recipe(("case",), MOST), loop.supply.draw)
+    return *_augmented(loop, Recipe(("case",), MOST), loop.supply.draw, loop.round_seeds.spawn(1)[0]), ""
 
 
-def _tried(loop: Loop) -> Recipe:
+def _tried(loop: Loop) -> Round:
     if not loop.rounds:
         raise FairprobeError("no round was tried")
-    return (loop.chosen or min(loop.rounds, key=lambda each: each.left)).recipe
+    return loop.chosen or min(loop.rounds, key=lambda each: each.left)
 
 
-def _augmented(loop: Loop, recipe: Recipe, draw: Any) -> tuple[Any, int]:
-    rng = np.random.default_rng(loop.round_seeds.spawn(1)[0])
-    rows = loop.augmenter.rows(recipe, draw, rng)
+def _augmented(loop: Loop, recipe: Recipe, draw: Draw, seed: np.random.SeedSequence) -> tuple[Any, int]:
+    rows = loop.augmenter.rows(recipe, draw, np.random.default_rng(seed))
     return loop.fit(rows), len(rows) - len(loop.materials.parts.fit)
 
 
-def _how(loop: Loop) -> tuple[str, ...]:
+def _how(loop: Loop, *, is_reported: bool) -> tuple[str, ...]:
     """How improvement and loss were measured."""
     parts = loop.materials.parts
-    refitted = "a clone of the model given, fitted to the same rows as the new models"
+    reported = f"reported on {len(parts.report):,} others and {loop.n_report:,} fresh inputs, by the model itself"
     return (
         f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} others and "
-        f"{loop.n_select:,} inputs of the domain, and reported on {len(parts.report):,} others and "
-        f"{loop.n_report:,} fresh inputs, by the model itself",
-        f"before is {'the model given' if loop.reference is loop.materials.model else refitted}",
+        f"{loop.n_select:,} inputs of the domain, and "
+        + (reported if is_reported else "not reported on others, as it was interrupted"),
+        _what_is_before(loop),
         "an improvement is the share before less the share after on the same inputs, with a paired interval",
         *_acceptance(loop),
+        *_lowered(loop),
     )
+
+
+def _lowered(loop: Loop) -> tuple[str, ...]:
+    """That there would have been more inputs with more time."""
+    settings, limit = loop.settings, loop.settings.max_seconds
+    is_lower = (settings.n_select is None and loop.n_select < N_SELECT) or (
+        settings.n_report is None and loop.n_report < N_REPORT
+    )
+    usual = f"{N_SELECT:,} inputs to choose by and {N_REPORT:,} to report on"
+    return (f"there are fewer inputs than the usual {usual}, as max_seconds={limit:g} needs it",) if is_lower else ()
+
+
+def _what_is_before(loop: Loop) -> str:
+    if _on_fitted_rows(loop):
+        return (
+            f"before and after are {GIVEN}: its share of the rows and its accuracy are on rows it was fitted to; the "
+            f"rounds were compared with {CLONE}"
+        )
+    returned = " and is returned" if loop.chosen is None and loop.given is None else ""
+    return f"before is {_before_is(loop)}{returned}"
 
 
 def _acceptance(loop: Loop) -> tuple[str, ...]:
@@ -168,18 +230,42 @@ def _acceptance(loop: Loop) -> tuple[str, ...]:
     )
 
 
+def _of_shares(*judged: Judged) -> list[Remark]:
+    """What was to be said of the shares, once."""
+    return list(dict.fromkeys(remark for each in judged for share in each.shares.values() for remark in share.health))
+
+
 def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
     remarks = []
     if not is_reported:
         remarks.append(
-            ("not-reported", "interrupted before the report: the figures are those that the model was chosen by")
+            ("not-reported", "interrupted before the report: the figures are on the rows and inputs to choose by")
         )
     if loop.failure is not None:
         remarks.append(("round-failed", f"{loop.failure}; what came before is kept: {len(loop.rounds)} rounds"))
     if loop.chosen is None:
-        why = loop.rounds[-1].why if loop.rounds else STOPPED[loop.stop_reason]
-        remarks.append(("not-retrained", f"no round was accepted, so the model given is returned: {why}"))
+        returned = GIVEN if loop.given is not None else "a clone of it, fitted to the fit part,"
+        why = why_none(loop.rounds, loop.stop_reason)
+        remarks.append(("not-retrained", f"no round was accepted, so {returned} is returned: {why}"))
+    if _on_fitted_rows(loop):
+        remarks.append(
+            (
+                "fitted-rows",
+                "no rows were held out, so the model's share of the rows and its accuracy are on rows it was fitted "
+                "to; its share of the domain is not: hold rows out by held_out",
+            )
+        )
+    if loop.left_out:
+        remarks.append(("left-out", _left_out(loop)))
     trainer = loop.materials.trainer
     for text, n in trainer.said.most_common(3):
         remarks.append(("fit-warning", f"{n} of {trainer.n_fits} fits warned: {text}"))
     return remarks
+
+
+def _left_out(loop: Loop) -> str:
+    recipes = "; ".join(recipe.words() for recipe in loop.left_out)
+    return (
+        f"{len(loop.left_out)} rounds were foreseen to take longer than was left of max_seconds="
+        f"{loop.settings.max_seconds:g}, and were left out: {recipes}"
+    )

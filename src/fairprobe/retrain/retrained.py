@@ -8,7 +8,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.estimate.compare import Comparison
+from fairprobe.estimate.intervals import clopper_pearson
 from fairprobe.estimate.share import Share, percent
+from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
 from fairprobe.retrain.judging import Judged, Loss
 from fairprobe.retrain.rounds import Round, front_of
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
 
 Remark = tuple[str, str]
 
+GIVEN = "the model given"
+CLONE = "a clone of the model given, fitted to the same rows as the new models"
+"""What figures may be of."""
+
 STOPPED = {
     "schedule": "the schedule was over",
     "not-better": "a round was rejected",
     "searched": "nothing was left to try",
     "max-rounds": "the rounds allowed were used up",
-    "max-seconds": "the time allowed was used up",
+    "max-seconds": "no further round would have fitted into the time that was left",
     "nothing-to-improve": "the model has no discriminatory input among those judged",
     "no-cases": "no case was found to add",
     "failed": "a round failed",
@@ -32,11 +38,35 @@ STOPPED = {
 """Why the rounds ended."""
 
 
+def stopped(reason: str, n_rounds: int) -> str:
+    """Why the rounds ended, in words."""
+    return STOPPED[reason].replace("no further round", "no further round" if n_rounds else "no round")
+
+
+def why_none(rounds: list[Round], reason: str) -> str:
+    """Why no round was accepted."""
+    reasons = list(dict.fromkeys(each.why for each in rounds))
+    if not reasons:
+        return stopped(reason, 0)
+    return reasons[0] if len(reasons) == 1 else f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
+
+
+@dataclass(frozen=True)
+class Relative:
+    """How much of a share is gone, as a fraction of it, with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, repr=False)
 class Retrained:
     """A model in which discriminatory inputs are rarer, or the one given if none was accepted, and the evidence.
 
-    Figures are those of the report part: rows and inputs that neither fitting nor choosing has seen.
+    The figures after are those of the very model returned. They come from the report part: rows and inputs that
+    neither fitting nor choosing has seen. If the model given is returned, they are its own, before and after; without
+    rows held out its rows are then rows that it was fitted to (`on_fitted_rows`).
     """
 
     model: Any
@@ -45,6 +75,14 @@ class Retrained:
     before: dict[str, Share]
     after: dict[str, Share]
     """By population: domain, valid (with constraints), rows."""
+    before_is: str
+    """What the figures before are of: the model given, or a clone of it."""
+    compared_with: str
+    """What the rounds had to beat: the model given, or a clone of it."""
+    is_reported: bool
+    """Whether the figures come from the report part; if it was interrupted, from the select part."""
+    on_fitted_rows: bool
+    """Whether the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
     changes: dict[str, Comparison]
     """By population: before against after on the same inputs."""
     accuracy_before: float
@@ -63,6 +101,8 @@ class Retrained:
     stop_reason: str
     n_rows: dict[str, int]
     """Rows of each part: fit, select, report."""
+    n_inputs: dict[str, int]
+    """Inputs of the domain that were judged with each part: select, report."""
     n_cases: int
     """Cases at hand: given or searched for."""
     seconds: float
@@ -81,6 +121,20 @@ class Retrained:
         """How much of the share is gone, as a fraction of it; None if there was none."""
         before = self.before[population].value
         return 1 - self.after[population].value / before if before else None
+
+    def relative(self, population: str = "domain") -> Relative | None:
+        """The improvement with an interval at the shares' confidence; None if there was no share.
+
+        Both shares are bounded exactly, the error split: that holds however the two go together.
+        """
+        before, after = self.before[population], self.after[population]
+        confidence = 1 - (1 - before.confidence) / 2
+        (least, most), (low, high) = (
+            clopper_pearson(share.hits, share.n, confidence) for share in (before, after)
+        )  # fmt: skip
+        if not least:
+            return None
+        return Relative(1 - after.value / before.value, 1 - high / least, 1 - low / most)
 
     @property
     def front(self) -> pd.DataFrame:
@@ -106,18 +160,14 @@ class Retrained:
     def sentence(self) -> str:
         """The result in words."""
         if not self.accepted:
-            return f"the model given is returned, as no round was accepted: {self._reason()}"
-        parts = []
-        for name, share in self.after.items():
-            gone = self.improvement(name)
-            change = "" if gone is None else f" ({-100 * gone:+.1f}%)"
-            parts.append(f"{name} {percent(self.before[name].value)} -> {percent(share.value)}{change}")
-        return f"{'; '.join(parts)}; {self.loss.sentence()}"
-
-    def _reason(self) -> str:
-        if self.rounds:
-            return self.rounds[-1].why
-        return STOPPED[self.stop_reason]
+            given = "the model given" if self.before_is == GIVEN else "a clone of the model given"
+            return f"{given} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
+        parts = [
+            f"{name} {percent(change.a.value)} -> {percent(change.b.value)} ({_points(change, self.loss.confidence)})"
+            for name, change in self.changes.items()
+        ]
+        clone = "" if self.before_is == GIVEN else f"; before is {self.before_is}"
+        return f"{'; '.join(parts)}; {self.loss.sentence()}{clone}"
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -125,16 +175,11 @@ class Retrained:
             "accepted": self.accepted,
             "before": {name: share.summary() for name, share in self.before.items()},
             "after": {name: share.summary() for name, share in self.after.items()},
-            "changes": {
-                name: {
-                    "improvement": self.improvement(name),
-                    "difference": change.difference,
-                    "low": change.low,
-                    "high": change.high,
-                    "p_value": change.p_value,
-                }
-                for name, change in self.changes.items()
-            },
+            "changes": {name: self._change(name) for name in self.changes},
+            "before_is": self.before_is,
+            "compared_with": self.compared_with,
+            "is_reported": self.is_reported,
+            "on_fitted_rows": self.on_fitted_rows,
             "accuracy_before": self.accuracy_before,
             "accuracy_after": self.accuracy_after,
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
@@ -148,6 +193,7 @@ class Retrained:
             "n_added": self.n_added,
             "n_cases": self.n_cases,
             "n_rows": self.n_rows,
+            "n_inputs": self.n_inputs,
             "seconds": self.seconds,
             "seed": self.seed,
             "how": list(self.how),
@@ -155,5 +201,32 @@ class Retrained:
             "failure": self.failure,
         }
 
+    def _change(self, population: str) -> dict[str, Any]:
+        change, relative = self.changes[population], self.relative(population)
+        return {
+            "difference": change.difference,
+            "low": change.low,
+            "high": change.high,
+            "p_value": change.p_value,
+            "improvement": None if relative is None else relative.value,
+            "improvement_low": None if relative is None else relative.low,
+            "improvement_high": None if relative is None else relative.high,
+        }
+
     def __repr__(self) -> str:
         return f"Retrained({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        shares = {
+            f"share of the {name}": f"{percent(self.before[name].value)} -> {percent(self.after[name].value)}"
+            for name in self.after
+        }
+        accuracy = f"{percent(self.accuracy_before)} -> {percent(self.accuracy_after)}"
+        figures = {**shares, "accuracy": accuracy, "rounds": len(self.rounds), "stopped": self.stop_reason}
+        return as_html("Retrained", self.sentence(), figures, self.health)
+
+
+def _points(change: Comparison, confidence: float) -> str:
+    """The change of a share in points, and its interval: what is gone is negative."""
+    value, low, high = (f"{-100 * number or 0.0:+.3g}" for number in (change.difference, change.high, change.low))
+    return f"{value} points, with {percent(confidence)} confidence between {low} and {high}"

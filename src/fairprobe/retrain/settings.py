@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from fairprobe.estimate.intervals import checked_confidence
 from fairprobe.oracle import checked_threshold
 from fairprobe.retrain.judging import How
 from fairprobe.retrain.labels import check_choice
-from fairprobe.retrain.recipe import checked_augment
+from fairprobe.retrain.recipe import LONGEST, checked_augment
 from fairprobe.retrain.rounds import ACCEPT
 from fairprobe.search.registry import strategy_path
 
@@ -38,7 +38,7 @@ class Settings:
         checked_augment(self.augment)
         strategy_path(self.strategy)
         if self.accept not in ACCEPT:
-            raise SettingError(f"accept must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
+            raise SettingError.about("accept", f"must be one of {', '.join(ACCEPT)}, got {self.accept!r}")
         checked_confidence(self.how.confidence)
         checked_threshold(self.how.threshold, self.how.output)
         checked_count("max_rounds", self.max_rounds)
@@ -48,11 +48,17 @@ class Settings:
         for name in ("max_seconds", "search_seconds"):
             value = getattr(self, name)
             if value is not None and not (is_number(value) and value > 0):
-                raise SettingError(f"{name} must be a number above 0, got {value!r}")
+                raise SettingError.about(name, f"must be a number above 0, got {value!r}")
         if not (is_number(self.max_accuracy_loss) and 0 <= self.max_accuracy_loss <= 1):
-            raise SettingError(
-                f"max_accuracy_loss must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
+            raise SettingError.about(
+                "max_accuracy_loss", f"must lie between 0 and 1, as 0.01 for one point, got {self.max_accuracy_loss!r}"
             )
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Settings:
+        """The settings among the arguments of `retrain`."""
+        how = How(**{name: arguments[name] for name in How.__dataclass_fields__})
+        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__ if name != "how"}, how=how)
 
     @property
     def augmentations(self) -> list[tuple[str, ...]]:
@@ -63,6 +69,11 @@ class Settings:
     def is_search(self) -> bool:
         """Whether augmentations and amounts are searched over; else the paper's schedule is followed."""
         return self.augment == "auto" or not isinstance(self.augment, str)
+
+    @property
+    def most_rounds(self) -> int:
+        """Rounds at most: a search goes on, the paper's schedule has an end."""
+        return self.max_rounds if self.is_search else min(self.max_rounds, LONGEST)
 
     def round_confidence(self, n_populations: int) -> float:
         """Of a round's intervals: the error is split over rounds and populations, so that all hold together."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.retrain.labels import Labeller, Votes
 from fairprobe.search import Found, search
+from fairprobe.search.settings import StopReason
 from fairprobe.store import Keys, first_seen
 
 
@@ -66,12 +70,19 @@ class Hunt:
     """Searches a model for cases, again and again with other seeds, until the time for it is used up."""
 
     def __init__(
-        self, model: Any, domain: Domain, seeds: np.random.SeedSequence, max_seconds: float | None, **settings: Any
+        self,
+        model: Any,
+        domain: Domain,
+        seeds: np.random.SeedSequence,
+        max_seconds: float | None,
+        may_take: Callable[[], float] = lambda: math.inf,
+        **settings: Any,
     ) -> None:
         self._model = model
         self._domain = domain
         self._seeds = seeds
-        self._left = max_seconds
+        self._left = math.inf if max_seconds is None else max_seconds
+        self._may_take = may_take
         self._settings = settings
         self._is_over = False
         self.n_found = 0
@@ -80,22 +91,26 @@ class Hunt:
         """These cases and as many new ones as make n, or fewer."""
         pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
         while len(pool) < n and not self._is_over:
-            found = self._search(n)  # of so many at least as many as are missing are new
+            seconds = min(self._left, self._may_take())
+            if seconds <= 0:
+                break
+            found = self._search(n, seconds)  # of so many at least as many as are missing are new
             joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
             self.n_found += len(joined) - len(pool)
             pool = joined
         return pool
 
-    def _search(self, n: int) -> Found:
+    def _search(self, n: int, seconds: float) -> Found:
         begun = time.monotonic()
         seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
-            found = search(self._model, self._domain, max_cases=n, max_seconds=self._left, seed=seed, **self._settings)
-        if self._left is not None:
-            self._left -= time.monotonic() - begun
-            self._is_over = self._left <= 0
-        self._is_over |= str(found.stop_reason) != "max-cases"
+            limit = None if seconds == math.inf else seconds
+            found = search(self._model, self._domain, max_cases=n, max_seconds=limit, seed=seed, **self._settings)
+        if found.stop_reason == StopReason.INTERRUPTED:
+            raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
+        self._left -= time.monotonic() - begun
+        self._is_over = self._left <= 0 or str(found.stop_reason) != "max-cases"
         return found
 
 
@@ -103,7 +118,9 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
     """Cases given by the caller, as codes."""
     frame = domain.as_frame(cases.cases if isinstance(cases, Found) else cases)
     if not len(frame):
-        raise DataError("cases must hold one case at least, got none: leave them out to have them searched for")
+        raise DataError.about(
+            "cases", "must hold one case at least, got none: leave them out to have them searched for"
+        )
     codes = domain.encode(frame)
     outside = np.flatnonzero(~domain.contains(codes))
     if len(outside):
@@ -112,9 +129,10 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
         where = (
             f"{domain.names[column]}={row[domain.names[column]]}" if codes[outside[0], column] < 0 else "a constraint"
         )
-        raise DataError(
-            f"cases must lie in the domain, got {len(outside):,} of {len(codes):,} outside, the first in row "
-            f"{int(outside[0]):,} by {where}"
+        raise DataError.about(
+            "cases",
+            f"must lie in the domain, got {len(outside):,} of {len(codes):,} outside, the first in row "
+            f"{int(outside[0]):,} by {where}",
         )
     return codes
 
@@ -122,3 +140,20 @@ def checked_cases(domain: Domain, cases: Any) -> Codes:
 def distinct(domain: Domain, codes: Codes) -> Codes:
     """One member of each family, the first."""
     return codes[first_seen(Keys(domain).of(codes))]
+
+
+def check_given(domain: Domain, codes: Codes, labels: NDArray[Any]) -> None:
+    """Refuse labels that contradict each other: a family goes in with one label."""
+    families: dict[tuple[int, ...], dict[Any, int]] = {}
+    keys = map(tuple, Keys(domain).of(codes).tolist())
+    for place, (key, label) in enumerate(zip(keys, labels.tolist(), strict=True)):
+        families.setdefault(key, {}).setdefault(label, place)
+    several = [own for own in families.values() if len(own) > 1]
+    if several:
+        (first, row), (second, other) = list(several[0].items())[:2]
+        raise DataError(
+            f"labels='given' must name one label for a family: cases that are equal in all but "
+            f"{', '.join(domain.sensitive)}; got several for {len(several):,} of {len(families):,} families, as "
+            f"{first!r} in row {row:,} and {second!r} in row {other:,}: keep one row of such a family, or give all of "
+            "its rows one label"
+        )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
-from fairprobe.model import estimator
+from fairprobe.model.categories import ADVICE, Categories, as_fitted, fitted_categories, fitted_columns
+from fairprobe.model.sklearn import is_fitted as is_fitted_estimator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,19 +25,22 @@ Train = Callable[..., Any]
 class Trainer:
     """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
 
-    def __init__(
-        self, model: Any, train: Train | None, *, as_frame: bool, columns: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, model: Any, train: Train | None, *, as_frame: bool, domain: Domain | None = None) -> None:
         if train is not None and not callable(train):
-            raise SettingError(f"trainer must be a function (X, y, sample_weight=None), got {train!r:.80}")
+            raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model)
+        self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
         names = getattr(model, "feature_names_in_", None)
         self._columns = None if names is None else [str(name) for name in names]
-        absent = [name for name in self._columns or () if columns is not None and name not in columns]
+        absent = [name for name in self._columns or () if domain is not None and name not in domain.names]
         if absent:
             raise DataError(
                 f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
             )
+        self._categories: Categories = {}
+        if domain is not None and is_fitted(model):
+            names_known = fitted_columns(model, domain) or domain.names
+            self._categories = fitted_categories(model, domain, names_known)
         self._as_frame = as_frame if train is not None or not is_fitted(model) else names is not None
         self.said: Counter[str] = Counter()
         """What the fits warned of, and how often."""
@@ -45,6 +50,8 @@ class Trainer:
         """A new model, fitted to these rows."""
         # Copies, as a trainer may change what it is given.
         batch = rows.copy() if self._columns is None else rows[self._columns].copy()
+        for name, categories in self._categories.items():
+            batch[name] = as_fitted(batch[name], categories)
         options = {} if weights is None else {"sample_weight": weights.copy()}
         self.n_fits += 1
         with warnings.catch_warnings(record=True) as caught:
@@ -52,7 +59,10 @@ class Trainer:
             try:
                 fitted = self._train(batch if self._as_frame else as_array(batch), labels.copy(), **options)
             except Exception as error:
-                raise ModelError(f"the trainer must give a model, got {type(error).__name__}: {error}") from error
+                advice = f": {ADVICE}" if _is_about_text(error) else ""
+                raise ModelError(
+                    f"{self._rule}, got {type(error).__name__}: {str(error).rstrip('.')}{advice}"
+                ) from error
         self.said.update({f"{warning.category.__name__}: {_first_sentence(warning.message)}" for warning in caught})
         if not (callable(getattr(fitted, "predict", None)) or callable(fitted)):
             raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
@@ -67,7 +77,7 @@ def as_array(rows: pd.DataFrame) -> NDArray[Any]:
 def is_fitted(model: Any) -> bool:
     """Whether anything at all can be asked as it is."""
     is_model = callable(getattr(model, "predict", None)) or callable(model)
-    return is_model and not isinstance(model, type) and estimator.is_fitted(model)
+    return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 
 
 def _cloner(model: Any) -> Train:
@@ -77,7 +87,7 @@ def _cloner(model: Any) -> Train:
     if not callable(getattr(model, "fit", None)):
         raise SettingError(
             f"a model that is retrained must have fit, got {type(model).__name__}: "
-            "give trainer=, a function (X, y, sample_weight=None) that returns a fitted model"
+            "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
         )
     from sklearn.base import clone
 
@@ -86,7 +96,8 @@ def _cloner(model: Any) -> Train:
     except (TypeError, RuntimeError) as error:
         raise SettingError(
             f"a model that is retrained must be one that scikit-learn can clone, got {type(model).__name__} "
-            f"({_first_sentence(error)}): give trainer=, a function (X, y, sample_weight=None) that returns a model"
+            f"({_first_sentence(error)}): give trainer= in Python, a function (X, y, sample_weight=None) "
+            "that returns a model"
         ) from None
 
     if _is_regressor(model):
@@ -96,6 +107,11 @@ def _cloner(model: Any) -> Train:
         return clone(model).fit(X, y, **options)
 
     return train
+
+
+def _is_about_text(error: Exception) -> bool:
+    """Whether a fit refuses text where it would take categoricals, as those of LightGBM and XGBoost do."""
+    return "bad pandas dtypes" in str(error) or "enable_categorical" in str(error)
 
 
 def _is_regressor(model: Any) -> bool:

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate import compile_twins, may_screen
-from fairprobe.accelerate.screen import Screened
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
+from fairprobe.standins import DisagreementError, Screen, compile_stand_in, may_screen
 from fairprobe.store import first_seen
 
 PARTS = 3
@@ -58,14 +57,7 @@ def coverage_of(cases: Codes, domain: Domain, model: Any, oracle: Oracle | None,
     recall = None
     if len(references):
         recall = float(has_near(references[:, list(domain.free_columns)], free, domain).mean())
-    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, model, oracle.asker))
-
-
-def quick_oracle(model: Any, asker: Asker, threshold: float) -> Oracle:
-    """An oracle for large batches, which lets compiled twins propose where that is quicker."""
-    if not may_screen(model, ROWS):
-        return Oracle(asker, threshold)
-    return Screened(asker, threshold, lambda: compile_twins(model, asker.domain, asker.output))
+    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, oracle.asker))
 
 
 def count_cells(free: Codes, domain: Domain) -> int:
@@ -84,16 +76,30 @@ def mean_hamming(free: Codes) -> float | None:
 
 
 def uniform_cases(oracle: Oracle, n: int, seed: int) -> Codes:
-    """The first cases among n uniform inputs."""
+    """The first cases among n uniform inputs; a stand-in proposes them where that is quicker."""
+    stand_in = None
+    if may_screen(oracle.asker.model, ROWS) and oracle.families.is_complete:
+        stand_in = compile_stand_in(oracle.asker.model, oracle.domain, oracle.asker.output)
+    try:
+        return _uniform_cases(oracle, None if stand_in is None else Screen(oracle.asker, stand_in), n, seed)
+    except DisagreementError:
+        return _uniform_cases(oracle, None, n, seed)
+
+
+def _uniform_cases(oracle: Oracle, screen: Screen | None, n: int, seed: int) -> Codes:
     rng = np.random.default_rng(seed)
+    judging = oracle if screen is None else oracle.by(screen)
     found = [np.empty((0, len(oracle.domain.levels)), dtype=np.int64)]
     with oracle.asker.quiet():
         for first in range(0, n, ROWS):
-            judged = oracle.judge(oracle.domain.sample_codes(min(ROWS, n - first), rng))
-            if not judged.hits.any():
-                continue
-            confirmed = oracle.confirm(judged.take(np.flatnonzero(judged.hits), judged.codes.dtype))
-            found.append(confirmed.codes[confirmed.hits])
+            members = oracle.families.of(oracle.domain.sample_codes(min(ROWS, n - first), rng))
+            judged = judging.judge(members)
+            hits = judged.take(np.flatnonzero(judged.hits), judged.codes.dtype)
+            if screen is not None and len(hits.codes):
+                truth = oracle.judge(hits.members(oracle.families))
+                screen.check(hits.outputs, truth.outputs)
+                hits = truth
+            found.append(hits.codes[hits.hits])
             if sum(map(len, found)) >= MOST_REFERENCES:
                 break
     return np.concatenate(found)[:MOST_REFERENCES]
@@ -116,17 +122,16 @@ def has_near(references: Codes, free: Codes, domain: Domain) -> NDArray[np.bool_
     return near
 
 
-def count_leaves(cases: Codes, model: Any, asker: Asker) -> int | None:
+def count_leaves(cases: Codes, asker: Asker) -> int | None:
     """The distinct combinations of leaves that the cases and their twins fall into; None without leaves."""
-    trees = [model] if hasattr(model, "apply") else getattr(model, "estimators_", [])
-    if not len(trees) or not all(hasattr(tree, "apply") for tree in trees):
+    if asker.adapter.leaves is None:
         return None
-    n_twins = len(asker.domain.combinations)
+    n_members = len(asker.domain.families)
     hashes = [np.empty((0, 1), dtype=np.int64)]
     for first in range(0, len(cases), ROWS):
         batch = asker.adapter.form.families(cases[first : first + ROWS].astype(np.int64))
-        leaves = np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
-        by_case = np.concatenate(np.split(leaves.astype(np.int64), n_twins), axis=1)
+        leaves = asker.adapter.leaves(batch).astype(np.int64)
+        by_case = np.concatenate(np.split(leaves, n_members), axis=1)
         hashes.append(_hashed(by_case))
     return int(first_seen(np.concatenate(hashes)).sum())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.model.asking import Asker
+from fairprobe.notebook import as_html
 from fairprobe.search.health import Remark, health_of_result
 from fairprobe.search.job import Job
 from fairprobe.search.settings import Limits, Settings, StopReason
@@ -42,9 +44,13 @@ class Found:
     health: tuple[Remark, ...]
     """The name and the text of each health check that has something to say."""
     _cases: Cases
+    n_not_comparable: int = 0
+    """Inputs judged of whose family fewer than two members are compared and allowed."""
+    resolution: float = 0.0
+    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
 
     @classmethod
-    def of(cls, job: Job, limits: Limits, tally: Tally, seconds: float) -> Found:
+    def of(cls, job: Job, limits: Limits, tally: Tally, seconds: float, remarks: Sequence[Remark] = ()) -> Found:
         """The result of a run."""
         assert tally.stop_reason is not None
         return cls(
@@ -59,7 +65,9 @@ class Found:
             n_queries=tally.n_queries,
             seconds=seconds,
             stop_reason=tally.stop_reason,
-            health=tuple(health_of_result(job, tally)),
+            health=(*remarks, *health_of_result(job, tally)),
+            n_not_comparable=tally.n_not_comparable,
+            resolution=job.resolution,
             _cases=tally.cases(),
         )
 
@@ -127,11 +135,13 @@ class Found:
         >>> search(model, domain, max_cases=5).coverage(model, n=1000)
         CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
         """
-        from fairprobe.search.coverage import coverage_of, quick_oracle
+        from fairprobe.oracle import Oracle
+        from fairprobe.search.coverage import coverage_of
 
         oracle = None
         if model is not None:
-            oracle = quick_oracle(model, Asker(model, self.domain, output=self.output, batch=batch), self.threshold)
+            asker = Asker(model, self.domain, output=self.output, batch=batch)
+            oracle = Oracle(asker, self.threshold, self.resolution)
         n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
         return coverage_of(self._cases.case, self.domain, model, oracle, n, seed)
 
@@ -147,20 +157,34 @@ class Found:
             "n_inputs": self.n_inputs,
             "n_judged": self.n_judged,
             "yield": self.yield_,
+            "n_not_comparable": self.n_not_comparable,
             "n_queries": self.n_queries,
             "seconds": self.seconds,
             "stop_reason": str(self.stop_reason),
             "seed": self.seed,
             "output": self.output,
             "threshold": self.threshold,
+            "resolution": self.resolution,
             "sensitive": list(self.domain.sensitive),
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
             "health": [{"check": name, "message": message} for name, message in self.health],
         }
 
-    def __repr__(self) -> str:
+    def _sentence(self) -> str:
         return (
-            f"Found({self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
-            f"{self.n_queries:,} queries, {self.seconds:.2f} s, stopped: {self.stop_reason})"
+            f"{self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
+            f"{self.n_queries:,} queries, {self.seconds:.2f} s, stopped: {self.stop_reason}"
         )
+
+    def __repr__(self) -> str:
+        return f"Found({self._sentence()})"
+
+    def _repr_html_(self) -> str:
+        figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
+        some = self.to_frame().head(SHOWN).to_html(escape=True, border=0)
+        return as_html("Found", self._sentence(), figures, self.health, some)
+
+
+SHOWN = 5
+"""Cases that a notebook shows."""

@@ -1,24 +1,62 @@
-"""Asking a model for hints. They are queries like all others."""
+"""Hints: scores of twins, and their gradients, for strategies that learn from them: queries like all others."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import numpy as np
+from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.domain.families import Members
+from fairprobe.model.asking import Asker
+from fairprobe.model.registry import abilities_of
 from fairprobe.search.job import Job
-from fairprobe.search.scorer import Scorer
 from fairprobe.search.strategy import Hints
 
+LEAST = 1e-9
+"""A probability nearer to 0 or 1 than this is as good as that."""
 
-class Hinter(Protocol):
-    """Gives hints on inputs and their twins, and counts the rows it sends."""
+
+class Hinter:
+    """Asks a model for hints on inputs and their twins, and counts the rows it sends."""
+
+    def __init__(self, job: Job, *, gradients: bool) -> None:
+        self._asker = Asker(job.model, job.domain, output="score", batch=job.batch)
+        self._with_gradients = gradients
+        lines = [parameter.affine for parameter in job.domain.parameters]
+        self._steps = np.array([line[1] if line else 0.0 for line in lines])
 
     @property
     def n_queries(self) -> int:
         """Rows sent."""
+        return self._asker.n_queries
 
-    def hints(self, codes: Codes) -> Hints | None:
-        """Hints, or None where the model has none."""
+    def hints(self, members: Members) -> Hints | None:
+        """The hints; None for more classes than two, whose scores are on no line."""
+        present = members.present
+        if present is None:
+            present = np.ones((len(members.families), len(members)), dtype=bool)
+        rows = members.rows[present.ravel()]
+        gradients = None
+        if self._with_gradients:
+            answered = self._asker.ask_gradients(rows)
+            if answered is None:
+                return None
+            scores, by_column = answered
+            gradients = _spread(by_column * self._steps, present)
+        else:
+            scores = self._asker.ask(rows)
+            if scores.ndim != 1:
+                return None
+            if self._asker.adapter.gives_probabilities:  # as log-odds, which have no ends to crowd at
+                scores = np.clip(scores, LEAST, 1 - LEAST)
+                scores = np.log(scores / (1 - scores))
+        return Hints(_spread(scores, present), gradients)
+
+
+def _spread(answers: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """By member, then input: the answers of those that count, nothing for the others."""
+    spread = np.full((*present.shape, *answers.shape[1:]), np.nan)
+    spread[present] = answers
+    return spread
 
 
 def make_hinter(job: Job, wants: str | None) -> Hinter | None:
@@ -26,7 +64,6 @@ def make_hinter(job: Job, wants: str | None) -> Hinter | None:
     if wants is None or job.output != "label":
         return None
     if wants == "gradients":
-        from fairprobe.search.gradients import Gradients
-
-        return Gradients(job)
-    return Scorer.of(job)
+        return Hinter(job, gradients=True)
+    can = abilities_of(job.model)
+    return Hinter(job, gradients=False) if can.scores or can.probabilities else None

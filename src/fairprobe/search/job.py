@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.accelerate import Twins, compile_twins
-from fairprobe.accelerate.screen import Screened
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
@@ -18,7 +16,8 @@ from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.registry import load_strategy
 from fairprobe.search.settings import Settings, StopReason
-from fairprobe.store import Cases, Coverage, Distinct, first_seen
+from fairprobe.standins import StandIn, compile_stand_in
+from fairprobe.store import Cases, Coverage, Distinct
 
 
 @dataclass(frozen=True)
@@ -36,23 +35,29 @@ class Job:
     start: Codes | None = None
     accelerate: bool = False
     n_threads: int = 1
+    is_repeatable: bool = False
+    """Whether the model is known to say the same whenever it is asked."""
+    resolution: float = 0.0
+    """How far apart the model's outputs for one row may be by rounding."""
 
     @property
     def costs_vary(self) -> bool:
-        """Whether inputs differ in how many queries they take: families in size, or hints come on top."""
-        return bool(self.domain.constraints) or load_strategy(self.strategy_path).wants is not None
+        """Whether inputs differ in how many queries they take: families in size, hints on top, or cases asked again."""
+        return (
+            not self.domain.families.is_complete
+            or load_strategy(self.strategy_path).wants is not None
+            or not self.is_repeatable
+        )
 
     def oracle(self) -> Oracle:
         """A fresh oracle, its count of queries at zero."""
         asker = Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
-        if self.accelerate:
-            return Screened(asker, self.threshold, lambda: self._twins)
-        return Oracle(asker, self.threshold)
+        return Oracle(asker, self.threshold, self.resolution)
 
     @cached_property
-    def _twins(self) -> Twins | None:
-        """Compiled once a process, and only if a shard asks for them."""
-        return compile_twins(self.model, self.domain, self.output)
+    def stand_in(self) -> StandIn | None:
+        """What may stand in for the model; compiled once a process, and only if a shard asks for it."""
+        return compile_stand_in(self.model, self.domain, self.output)
 
     def rng(self, shard: int) -> np.random.Generator:
         """The stream of one shard, which no other shard shares."""
@@ -80,30 +85,41 @@ class Trace:
     batch_queries: NDArray[np.int64]
     """How many rows were sent by the end of each batch, confirmations aside."""
     confirmed: NDArray[np.int64]
-    """Offsets of the inputs that were proposed and then sent to the model with their twins, in order."""
-    n_twins: int
-    """Rows that such an input takes."""
+    """Offsets of the hits that the model was asked about again, in order."""
+    confirmed_rows: NDArray[np.int64]
+    """The rows that the first 0, 1, 2, ... of these took."""
     n_sent: int
     """How many rows were sent in all, those of a batch that failed included."""
-    keys: NDArray[np.int64]
-    """Of every input judged."""
+    is_new: NDArray[np.bool_]
+    """By input judged, whether it is the first of its family in the shard."""
+    new_keys: NDArray[np.int64] | None
+    """The keys of these, where the domain is so small that all of it may be judged."""
+    case_keys: NDArray[np.int64]
+    not_comparable: NDArray[np.int64]
+    """Offsets of the inputs of whose family fewer than two members are compared and allowed."""
     cases: Cases
     """Distinct within the shard."""
     distinct: Distinct | None
     """The known cases and these, if the shard knew them: then all of these are new."""
-    output_varies: bool
-    """Whether the model gave two different outputs to anything."""
-    disagreement: str | None = None
-    """How what stood in for the model was found to be wrong, if it was."""
-    contradiction: int | None = None
-    """The first input looked at again that was judged differently."""
+    varies_at: int | None
+    """Where the first batch begins by whose end the model had given two different outputs."""
+    unconfirmed: NDArray[np.int64]
+    """Offsets of the hits that nobody was left to confirm."""
+    asked_once: NDArray[np.int64]
+    """Offsets of the hits that count though the model could not be asked about them again."""
+    contradicted: NDArray[np.int64]
+    """Offsets of the hits that got other outputs when asked about again, in order."""
+    contradicted_rows: Codes
+    """Some of the rows whose output was another one."""
+    remarks: tuple[tuple[str, str], ...] = ()
+    """What else is to be said: the names and texts of health checks."""
     ended: StopReason | None = None
-    """Set if the time, an interruption or a failure ended the shard."""
+    """Set if a limit on queries or time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None
 
     def n_distinct(self, n_judged: int) -> int:
         """How many of the first inputs judged are distinct."""
-        return int(first_seen(self.keys[:n_judged]).sum())
+        return int(np.count_nonzero(self.is_new[:n_judged]))
 
     def n_queries(self, n_judged: int) -> int:
         """How many rows were sent until so many inputs were judged; a batch is sent whole."""
@@ -111,7 +127,7 @@ class Trace:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))
         n_confirmed = int(np.searchsorted(self.confirmed, self.batch_ends[batch]))
-        return int(self.batch_queries[batch]) + self.n_twins * n_confirmed
+        return int(self.batch_queries[batch] + self.confirmed_rows[n_confirmed])
 
 
 @dataclass(frozen=True)

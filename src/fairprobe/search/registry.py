@@ -6,23 +6,24 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
     from fairprobe.search.strategy import Strategy
 
 STRATEGIES: dict[str, str] = {
-    "uniform": "fairprobe.search.uniform:Uniform",
-    "random": "fairprobe.search.random_walk:RandomWalk",
-    "semi-directed": "fairprobe.search.semi_directed:SemiDirected",
-    "fully-directed": "fairprobe.search.fully_directed:FullyDirected",
-    "anchored": "fairprobe.search.anchored:Anchored",
-    "guided": "fairprobe.search.guided:Guided",
-    "genetic": "fairprobe.search.genetic:Genetic",
+    "uniform": "fairprobe.search.strategies.uniform:Uniform",
+    "random": "fairprobe.search.strategies.random_walk:RandomWalk",
+    "semi-directed": "fairprobe.search.strategies.semi_directed:SemiDirected",
+    "fully-directed": "fairprobe.search.strategies.fully_directed:FullyDirected",
+    "anchored": "fairprobe.search.strategies.anchored:Anchored",
+    "guided": "fairprobe.search.strategies.guided:Guided",
+    "genetic": "fairprobe.search.strategies.genetic:Genetic",
 }
 """For any model."""
 
-TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.search.gradient:Gradient"}
+TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.search.strategies.gradient:Gradient"}
 """For torch modules only."""
 
 AUTO = "auto"
@@ -33,7 +34,7 @@ def strategy_path(name: str) -> str:
     """Where the class behind a name is: "module:Class"."""
     known = {**STRATEGIES, **TORCH_STRATEGIES, AUTO: STRATEGIES["guided"]}
     if not isinstance(name, str) or name not in known:
-        raise SettingError(f"strategy must be one of {', '.join(known)}; got {name!r}")
+        raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
     return known[name]
 
 

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.accelerate import may_screen
+import numpy as np
+
 from fairprobe.checks import checked_seed
+from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report, checked_jobs, make_engine
+from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.asking import Asker
-from fairprobe.model.threads import releases_lock
+from fairprobe.model.known import is_repeatable
+from fairprobe.model.registry import abilities_of
+from fairprobe.model.repeatability import resolution_of
 from fairprobe.oracle import checked_threshold
-from fairprobe.search.auto import choose_strategy
+from fairprobe.search.auto import settled_strategy
 from fairprobe.search.found import Found
-from fairprobe.search.health import health_of_settings
+from fairprobe.search.health import Remark, health_of_settings
 from fairprobe.search.job import Job, Snapshot, Trace
 from fairprobe.search.progress import Progress, print_line
-from fairprobe.search.registry import AUTO, load_strategy, strategy_path
+from fairprobe.search.registry import load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
 from fairprobe.search.stochastic import confirmed
 from fairprobe.search.tally import Tally
+from fairprobe.standins import may_screen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +92,8 @@ def search(
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
-        start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one.
+        start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
+            whose sensitive value is none of those compared is taken as the first that is.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
             result does not depend on it.
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
@@ -106,17 +114,19 @@ def search(
     0   48    0
     1   49    1
     """
-    if not isinstance(domain, Domain):
-        raise SettingError(f"domain must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame")
-    strategy = choose_strategy(model, output) if strategy == AUTO else strategy
+    checked_domain(domain)
+    strategy = settled_strategy(strategy, model, output)
     n_jobs = checked_jobs(n_jobs)
     settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs, diversify)
     limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
-    limits.check_affords(len(domain.combinations))
+    repeats = is_repeatable(model)
+    limits.check_affords(len(domain.families), asked_twice=not repeats)
     chosen = load_strategy(strategy_path(strategy))
     chosen.check_model(model)
     if start is not None and not chosen.is_local:
-        raise SettingError(f"start needs a strategy that walks from the rows given, got strategy={strategy!r}")
+        raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
+    remarks: list[Remark] = []
+    asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     job = Job(
         model=model,
         domain=domain,
@@ -126,17 +136,15 @@ def search(
         batch=batch,
         threshold=checked_threshold(threshold, output),
         seed=checked_seed(seed),
-        start=None if start is None else _start_codes(domain, start),
+        start=None if start is None else _start_codes(domain, start, remarks),
         accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model, n_walkers),
-        n_threads=n_jobs if releases_lock(model) else 1,
+        n_threads=n_jobs if abilities_of(model).threads else 1,
+        is_repeatable=repeats,
+        resolution=resolution_of(asker, max_queries),
     )
-    Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
-    for name, message in health_of_settings(job, limits):
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    run = _Run(job, limits, n_jobs, progress)
-    found = run.run()
-    if run.tally.is_stochastic and found.stop_reason is not StopReason.INTERRUPTED:
-        found = confirmed(job, found)
+    remarks += health_of_settings(job, limits)
+    run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
+    found = confirmed(job, run.run(remarks), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
@@ -144,35 +152,45 @@ def search(
 
 def _checked_accelerate(accelerate: str) -> bool:
     if accelerate not in ACCELERATE:
-        raise SettingError(f"accelerate must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
+        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
     return accelerate == "auto"
 
 
 class _Run:
     """One call of `search`."""
 
-    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress) -> None:
+    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress, n_asked: int) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
         self.job = job
         self.limits = limits
         self.progress = progress if callable(progress) else (print_line if progress else None)
         self.tally = Tally(job.domain, limits)
+        self.tally.n_queries = n_asked
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        self.plan = _Plan(job, limits, self.started)
+        self.shard_task = _ShardTask(job, limits, n_asked)
         n_jobs = 1 if job.n_threads > 1 else n_jobs  # threads keep the cores busy
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
-        task = self._next_shard if n_jobs == 1 else self.plan
-        self.engine = make_engine(task, n_jobs, self._show if self.progress else None)
+        task = self._next_shard if n_jobs == 1 else self.shard_task
+        self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left)
 
-    def run(self) -> Found:
-        try:
-            self._run()
-        finally:
-            self.engine.close()
-        return self._result()
+    def _seconds_left(self) -> float | None:
+        most = self.limits.max_seconds
+        return None if most is None else max(0.0, self.started + most - time.monotonic())
+
+    def run(self, remarks: Sequence[Remark]) -> Found:
+        """What was found; `remarks` were made before."""
+        with deferred() as interrupts:
+            try:
+                self._run()
+            finally:
+                self.engine.close()
+            if interrupts.pending:
+                interrupts.pending = False
+                self.tally.stop_reason = self.tally.stop_reason or StopReason.INTERRUPTED
+        return self._result(remarks)
 
     def _run(self) -> None:
         try:
@@ -180,8 +198,9 @@ class _Run:
                 self.tally.add(trace)
                 if self.tally.stop_reason is not None:
                     break
-                if self.progress is not None:
-                    self._show([])
+                with interruptible():
+                    if self.progress is not None:
+                        self._show([])
         except KeyboardInterrupt:
             self.tally.stop_reason = StopReason.INTERRUPTED
         except RunError as error:
@@ -189,19 +208,19 @@ class _Run:
         if self.tally.stop_reason is StopReason.INTERRUPTED:
             self._keep_the_rest()
 
-    def _next_shard(self, shard: int, report: Report | None) -> Trace:
+    def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
         known = self.tally.known()
-        quota = self.plan.quota(shard, n_cases=self.tally.n_cases, n_queries=self.tally.n_queries)
+        quota = self.shard_task.quota(shard, seconds, n_cases=self.tally.n_cases, n_queries=self.tally.n_queries)
         return run_shard(self.job, shard, quota, known, report)
 
     def _keep_the_rest(self) -> None:
         for trace in self.engine.finish():
             if trace.shard >= self.tally.n_shards:
                 self.tally.add(trace)
-        self.tally.stop_reason = StopReason.INTERRUPTED
+        self.tally.stop_reason, self.tally.failure = StopReason.INTERRUPTED, None
 
-    def _result(self) -> Found:
-        found = Found.of(self.job, self.limits, self.tally, time.monotonic() - self.started)
+    def _result(self, remarks: Sequence[Remark]) -> Found:
+        found = Found.of(self.job, self.limits, self.tally, time.monotonic() - self.started, remarks)
         failure = self.tally.failure
         if isinstance(failure, RunError):
             failure.found = found
@@ -220,44 +239,72 @@ class _Run:
         self.progress(Snapshot(*(sum(column) for column in zip(*counts, strict=True))), seconds)
 
 
-class _Plan:
-    """What each shard has to do. Sent to workers, it is their task: all they need is in it."""
+class _ShardTask:
+    """What each shard has to do, and doing it. Sent to workers: all they need is in it."""
 
-    def __init__(self, job: Job, limits: Limits, started: float) -> None:
+    def __init__(self, job: Job, limits: Limits, n_asked: int) -> None:
         self.job = job
         self.limits = limits
-        self.deadline = None if limits.max_seconds is None else started + limits.max_seconds
+        self.n_asked = n_asked
 
-    def __call__(self, shard: int, report: Report | None) -> Trace:
-        return run_shard(self.job, shard, self.quota(shard), None, report)
+    def __call__(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
+        # Where inputs all take the same, as many as they have quotas were sent by the shards before.
+        n_queries = self.n_asked + shard * self.job.settings.shard_inputs * len(self.job.domain.families)
+        return run_shard(self.job, shard, self.quota(shard, seconds, n_queries=n_queries), None, report)
 
-    def quota(self, shard: int, *, n_cases: int = 0, n_queries: int = 0) -> Quota:
+    def quota(self, shard: int, seconds: float | None, *, n_cases: int = 0, n_queries: int = 0) -> Quota:
         """The quota of a shard, given what is known of those before it."""
-        limits = self.limits
-        before = shard * self.job.settings.shard_inputs
-        quotas = [self.job.settings.shard_inputs]
+        limits, n_inputs = self.limits, self.job.settings.shard_inputs
         if limits.max_inputs is not None:
-            quotas.append(limits.max_inputs - before)
-        if limits.max_queries is not None and not self.job.costs_vary:
-            quotas.append(limits.max_queries // len(self.job.domain.combinations) - before)
+            n_inputs = max(0, min(n_inputs, limits.max_inputs - shard * n_inputs))
         return Quota(
-            n_inputs=max(0, min(quotas)),
+            n_inputs=n_inputs,
             n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
             n_barren=limits.max_barren,
-            n_queries=limits.max_queries - n_queries if limits.max_queries and self.job.costs_vary else None,
-            deadline=self.deadline,
+            n_queries=None if limits.max_queries is None else max(0, limits.max_queries - n_queries),
+            seconds=seconds,
         )
 
 
-def _start_codes(domain: Domain, rows: Any) -> Codes:
-    codes = domain.encode(rows, nearest=True)
+def _start_codes(domain: Domain, rows: Any, remarks: list[Remark]) -> Codes:
+    """Rows as inputs. One whose sensitive value is none of those compared is taken as the first that is."""
+    frame = domain.as_frame(rows)
+    codes = domain.encode(frame, nearest=True)
+    sensitive = list(domain.sensitive_columns)
+    unknown = np.zeros(len(codes), dtype=bool)
+    for name, column in zip(domain.sensitive, sensitive, strict=True):
+        unknown |= (codes[:, column] < 0) & frame[name].isna().to_numpy()
+    codes = codes[~unknown]
+    not_compared = (codes[:, sensitive] < 0).any(axis=1)
+    others = np.flatnonzero(not_compared & (codes[:, list(domain.free_columns)] >= 0).all(axis=1))
+    codes[others] = _as_compared(domain, codes[others])
     inside = domain.contains(codes)
     if not inside.any():
-        raise DataError(f"a row to start from must lie in the domain, got none among {len(codes)}")
-    if not inside.all():
-        n = int((~inside).sum())
-        message = (
-            f"start-rows-outside: {n:,} of {len(codes):,} rows to start from lie outside the domain and are left out"
-        )
-        warnings.warn(message, HealthWarning, stacklevel=3)
+        raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
+    if unknown.any() or not inside.all():
+        left_out = [
+            f"{n:,} of {len(frame):,} rows to start from {why}"
+            for n, why in ((int((~inside).sum()), "lie outside the domain"), (int(unknown.sum()), UNKNOWN))
+            if n
+        ]
+        remarks.append(("start-rows-outside", f"{' and '.join(left_out)}: they are left out"))
     return codes[inside]
+
+
+UNKNOWN = "have a sensitive value that is unknown"
+
+
+def _as_compared(domain: Domain, codes: Codes) -> Codes:
+    """Each input as the first member of its family that is allowed; what is compared of its own stays if it can."""
+    sensitive = list(domain.sensitive_columns)
+    own = codes[:, sensitive]
+    base = codes.copy()
+    base[:, sensitive] = np.maximum(own, 0)
+    if not len(base):
+        return base
+    families = domain.families
+    agrees = ((families.combinations[:, None] == own[None]) | (own[None] < 0)).all(axis=2)
+    present = families.of(base).present
+    if present is not None:
+        agrees = np.where((agrees & present).any(axis=0), agrees & present, present)
+    return families.member(base, agrees.argmax(axis=0))

@@ -61,7 +61,7 @@ class Settings:
         for name in ("delta_v", "delta_pr"):
             object.__setattr__(self, name, _checked_step(name, getattr(self, name)))
         if not isinstance(self.diversify, bool):
-            raise SettingError(f"diversify must be True or False, got {self.diversify!r}")
+            raise SettingError.about("diversify", f"must be True or False, got {self.diversify!r}")
 
 
 @dataclass(frozen=True)
@@ -79,17 +79,19 @@ class Limits:
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else checked_count(name, value))
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
-            raise SettingError(f"max_seconds must be a number above 0 or None, got {self.max_seconds!r}")
+            raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
 
-    def check_affords(self, n_twins: int) -> None:
+    def check_affords(self, n_members: int, *, asked_twice: bool = False) -> None:
         """Refuse a number of queries that is not enough for a single input."""
-        if self.max_queries is not None and self.max_queries < n_twins:
-            raise SettingError(
-                f"max_queries must be at least {n_twins}, what one input and its twins take, got {self.max_queries}"
+        n = 2 * n_members if asked_twice else n_members
+        if self.max_queries is not None and self.max_queries < n:
+            twice = ", asked about twice if it is a case" if asked_twice else ""
+            raise SettingError.about(
+                "max_queries", f"must be at least {n}, what one input and its twins take{twice}, got {self.max_queries}"
             )
 
 
 def _checked_step(name: str, value: Any) -> float:
     if not is_number(value) or value < 0:
-        raise SettingError(f"{name} must be a finite number of at least 0, got {value!r}")
+        raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
     return float(value)

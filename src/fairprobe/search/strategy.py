@@ -95,7 +95,7 @@ class Walk(Strategy):
     def _ask(self) -> Codes:
         proposal, self._chosen, self._down = self._propose(self._position)
         self._kept: Mask | None = None
-        if self.domain.constraints:
+        if self.domain.is_restricted:
             self._retry(proposal)
         return proposal
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.search.job import Known, Snapshot, Trace
 from fairprobe.search.settings import Limits, StopReason
@@ -36,9 +37,14 @@ class Tally:
         self.n_judged = 0
         self.n_queries = 0
         self.n_shards = 0
+        self.n_not_comparable = 0
         self.output_varies = False
-        self.disagreement: str | None = None
-        self.is_stochastic = False
+        self.n_contradicted = 0
+        self.contradicted: list[Codes] = []
+        """Some of the rows that got other outputs when asked about again."""
+        self.n_unconfirmed = 0
+        self.n_asked_once = 0
+        self.remarks: tuple[tuple[str, str], ...] = ()
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
 
@@ -68,6 +74,10 @@ class Tally:
         n_judged = cut.offset if cut else trace.n_judged
         kept = int(np.searchsorted(cases.offsets, n_judged))
         n_barren = n_judged - int(cases.offsets[kept - 1]) - 1 if kept else self._n_barren + n_judged
+        n_unconfirmed = int(np.searchsorted(trace.unconfirmed, n_judged))
+        n_asked_once = int(np.searchsorted(trace.asked_once, n_judged))
+        is_short = trace.failure is not None and n_unconfirmed + n_asked_once > 0  # what failed was not past the cut
+        n_contradicted = int(np.searchsorted(trace.contradicted, n_judged))
         # All at once: Ctrl-C in the middle must not leave figures that do not belong together.
         self.__dict__.update(
             _distinct=distinct,
@@ -76,13 +86,18 @@ class Tally:
             _n_barren=n_barren,
             n_judged=self.n_judged + n_judged,
             n_inputs=self.n_inputs + trace.n_distinct(n_judged),
-            n_queries=self.n_queries + (trace.n_queries(n_judged) if cut or not trace.failure else trace.n_sent),
+            n_queries=self.n_queries
+            + (trace.n_sent if trace.failure and (is_short or not cut) else trace.n_queries(n_judged)),
             n_shards=self.n_shards + 1,
-            output_varies=self.output_varies or trace.output_varies,
-            disagreement=self.disagreement or trace.disagreement,
-            is_stochastic=self.is_stochastic or (trace.contradiction is not None and trace.contradiction < n_judged),
-            stop_reason=cut.reason if cut else trace.ended,
-            failure=None if cut else trace.failure,
+            n_not_comparable=self.n_not_comparable + int(np.searchsorted(trace.not_comparable, n_judged)),
+            output_varies=self.output_varies or (trace.varies_at is not None and trace.varies_at < n_judged),
+            n_contradicted=self.n_contradicted + n_contradicted,
+            contradicted=[*self.contradicted, trace.contradicted_rows] if n_contradicted else self.contradicted,
+            n_unconfirmed=self.n_unconfirmed + n_unconfirmed,
+            n_asked_once=self.n_asked_once + n_asked_once,
+            remarks=tuple(dict.fromkeys([*self.remarks, *trace.remarks])),
+            stop_reason=cut.reason if cut and not is_short else trace.ended,
+            failure=None if cut and not is_short else trace.failure,
         )
 
     def _new_cases(self, trace: Trace) -> tuple[Cases, Distinct]:
@@ -90,7 +105,7 @@ class Tally:
         if trace.distinct is not None:
             return trace.cases, trace.distinct
         distinct = self._distinct.copy()
-        return trace.cases.take(distinct.add(trace.keys[trace.cases.offsets])), distinct
+        return trace.cases.take(distinct.add(trace.case_keys)), distinct
 
     def _cut(self, trace: Trace, offsets: NDArray[np.int64], coverage: Coverage | None) -> _Cut | None:
         """Where the first limit is met in this shard; of two met at once, the first listed is named."""
@@ -98,7 +113,6 @@ class Tally:
             self._cases_cut(offsets),
             _coverage_cut(trace, coverage),
             self._inputs_cut(trace),
-            self._queries_cut(trace),
             self._barren_cut(trace.n_judged, offsets),
         ]
         return min((cut for cut in cuts if cut), key=lambda cut: cut.offset, default=None)
@@ -112,12 +126,6 @@ class Tally:
     def _inputs_cut(self, trace: Trace) -> _Cut | None:
         left = _difference(self._limits.max_inputs, self.n_judged)
         return _Cut(left, StopReason.MAX_INPUTS) if left is not None and trace.n_judged >= left else None
-
-    def _queries_cut(self, trace: Trace) -> _Cut | None:
-        """Queries are never sent past the limit; when not another input can be afforded the limit is met."""
-        left = _difference(self._limits.max_queries, self.n_queries + trace.n_queries(trace.n_judged))
-        done = left is not None and left < len(self._domain.combinations) and trace.ended is None
-        return _Cut(trace.n_judged, StopReason.MAX_QUERIES) if done else None
 
     def _barren_cut(self, n_judged: int, offsets: NDArray[np.int64]) -> _Cut | None:
         """Where as many inputs as max_barren were judged in a row without a new case."""
@@ -138,7 +146,7 @@ def _difference(limit: int | None, used: int) -> int | None:
 
 
 def _coverage_cut(trace: Trace, coverage: Coverage | None) -> _Cut | None:
-    if coverage is None:
+    if coverage is None or trace.new_keys is None:
         return None
-    new = coverage.add(trace.keys)
-    return None if coverage.left else _Cut(int(new[-1]) + 1, StopReason.EXHAUSTED)
+    new = coverage.add(trace.new_keys)
+    return None if coverage.left else _Cut(int(np.flatnonzero(trace.is_new)[new[-1]]) + 1, StopReason.EXHAUSTED)

@@ -5,7 +5,7 @@ An input's key is its mixed-radix number over the free parameters, in as many 63
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,10 @@ Words = NDArray[np.int64]
 HALF_WORD = 2**31
 """Two numbers below it fit one word: enough for the ids of anything that fits in memory."""
 
-SMALL = 50_000
+FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+"""Odd numbers, those of splitmix64: multiplied by them, a word's low bits reach its high ones."""
+
+SMALL = 10_000
 """Up to that many keys an index is not worth its while."""
 
 COVERABLE = 4_000_000
@@ -35,80 +38,179 @@ class Keys:
     """Gives inputs of a domain their keys."""
 
     def __init__(self, domain: Domain) -> None:
-        groups = radix.words(domain.free_columns, domain.levels)
+        self._families = domain.families
+        levels = domain.families.key_levels
+        groups = radix.words(domain.free_columns, levels)
         self.n_words = len(groups)
-        self._radix = np.zeros((len(domain.levels), len(groups)), dtype=np.int64)
+        self._radix = np.zeros((len(levels), len(groups)), dtype=np.int64)
         for word, columns in enumerate(groups):
             place = 1
             for column in reversed(columns):
                 self._radix[column, word] = place
-                place *= int(domain.levels[column])
+                place *= int(levels[column])
 
     def of(self, codes: Codes) -> Words:
         """The keys of a batch of inputs."""
-        return codes @ self._radix
+        return self._families.canonical(codes) @ self._radix
+
+
+def mixed(words: Words) -> NDArray[np.int64]:
+    """One word for each key: of one word the key itself, of several a mix, which two keys may share by chance."""
+    if words.shape[1] == 1:
+        return words[:, 0]
+    mix = words[:, 0].astype(np.uint64)
+    for word in range(1, words.shape[1]):
+        for factor in FACTORS:
+            mix ^= mix >> np.uint64(29)
+            mix *= np.uint64(factor)
+        mix += words[:, word].astype(np.uint64)
+    return mix.view(np.int64)
 
 
 def first_seen(words: Words) -> NDArray[np.bool_]:
     """Which keys are the first of their kind in the batch."""
     import pandas as pd
 
-    ids = words[:, 0]
+    mixes = pd.Series(mixed(words))
+    first: NDArray[np.bool_] = ~mixes.duplicated().to_numpy()
+    if words.shape[1] > 1 and not first.all():
+        rows = np.flatnonzero(mixes.isin(mixes[~first]))  # only where mixes are the same can keys be
+        first[rows] = _counts_up(numbered(words.take(rows, axis=0)))
+    return first
+
+
+def numbered(words: Words) -> NDArray[np.int64]:
+    """A number for each key, the same for those alike: 0, 1, ... as they are met."""
+    import pandas as pd
+
+    numbers: NDArray[np.int64] = pd.factorize(mixed(words))[0]
+    if words.shape[1] == 1:
+        return numbers
+    first = _counts_up(numbers)
+    again = np.flatnonzero(~first)
+    before = np.flatnonzero(first)[numbers[again]]
+    if (words.take(again, axis=0) == words.take(before, axis=0)).all():
+        return numbers
+    return _numbered_word_by_word(words)  # two keys share a mix
+
+
+def _counts_up(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.diff(np.maximum.accumulate(numbers), prepend=-1) > 0
+
+
+def _numbered_word_by_word(words: Words) -> NDArray[np.int64]:
+    """The same without mixes: slower, and always right."""
+    import pandas as pd
+
+    numbers: NDArray[np.int64] = pd.factorize(words[:, 0])[0]
     for word in range(1, words.shape[1]):
-        ids = pd.factorize(ids)[0] * HALF_WORD + pd.factorize(words[:, word])[0]
-    return ~pd.Series(ids).duplicated().to_numpy()
+        numbers = pd.factorize(numbers * HALF_WORD + pd.factorize(words[:, word])[0])[0]
+    return numbers
 
 
 class Distinct:
     """A growing set of keys. A copy costs nothing: what is held is never changed in place.
 
-    Most keys of one word stand in an index, whose hash table is built once; what came since is compared key by key.
+    Most keys stand in blocks, each less than half as large as the one before, whose hash tables are built once; what
+    came since is compared key by key.
     """
 
     def __init__(self, n_words: int) -> None:
-        self._index: pd.Index | None = None
+        self._blocks: tuple[_Block, ...] = ()
         self._recent: Words = np.empty((0, n_words), dtype=np.int64)
 
     def copy(self) -> Distinct:
         """An independent set with the same keys."""
         twin = Distinct(0)
-        twin._index, twin._recent = self._index, self._recent
+        twin._blocks, twin._recent = self._blocks, self._recent
         return twin
 
     def __len__(self) -> int:
-        return len(self._recent) + (0 if self._index is None else len(self._index))
+        return len(self._recent) + sum(map(len, self._blocks))
 
     def add(self, words: Words) -> NDArray[np.bool_]:
         """Add a batch of keys; says which are new, the first of its kind where one comes more than once."""
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
-        if self._index is not None:
-            new[new] = self._index.get_indexer(words[new, 0]) < 0
+        for block in self._blocks:
+            new[new] = ~block.holds(words[new])
         self._recent = np.concatenate([self._recent, words[new]])
-        if words.shape[1] == 1 and len(self._recent) > max(SMALL, len(self) // 4):
-            self._rebuild()
+        if len(self._recent) > SMALL:
+            self._take_in()
         return new
 
-    def _rebuild(self) -> None:
+    def _take_in(self) -> None:
+        """Make a block of what is recent."""
+        *larger, last = *self._blocks, _Block.of(self._recent)
+        while larger and len(larger[-1]) <= 2 * len(last):
+            last = larger.pop().joined(last)
+        self._blocks, self._recent = (*larger, last), self._recent[:0]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Many keys behind one index of their mixes.
+
+    A mix only says where to look: the key held there is compared word by word.
+    """
+
+    index: pd.Index
+    held: Words
+    """The keys in the order of the index."""
+    apart: frozenset[tuple[int, ...]] = frozenset()
+    """The keys whose mix another key has taken."""
+
+    @classmethod
+    def of(cls, words: Words) -> _Block:
+        """A block of keys that are distinct."""
         import pandas as pd
 
-        recent = pd.Index(self._recent[:, 0])
-        self._index = recent if self._index is None else self._index.append(recent)
-        self._recent = self._recent[:0]
+        mixes = mixed(words)
+        return cls._of(pd.Index(mixes), words, first_seen(mixes[:, None]), frozenset())
+
+    def joined(self, other: _Block) -> _Block:
+        """The keys of both, which share none."""
+        free = np.ones(len(other.held), dtype=bool) if self._is_exact else self.index.get_indexer(other.index) < 0
+        rest = self._of(other.index, other.held, free, self.apart | other.apart)
+        return _Block(self.index.append(rest.index), np.concatenate([self.held, rest.held]), rest.apart)
+
+    @classmethod
+    def _of(cls, index: pd.Index, words: Words, free: NDArray[np.bool_], apart: frozenset[tuple[int, ...]]) -> _Block:
+        if free.all():
+            return cls(index, words, apart)
+        return cls(index[free], words[free], apart.union(map(tuple, words[~free].tolist())))
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether a mix is the key itself."""
+        return self.held.shape[1] == 1
+
+    def __len__(self) -> int:
+        return len(self.held) + len(self.apart)
+
+    def holds(self, words: Words) -> NDArray[np.bool_]:
+        """Which keys are among these."""
+        places = self.index.get_indexer(mixed(words))
+        held = places >= 0
+        if not self._is_exact:
+            met = np.flatnonzero(held)
+            differs = (self.held.take(places[met], axis=0) != words.take(met, axis=0)).any(axis=1)
+            held[met[differs]] = [tuple(key) in self.apart for key in words[met[differs]].tolist()]
+        return held
 
 
 class Coverage:
     """Which families of a small domain were judged."""
 
     def __init__(self, domain: Domain) -> None:
-        self._seen = np.zeros(math.prod(int(domain.levels[c]) for c in domain.free_columns), dtype=bool)
+        self._seen = np.zeros(domain.families.n_keys, dtype=bool)
         self.left = domain.n_families or 0
 
     @classmethod
     def of(cls, domain: Domain) -> Coverage | None:
         """A coverage to watch, or None where the domain is too large for that."""
-        n = domain.n_families
-        key_space = math.prod(int(domain.levels[c]) for c in domain.free_columns)
-        return cls(domain) if n is not None and key_space <= COVERABLE else None
+        if domain.families.n_keys > COVERABLE:
+            return None
+        return cls(domain) if domain.n_families is not None else None
 
     def copy(self) -> Coverage:
         """An independent coverage with the same families judged."""

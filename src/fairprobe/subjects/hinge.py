@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 # How far towards the nearest bound a step may go: all the way would leave the interior.
 _SHORT_OF_BOUND: Final = 0.995
 
+# Products that add up to less than this part of the objective are lost in its rounding.
+_PRECISION: Final = float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -43,7 +46,11 @@ class Solution:
 
 
 def solve(problem: Problem, *, tol: float, max_iter: int) -> Solution:
-    """Step until the duality gap is at most tol times the objective; the gap bounds what is left to gain."""
+    """Step until the duality gap is at most tol times the objective; the gap bounds what is left to gain.
+
+    Where tol is below what the arithmetic can tell it ends short of it: on and on, quantities that are to be 0 would
+    shrink until their quotients overflow, and nothing would be gained.
+    """
     margins = np.column_stack([problem.rows, np.ones(len(problem.rows))]) * problem.signs[:, None]
     point = _start(problem)
     n_iter, converged = 0, False
@@ -53,7 +60,10 @@ def solve(problem: Problem, *, tol: float, max_iter: int) -> Solution:
             break
         point = point.moved(step, _SHORT_OF_BOUND * point.room(step))
         n_iter += 1
-        converged = _is_optimal(problem, margins, point, tol)
+        primal, dual = _objectives(problem, margins, point)
+        converged = primal - dual <= tol * primal
+        if 2 * len(margins) * point.distance() <= _PRECISION * primal:
+            break
     return Solution(point.solution[:-1], float(point.solution[-1]), n_iter, converged)
 
 
@@ -111,13 +121,14 @@ def _start(problem: Problem) -> _Point:
     )
 
 
-def _is_optimal(problem: Problem, margins: Floats, point: _Point, tol: float) -> bool:
+def _objectives(problem: Problem, margins: Floats, point: _Point) -> tuple[float, float]:
+    """Give the objective at the point, and the bound on all objectives that its pressures prove."""
     weights = point.solution[:-1]
     missed = np.maximum(problem.required - margins @ point.solution, 0.0)
     primal = problem.constant + weights @ weights / 2 + problem.costs @ missed
     pull = margins[:, :-1].T @ point.pressure
     dual = problem.constant + problem.required @ point.pressure - pull @ pull / 2
-    return bool(primal - dual <= tol * primal)
+    return float(primal), float(dual)
 
 
 def _step(margins: Floats, point: _Point) -> _Point | None:

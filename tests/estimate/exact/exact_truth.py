@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from scipy.special import bdtr, bdtrc
 
 from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, Ordinal, Real
-from fairprobe.model import Asker
+from fairprobe.model import Asker, known
 from fairprobe.oracle import Oracle
 
 
@@ -29,6 +31,16 @@ def counted(model, domain):
     return int(judged.hits.sum()), {
         label: (labels == label).sum(axis=1).tolist() for label in final(model).classes_.tolist()
     }
+
+
+@contextmanager
+def known_as(**kinds):
+    """Let classes of the tests be known, as if they were scikit-learn's: by name, "module:kind"."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, place in kinds.items():
+            module, kind = place.split(":")
+            patch.setitem(known.KINDS, f"{module}:{name}", kind)
+        yield
 
 
 def final(model):

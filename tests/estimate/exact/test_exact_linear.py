@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
+import pytest
+from exact_truth import assert_counted, assert_sampled, known_as, small_domains, training_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, RidgeClassifierCV, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
@@ -37,6 +38,12 @@ class Sum:
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def sum_is_known():
+    with known_as(Sum=f"{__name__}:linear"):
+        yield
+
+
 def estimators():
     return st.sampled_from(
         [
@@ -44,6 +51,7 @@ def estimators():
             LinearSVC(max_iter=100_000, tol=1e-2),
             LinearSVC(fit_intercept=False, max_iter=100_000, tol=1e-2),
             RidgeClassifier(),
+            RidgeClassifierCV(),
             SGDClassifier(max_iter=20, tol=None, random_state=0),
             Perceptron(max_iter=20, tol=None, random_state=0),
             FairSVM(),

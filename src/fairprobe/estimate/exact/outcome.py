@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -36,6 +36,8 @@ class NotSolved:
     """The model or the domain does not fit."""
 
     reason: str
+    n_queries: int = field(default=0, compare=False)
+    """Rows sent to the model before that was found out."""
 
 
 class UnfitError(Exception):

@@ -99,7 +99,7 @@ class Plan:
 
 def make_plan(seen: Seen, nodes: Nodes) -> Plan:
     """Find what parameter each node tests, and how."""
-    _check_entries(len(nodes.left), len(seen.domain.combinations))
+    _check_entries(len(nodes.left), len(seen.domain.families))
     spread = (nodes.high - nodes.low).max(axis=1)
     inner = np.flatnonzero(spread > 0)  # below any other node nothing is open
     tables = _tables(seen, nodes.column[inner])
@@ -167,9 +167,15 @@ def _tests(nodes: Nodes, which: Ints) -> Tests:
 
 def _distinct_tests(nodes: Nodes, which: Ints) -> tuple[Tests, Ints]:
     """The tests of some nodes without repeats, and the number of each node's among them."""
-    keys = np.column_stack([nodes.column[which], nodes.threshold[which], nodes.missing_left[which]])
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return _tests(nodes, which[first]), inverse.reshape(-1)
+    tests = _tests(nodes, which)
+    order = np.lexsort((tests.missing_left, tests.thresholds, tests.columns))  # 6 times faster than np.unique of rows
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = False
+    for values in (tests.columns, tests.thresholds, tests.missing_left):
+        is_new[1:] |= values[order[1:]] != values[order[:-1]]
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return _tests(nodes, which[order[is_new]]), number
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Ints, owner: Ints, tables: Sequence[Table]) -> tuple[Ints, Mask]:
@@ -177,13 +183,14 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Ints, owner: Ints, tables: Sequence[
     domain = seen.domain
     constant = inner[owner < 0]
     answers = _tests(nodes, constant).answers(seen.base[None], np.arange(len(seen.base)))
-    which, goes_left = [constant], [np.repeat(answers, len(domain.combinations), axis=1)]
-    for position, parameter in enumerate(domain.sensitive_columns):
+    which, goes_left = [constant], [np.repeat(answers, len(domain.families), axis=1)]
+    base = np.zeros((1, len(domain.levels)), dtype=np.int64)
+    for parameter, codes in domain.families.varied(base):
         mine = inner[owner == parameter]
         table = tables[parameter]
         answers = _tests(nodes, mine).answers(table.values, table.columns)
         which.append(mine)
-        goes_left.append(answers[:, domain.combinations[:, position]])
+        goes_left.append(answers[:, codes[:, 0]])
     return np.concatenate(which), np.concatenate(goes_left)
 
 

@@ -9,33 +9,15 @@ import numpy as np
 
 from fairprobe.domain.rules import is_missing
 from fairprobe.estimate.exact.outcome import UnfitError
+from fairprobe.model.known import known_kind, own_kind
 
-MONOTONE = frozenset({"MaxAbsScaler", "MinMaxScaler", "RobustScaler", "SimpleImputer", "StandardScaler"})
-"""A larger number never becomes a smaller one, in floating point either."""
-
-COLUMNWISE = MONOTONE | {
-    "Binarizer",
-    "KBinsDiscretizer",
-    "OneHotEncoder",
-    "OrdinalEncoder",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "SelectFromModel",
-    "SelectKBest",
-    "SelectPercentile",
-    "VarianceThreshold",
-}
-
-
-def kind_of(part: Any) -> str:
-    """The name of one of scikit-learn's own classes; of a subclass or anything else, nothing."""
-    return type(part).__name__ if type(part).__module__.startswith("sklearn.") else ""
+COLUMNWISE = ("columnwise", "identity", "monotone")
 
 
 def split(model: Any) -> tuple[list[Any], Any]:
     """The transformers of a pipeline and the estimator at its end; any other model has no transformers."""
     steps: list[Any] = []
-    while kind_of(model) == "Pipeline":
+    while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps
         steps += [step for _, step in before if not _passes(step)]
         model = last
@@ -45,7 +27,7 @@ def split(model: Any) -> tuple[list[Any], Any]:
 def check(step: Any) -> None:
     """Raise unless each column that a step makes is made of one column."""
     for part in _simple_parts(step):
-        if kind_of(part) not in COLUMNWISE and not _is_identity(part):
+        if known_kind(part) not in COLUMNWISE:
             raise UnfitError(f"the preprocessing by {type(part).__name__} is not one that is known column by column")
 
 
@@ -60,14 +42,9 @@ def _passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
-def _is_identity(part: Any) -> bool:
-    return kind_of(part) == "FunctionTransformer" and part.func is None
-
-
 def _keeps_order(part: Any) -> bool:
-    if kind_of(part) == "SimpleImputer":
-        return is_missing(part.missing_values)
-    return kind_of(part) in MONOTONE or _is_identity(part)
+    # An imputer that puts a number in the place of another keeps no order.
+    return known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
 
 
 def _simple_parts(step: Any) -> Iterator[Any]:
@@ -83,19 +60,19 @@ def _simple_parts(step: Any) -> Iterator[Any]:
 
 
 def _inner(step: Any) -> list[Any] | None:
-    kind = kind_of(step)
-    if kind == "Pipeline":
+    kind = own_kind(step)
+    if kind == "pipeline":
         return [part for _, part in step.steps]
-    if kind == "FeatureUnion":
+    if kind == "union":
         return [part for _, part in step.transformer_list]
-    if kind == "ColumnTransformer":
+    if kind == "columns":
         return [part for _, part, _ in step.transformers_]
     return None
 
 
 def _parts_on(step: Any, column: int) -> Iterator[Any]:
     """The simple transformers that one column of an input meets."""
-    if kind_of(step) != "ColumnTransformer":
+    if own_kind(step) != "columns":
         yield from _simple_parts(step)
         return
     for _, part, columns in step.transformers_:

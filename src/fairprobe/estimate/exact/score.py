@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fairprobe.estimate.exact.halves import Floats, Ints, Term, check_size
 from fairprobe.estimate.exact.outcome import UnfitError
-from fairprobe.estimate.exact.preprocessing import kind_of
 from fairprobe.estimate.exact.seen import Seen, Table
+from fairprobe.model.known import known_kind
 
 _N_PROBES = 4096
 _N_TRIED = 256
@@ -49,16 +49,11 @@ class _Weights:
 
 
 def is_linear(final: Any) -> bool:
-    """Whether it looks like a linear classifier of two classes; `take_apart` makes sure."""
-    module = type(final).__module__
-    if module.startswith("sklearn.") and kind_of(final) != "LinearSVC" and "linear_model" not in module:
-        return False  # a kernel machine's score is a sum of another kind, with other rounding errors
-    shape = np.shape(getattr(final, "coef_", 0))
+    """Whether it is a linear classifier of two classes; that its answers are such sums is tried as well."""
     return (
-        (len(shape) == 1 or (len(shape) == 2 and shape[0] == 1))
-        and len(getattr(final, "classes_", ())) == 2
+        known_kind(final) == "linear"
         and np.size(getattr(final, "intercept_", ())) == 1
-        and hasattr(final, "decision_function")
+        and len(getattr(final, "classes_", ())) == 2
     )
 
 
@@ -72,9 +67,10 @@ def take_apart(seen: Seen, max_half: int) -> Score:
     error = _error(weights, [*tables, rest])
     _check_linear(seen, weights, error)
 
-    fixed = np.full(len(domain.combinations), weights.intercept) + weights.products(rest).sum()
-    for position, parameter in enumerate(domain.sensitive_columns):
-        fixed += weights.products(tables[parameter]).sum(axis=1)[domain.combinations[:, position]]
+    fixed = np.full(len(domain.families), weights.intercept) + weights.products(rest).sum()
+    base = np.zeros((1, len(domain.levels)), dtype=np.int64)
+    for parameter, codes in domain.families.varied(base):
+        fixed += weights.products(tables[parameter]).sum(axis=1)[codes[:, 0]]
     terms = []
     for parameter in domain.free_columns:
         term = _term(parameter, weights.products(tables[parameter]))

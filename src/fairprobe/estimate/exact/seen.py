@@ -16,6 +16,7 @@ from fairprobe.domain.parameters import Codes, Integer, Real
 from fairprobe.estimate.exact import preprocessing
 from fairprobe.estimate.exact.outcome import UnfitError, shown
 from fairprobe.model.asking import Asker
+from fairprobe.model.registry import abilities_of
 
 MAX_TABLE = 10_000_000
 """A parameter with more levels is not put into a table level by level."""
@@ -44,7 +45,7 @@ class Seen:
     """The matrix that the estimator at the end of a model gets, made of codes.
 
     Each of its columns must depend on one parameter only. The transformers let in are known to work column by column;
-    that the columns come out as one parameter at a time predicts is tried on random inputs as well.
+    that the columns come out as one parameter at a time predicts `check` tries on random inputs as well.
     """
 
     def __init__(self, model: Any, domain: Domain, dtype: DTypeLike | str) -> None:
@@ -52,10 +53,13 @@ class Seen:
         self.domain = domain
         self.asker = Asker(model, domain)
         self.steps, self.final = preprocessing.split(model)
-        self._order = [str(name) for name in getattr(model, "feature_names_in_", domain.names)]
+        self.order = list(abilities_of(model).columns or domain.names)
         self._dtype = dtype
         for step in self.steps:
             preprocessing.check(step)
+
+    def check(self) -> None:
+        """Raise unless each column that the estimator gets depends on one parameter."""
         self._check_answers()
         self._check_separable()
 
@@ -118,12 +122,20 @@ class Seen:
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
         return Table(*self._changes(self.at(parameter, ends), wanted))
 
+    def sensitive_columns(self) -> set[int]:
+        """The estimator's columns that a sensitive parameter changes, whatever the rest of the input."""
+        parameters = self.domain.sensitive_columns
+        if not self.steps:
+            return {self.order.index(self.domain.names[parameter]) for parameter in parameters}
+        rows = [self.at(parameter, np.arange(self.domain.parameters[parameter].levels)) for parameter in parameters]
+        return set(np.flatnonzero(self.changed(np.concatenate(rows))).tolist())
+
     def is_searchable(self, parameter: int) -> bool:
         """Whether it is a wide number whose columns all rise with its levels, a missing value aside."""
         kind = self.domain.parameters[parameter]
         if not isinstance(kind, (Integer, Real)) or kind.levels <= WIDE:
             return False
-        return preprocessing.is_monotone(self.steps, self._order.index(kind.name))
+        return preprocessing.is_monotone(self.steps, self.order.index(kind.name))
 
     def _blocks(self, parameter: int) -> Iterator[tuple[int, NDArray[Any]]]:
         n_levels = self.domain.parameters[parameter].levels

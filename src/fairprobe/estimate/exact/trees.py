@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.estimate.exact.outcome import UnfitError
-from fairprobe.estimate.exact.preprocessing import kind_of
 from fairprobe.estimate.exact.seen import Seen
+from fairprobe.model.known import known_kind
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,17 +53,29 @@ class _Part:
 
 def is_tree(final: Any) -> bool:
     """Whether it is a single tree."""
-    return kind_of(final) in _TREES
+    return known_kind(final) == "tree"
 
 
 def is_ensemble(final: Any) -> bool:
     """Whether it may be an additive ensemble of trees."""
-    return kind_of(final) in _READERS
+    return known_kind(final) in _READERS
+
+
+def trees_of(final: Any) -> list[Any]:
+    """The trees of a tree or an ensemble; raises if it is not made of trees alone."""
+    if is_tree(final):
+        return [final.tree_]
+    if known_kind(final) == "boosting":
+        return [member.tree_ for stage in final.estimators_ for member in stage]
+    for member in final.estimators_:
+        if not is_tree(member):
+            raise UnfitError(f"a vote is solved where all that vote are trees, got {type(member).__name__}")
+    return [member.tree_ for member in final.estimators_]
 
 
 def read(seen: Seen) -> Nodes:
     """The nodes of a tree or an ensemble."""
-    return _joined(_votes_of_tree(seen) if is_tree(seen.final) else _READERS[kind_of(seen.final)](seen))
+    return _joined(_votes_of_tree(seen) if is_tree(seen.final) else _READERS[known_kind(seen.final)](seen))
 
 
 def _votes_of_tree(seen: Seen) -> list[_Part]:
@@ -76,9 +88,6 @@ def _forest(seen: Seen) -> list[_Part]:
 
 def _vote(seen: Seen) -> list[_Part]:
     voting = seen.final
-    for member in voting.estimators_:
-        if not is_tree(member):
-            raise UnfitError(f"a vote is solved where all that vote are trees, got {type(member).__name__}")
     present = [member is not None and member != "drop" for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     values_of = _votes if voting.voting == "hard" else _probabilities
@@ -117,14 +126,7 @@ def _votes(tree: Any) -> Floats:
     return np.eye(tree.value.shape[2])[tree.value[:, 0, :].argmax(axis=1)]
 
 
-_TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier")
-
-_READERS: dict[str, Callable[[Seen], list[_Part]]] = {
-    "ExtraTreesClassifier": _forest,
-    "GradientBoostingClassifier": _boosting,
-    "RandomForestClassifier": _forest,
-    "VotingClassifier": _vote,
-}
+_READERS: dict[str | None, Callable[[Seen], list[_Part]]] = {"boosting": _boosting, "forest": _forest, "vote": _vote}
 
 
 def _joined(parts: Sequence[_Part]) -> Nodes:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.parameters import Codes
-from fairprobe.estimate.exact.axes import Mask, Slots
+from fairprobe.estimate.exact.axes import Mask, RangeAxis, Slots
 from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype
 from fairprobe.estimate.exact.plan import UNDECIDED, Plan, Small
 from fairprobe.model.asking import Asker
@@ -61,6 +61,10 @@ class Walk:
         self._classes = classes
         self._max_boxes = max_boxes
         self._slots = plan.slots()
+        # Most axes are ranges, and those are cut all at a time; the others one after another.
+        self._sets = [which for which, axis in enumerate(plan.axes) if not isinstance(axis, RangeAxis)]
+        self._is_range = np.array([isinstance(axis, RangeAxis) for axis in plan.axes] + [False])  # a leaf's axis is -1
+        self._first = np.array([slots.start for slots in self._slots] + [0])
         n_combinations, n_trees = plan.start.shape
         self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
         self._pending: list[_Boxes] = []
@@ -156,7 +160,11 @@ class Walk:
         node = boxes.nodes[every, choice // n_trees, choice % n_trees]
         axis = plan.axis[node]
         left, right = boxes.slots.copy(), boxes.slots.copy()
-        for which in np.unique(axis):
+        ranged = np.flatnonzero(self._is_range[axis])
+        first, answers = self._first[axis[ranged]], plan.answer[node[ranged]]
+        left[ranged, first + 1] = np.minimum(left[ranged, first + 1], answers)
+        right[ranged, first] = np.maximum(right[ranged, first], answers)
+        for which in self._sets:
             rows, slots = np.flatnonzero(axis == which), self._slots[which]
             parts = plan.axes[which].cut(boxes.slots[rows, slots], plan.answer[node[rows]])
             left[rows, slots], right[rows, slots] = parts[:2]
@@ -182,7 +190,11 @@ class Walk:
         """Whether a box holds levels that go left at a node, and such that go right; at a leaf, neither."""
         goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
         axis = self._plan.axis[node]
-        for which in range(len(self._plan.axes)):
+        ranged = np.flatnonzero(self._is_range[axis])
+        first, answers = self._first[axis[ranged]], self._plan.answer[node[ranged]]
+        goes_left[ranged] = slots[box[ranged], first] < answers
+        goes_right[ranged] = slots[box[ranged], first + 1] > answers
+        for which in self._sets:
             rows = np.flatnonzero(axis == which)
             mine = slots[box[rows], self._slots[which]]
             goes_left[rows], goes_right[rows] = self._plan.axes[which].cut(mine, self._plan.answer[node[rows]])[2:]
@@ -217,9 +229,7 @@ class Walk:
         self._count(boxes.take(differ), labels[differ])
 
     def _ask_alone(self, boxes: _Boxes) -> None:
-        codes = self._plan.inputs(boxes.slots)
-        domain = self._plan.domain
-        codes[:, list(domain.sensitive_columns)] = domain.combinations[boxes.who[:, 0]]
+        codes = self._plan.domain.families.member(self._plan.inputs(boxes.slots), boxes.who[:, 0])
         self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
 
     def _numbers(self, labels: NDArray[Any]) -> Small:

@@ -1,0 +1,241 @@
+"""Shares in plain lines for people: figures, what they say, who gets what, the verdict."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.cli.words import WIDTH, aligned, counted, listed, magnitude
+from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.estimate import Outcome, Share, Verdict
+from fairprobe.estimate.counting import worse_off
+from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.verdict import MIN_COMPARABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METHODS = {"rows": "all rows", "sequential": "until settled"}
+
+ENDS = ("lowest", "highest")
+"""The outcomes of a model that gives a number: which end of the family's numbers a member gets."""
+
+MOST_ROWS = 8
+MOST_COLUMNS = 5
+
+
+def figure_parts(
+    shares: Mapping[str, Share],
+    breakdowns: Mapping[str, Mapping[str, Share]],
+    held: Verdict | None,
+    favourable: str | None,
+) -> list[list[str]]:
+    """The figures and what they say, part by part."""
+    together = "  The intervals hold all together; sensitive parameters that are not named stay as they are."
+    changed = [
+        [f"By what is changed ({population}):", *table_lines(sets, "changed"), together]
+        for population, sets in breakdowns.items()
+    ]
+    who = [lines for share in shares.values() if (lines := outcome_lines(share, favourable))]
+    if who and favourable is None:
+        who[-1].append("  (--favourable OUTCOME names the good one, to say who is worse off.)")
+    unused = unused_line(shares)
+    every = [
+        table_lines(shares, "population"),
+        sentence_lines(shares),
+        [unused] if unused else [],
+        *changed,
+        *who,
+        verdict_lines(held) if held is not None else [],
+    ]
+    return [part for part in every if part]
+
+
+def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
+    """A row for each share."""
+    confidence = percent(next(iter(shares.values())).confidence)
+    rows = [[title, "share", f"{confidence} interval", "hits", "inputs", "method"]]
+    for name, share in shares.items():
+        interval = "exact" if share.method == "exact" and share.n else between(share.low, share.high)
+        method = METHODS.get(share.method, share.method)
+        rows.append([name, percent(share.value), interval, magnitude(share.hits), magnitude(share.n), method])
+    return aligned(rows, left=(0, 2, 5))
+
+
+def between(low: float, high: float) -> str:
+    """An interval."""
+    return f"{percent(low)} to {percent(high)}"
+
+
+def sentence_lines(shares: Mapping[str, Share]) -> list[str]:
+    """Each share as a sentence, and how it was found."""
+    lines = []
+    for name, share in shares.items():
+        lines.append(f"{name}: {share.sentence()}")
+        if share.detail:
+            how = "exact" if share.method == "exact" else "sampled, not exact"
+            lines.append(f"  {how}: {share.detail}")
+    return lines
+
+
+def unused_line(shares: Mapping[str, Share]) -> str | None:
+    """If nothing depends on the sensitive parameters: that, and what it does not mean."""
+    if any(share.hits or not share.n or share.is_stochastic for share in shares.values()):
+        return None
+    share = min(shares.values(), key=lambda share: share.method != "exact")
+    names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
+    if share.threshold:
+        return f"No gap above the threshold {share.threshold:g} was seen; smaller ones may be there. {proxy}."
+    if share.method == "exact":
+        unused = f"The model's output never changes with {names} alone: in this domain, it does not use {names}."
+    else:
+        unused = f"The model's output never changed with {names} alone: it may not use {names} at all."
+    return f"{unused} {proxy}: this figure cannot show that."
+
+
+def verdict_lines(verdict: Verdict) -> list[str]:
+    """The verdict and, where it is open, what would settle it."""
+    said = verdict.sentence.removesuffix(f" ({verdict.share.sentence()})")  # which stands above
+    lines = [f"Verdict on {POPULATIONS[verdict.population]}: {said}"]
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        lines.append(f"  {_remedy(verdict)}")
+    return lines
+
+
+def _remedy(verdict: Verdict) -> str:
+    if verdict.share.is_stochastic:
+        return "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode."
+    if verdict.share.comparable < MIN_COMPARABLE:
+        return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."
+    if verdict.max_share == 0:
+        return "A limit of 0 can be passed only by an exact share of the domain; no sample shows that there is none."
+    if verdict.population == "rows":
+        return "More rows would settle it, or another --max-share."
+    return "A larger --experiments would settle it, or another --max-share."
+
+
+def cost_line(shares: Sequence[Share], seed: int) -> str:
+    """What it took."""
+    n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
+    return f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}"
+
+
+# Who gets what
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What the model may answer, as far as it is known beforehand."""
+
+    classes: Sequence[Any] | None
+    """The model's classes, in order; None if it does not tell."""
+    output: str
+    favourable: str | None
+    """The text of the good one."""
+
+    @classmethod
+    def of(cls, model: Any, output: str, favourable: str | None) -> Outcomes:
+        """Those of a model; an outcome that it cannot give is refused."""
+        classes = getattr(model, "classes_", None)
+        has_names = classes is not None and np.ndim(classes) == 1
+        outcomes = cls(np.asarray(classes).tolist() if has_names else None, output, favourable)
+        known = outcomes.known
+        if favourable is not None and known is not None and match(favourable, known) is None:
+            raise SettingError(
+                f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}"
+            )
+        return outcomes
+
+    @property
+    def known(self) -> Sequence[Any] | None:
+        """All there can be; None if that is not known."""
+        if self.output == "value" or (self.output == "score" and len(self.classes or ()) == 2):
+            return ENDS
+        return None if self.output == "score" else self.classes
+
+    def put_into(self, share: Share) -> Share:
+        """The share with outcomes under the names of classes, and with who is worse off."""
+        if share.outcomes is None:
+            return share
+        named = self._named(share.outcomes)
+        if self.favourable is None:
+            return replace(share, outcomes=named)
+        column = match(self.favourable, named.columns)
+        if column is None:
+            warnings.warn(
+                f"favourable-unseen: no discriminatory input gets the outcome {self.favourable!r}, only "
+                f"{listed(named.columns)}",
+                HealthWarning,
+                stacklevel=2,
+            )
+            return replace(share, outcomes=named)
+        return replace(share, outcomes=named, worse_off=worse_off(named, column[0]))
+
+    def _named(self, outcomes: pd.DataFrame) -> pd.DataFrame:
+        """Of class probabilities the library knows only the position of the likeliest class."""
+        if self.output == "label" or self.classes is None or set(outcomes.columns) & set(ENDS):
+            return outcomes
+        return outcomes.rename(columns=dict(enumerate(self.classes)))
+
+
+def match(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:
+    """The outcome that a text stands for, in a tuple, as it may be a false one; None if there is none.
+
+    >>> match("1", [0, 1]), match("true", [False, True]), match("1", [0.0, 1.0]), match("yes", ["no"])
+    ((1,), (True,), (1.0,), None)
+    """
+    for reading in (str, lambda outcome: str(outcome).lower(), _as_number):
+        wanted = reading(text)
+        found = [outcome for outcome in outcomes if wanted is not None and reading(outcome) == wanted]
+        if len(found) == 1:
+            return (found[0],)
+    return None
+
+
+def _as_number(outcome: Any) -> float | None:
+    try:
+        return None if isinstance(outcome, bool) else float(outcome)
+    except (TypeError, ValueError):
+        return None
+
+
+def outcome_lines(share: Share, favourable: str | None) -> list[str]:
+    """What each combination of sensitive values gets, over the discriminatory inputs."""
+    outcomes = share.outcomes
+    if outcomes is None or outcomes.empty:
+        return []
+    what = {"rows": "rows", "domain": "inputs of the domain"}.get(share.population, "inputs that the constraints allow")
+    chosen = match(favourable, outcomes.columns) if favourable is not None else None
+    lines = [f"How often each gets which outcome, among the discriminatory {what}:"]
+    lines += _outcome_table(outcomes, outcomes.columns[-1] if chosen is None else chosen[0])
+    if chosen is not None and share.worse_off is None:
+        lines.append(f"  No one of them alone gets {chosen[0]} least often.")
+    elif chosen is not None:
+        least = f"{share.worse_off} gets {chosen[0]} least often"
+        lines.append(f"  {least}: worse off, if {chosen[0]} is the favourable outcome.")
+    return lines
+
+
+def _outcome_table(outcomes: pd.DataFrame, key: Any) -> list[str]:
+    """Rows ordered by an outcome; of many the first and the last, of many outcomes the most frequent."""
+    columns = list(outcomes.columns)
+    if len(columns) > MOST_COLUMNS:
+        most = outcomes.sum().sort_values(ascending=False, kind="stable").index[:MOST_COLUMNS]
+        columns = [column for column in columns if column in {*most, key}]
+    rates = outcomes.div(outcomes.sum(axis=1).clip(lower=1), axis=0)
+    rates = rates.sort_values(key, kind="stable") if len(rates) > 2 else rates
+    titles = [_cut(f"{column:.6g}" if isinstance(column, float) else str(column), 14) for column in columns]
+    rows = [["", *titles], *([str(name), *(f"{rates.loc[name, c]:.1%}" for c in columns)] for name in rates.index)]
+    if len(rates) > MOST_ROWS:
+        rows[1 + MOST_ROWS // 2 : -MOST_ROWS // 2] = [["...", *("" for _ in columns)]]
+    width = max(6, *(len(cell) for row in rows for cell in row[1:]))
+    most_of_name = max(20, WIDTH - 2 - (width + 2) * len(columns))
+    return aligned([[_cut(name, most_of_name), *(f"{cell:>{width}}" for cell in cells)] for name, *cells in rows])
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

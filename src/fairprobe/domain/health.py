@@ -1,0 +1,252 @@
+"""Health checks of data and the domain inferred from them: named remarks on what may not be what it looks like."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
+from fairprobe.errors import HealthWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Remark = tuple[str, str]
+"""The check's name and what it says."""
+
+MOST_ROWS = 20_000
+"""So many rows are looked at, spread evenly."""
+
+LEAST_ROWS = 30
+"""With fewer, a column may be unique, or follow another, by chance."""
+
+MARKERS = frozenset(
+    {"?", "??", "-", "--", "---", ".", "..", "*", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "nil"}
+)
+"""What files write for "no value", in lower case; pandas knows some of them, if they are written as it expects."""
+
+NEARLY_UNIQUE = 0.95
+ID_NAME = re.compile(r"(?i:(^|[\W_])(id|idx|index|key|no|nr|uuid|guid|ssn))$|[a-z](Id|ID|Idx|Key)$")
+
+_DAY, _TIME = r"(0?[1-9]|[12]\d|3[01])", r"([ T]\d{1,2}:\d\d.*)?"
+DATE = re.compile(
+    rf"(\d{{4}}[-/.]{_DAY}[-/.]{_DAY}|{_DAY}[-/.]{_DAY}[-/.](\d{{4}}|\d\d)"
+    rf"|{_DAY}[-. ][A-Za-z]{{3,9}}[-., ]+\d{{4}}|[A-Za-z]{{3,9}} {_DAY},? \d{{4}}){_TIME}"
+)
+MOST_DATES = 200
+"""So many different values are looked at to tell dates."""
+
+LABELS = frozenset({"label", "labels", "target", "targets", "y", "y_true", "ground_truth", "outcome"})
+LABELS_OF_TWO = frozenset(
+    {"class", "income", "approved", "default", "decision", "result", "churn", "survived", "hired"}
+)
+"""Names that a label often has; the second ones may well be inputs, unless they have two values."""
+MOST_LABELS = 20
+
+MOST_VALUES = 1000
+MOST_COLUMNS = 100
+"""Of more columns, only the sensitive ones are looked at for what determines them."""
+FIRST_ROWS = 500
+"""Most pairs of columns are told apart by these already."""
+EXPECTED = 20
+"""So many rows at least would have to contradict a dependency if there were none."""
+MOST_PAIRS = 5
+"""Pairs named; of more, their number."""
+
+Numbers = NDArray[np.int64]
+
+
+def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
+    """What can be said of the rows that a domain was inferred from."""
+    rows = _spread(frame)
+    remarks: list[Remark] = []
+    for parameter in domain.parameters:
+        column = frame[parameter.name]
+        remarks += _missing_markers(column, parameter)
+        remarks += _single_valued(parameter)
+        remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
+        remarks += _named_as_label(parameter)
+    return remarks + _determined_columns(rows, domain)
+
+
+def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
+    """Say them as warnings."""
+    for name, message in remarks:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)
+
+
+def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
+    """Inputs that tell the label outright."""
+    rows, known = _spread(frame), _spread(label)
+    numbers = _numbered(known)
+    remarks = []
+    for name in rows.columns:
+        column = _numbered(rows[name])
+        if column.max() < MOST_LABELS and _determines(column, numbers) and _would_show(column, numbers):
+            remarks.append(
+                (
+                    "label-among-inputs",
+                    f"column {name!r} determines the label {label.name!r} in all {len(rows):,} rows looked at: if it "
+                    "is the label in other words, leave it out of the inputs (--ignore on the command line)",
+                )
+            )
+    return remarks
+
+
+def _spread(rows: Any) -> Any:
+    """At most so many rows, evenly spread, in their order."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return rows.iloc[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
+
+
+def _texts(parameter: Parameter) -> list[str]:
+    """The values that are text."""
+    values = parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
+    return [value for value in values if isinstance(value, str)]
+
+
+def _missing_markers(column: pd.Series[Any], parameter: Parameter) -> Iterator[Remark]:
+    for value in _texts(parameter):
+        if value.strip().lower() in MARKERS:
+            n = int((column == value).sum())
+            yield (
+                "missing-marker",
+                f"column {parameter.name!r} holds {value!r} in {n:,} of {len(column):,} rows: if that stands for no "
+                f"value, say so by --missing '{value.strip()}', or in Python by na_values=[{value!r}] of read_csv",
+            )
+
+
+def _single_valued(parameter: Parameter) -> Iterator[Remark]:
+    if parameter.levels == 1:
+        value = parameter.decode(np.zeros(1, dtype=np.int64))[0]
+        yield (
+            "single-valued",
+            f"column {parameter.name!r} has one value, {value}: a model may answer otherwise for others, which are not "
+            "in the domain; give the parameter its bounds, or leave the column out",
+        )
+
+
+def _dates_as_text(parameter: Parameter) -> list[Remark]:
+    texts = _texts(parameter)
+    looked_at = texts[:: max(1, len(texts) // MOST_DATES)]
+    if len(texts) < 2 or sum(bool(DATE.fullmatch(text.strip())) for text in looked_at) < NEARLY_UNIQUE * len(looked_at):
+        return []
+    return [
+        (
+            "dates-as-text",
+            f"column {parameter.name!r} holds dates as text, such as {texts[0]!r}: to the domain they are names in no "
+            "order; make numbers of them (years, days since a date), or leave the column out",
+        )
+    ]
+
+
+def _id_column(column: pd.Series[Any], parameter: Parameter) -> list[Remark]:
+    n, n_values = len(column), column.nunique()
+    if n < LEAST_ROWS or n_values < NEARLY_UNIQUE * n:
+        return []
+    if not _texts(parameter) and not (parameter.kind == "integer" and _looks_like_id(column, n_values)):
+        return []
+    return [
+        (
+            "id-column",
+            f"column {parameter.name!r} has {n_values:,} different values in {n:,} rows, as an id has: as an input it "
+            "can only be noise; leave it out, here and when the model is fitted",
+        )
+    ]
+
+
+def _looks_like_id(column: pd.Series[Any], n_values: int) -> bool:
+    """Whole numbers that count the rows or are named so; an amount of money may be different in each row too."""
+    name = str(column.name)
+    is_dense = column.max() - column.min() < 2 * n_values
+    return bool(ID_NAME.search(name) or is_dense or column.is_monotonic_increasing)
+
+
+def _named_as_label(parameter: Parameter) -> Iterator[Remark]:
+    name, n_values = parameter.name.strip().lower(), parameter.levels - parameter.missing
+    if (name in LABELS and 2 <= n_values <= MOST_LABELS) or (name in LABELS_OF_TWO and n_values == 2):
+        yield (
+            "label-among-inputs",
+            f"column {parameter.name!r} is among the inputs, with {n_values} values: if it is what the model predicts, "
+            "leave it out (--label on the command line)",
+        )
+
+
+# A column that another determines
+
+
+def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
+    if len(rows) < LEAST_ROWS:
+        return []
+    columns = {name: _numbered(rows[name]) for name in domain.names}
+    columns = {name: column for name, column in columns.items() if 0 < column.max() < MOST_VALUES}
+    found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
+    sensitive = [_of_sensitive(*pair) for pair in found if pair[0] in domain.sensitive]
+    others = [f"{one!r} {how} {other!r}" for one, other, how in found if one not in domain.sensitive]
+    remarks = [("determined-column", text) for text in sensitive]
+    if others:
+        more = f", and {len(others) - MOST_PAIRS:,} more pairs" if len(others) > MOST_PAIRS else ""
+        remarks.append(
+            (
+                "determined-column",
+                f"in all {len(rows):,} rows looked at {', '.join(others[:MOST_PAIRS])}{more}: inputs that change one "
+                "and not the other may be people who cannot exist; a constraint can say which values go together",
+            )
+        )
+    return remarks
+
+
+def _of_sensitive(sensitive: str, other: str, how: str) -> str:
+    return (
+        f"the sensitive parameter {sensitive!r} {how} {other!r}: twins that change {sensitive!r} and not {other!r} may "
+        f"be people who cannot exist, and a model that uses {other!r} in its place is not found out by them"
+    )
+
+
+def _dependencies(columns: dict[str, Numbers], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Pairs of columns, a sensitive one first, and in what way they go together."""
+    names = set(sensitive)
+    for one, other in combinations(columns, 2):
+        one, other = (other, one) if other in names and one not in names else (one, other)
+        if one not in names and len(columns) > MOST_COLUMNS:
+            continue
+        forth, back = (_is_dependency(columns[a], columns[b]) for a, b in ((one, other), (other, one)))
+        if forth and back:
+            yield one, other, "goes one to one with"
+        elif forth:
+            yield one, other, "determines"
+        elif back:
+            yield one, other, "is determined by"
+
+
+def _is_dependency(one: Numbers, other: Numbers) -> bool:
+    return _determines(one[:FIRST_ROWS], other[:FIRST_ROWS]) and _determines(one, other) and _would_show(one, other)
+
+
+def _numbered(column: pd.Series[Any]) -> Numbers:
+    """The values as numbers from 0 on, a missing one among them."""
+    import pandas as pd
+
+    numbers: Numbers = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
+    return numbers
+
+
+def _determines(one: Numbers, other: Numbers) -> bool:
+    """Whether rows alike in the one are alike in the other."""
+    by_value = np.zeros(int(one.max()) + 1, dtype=np.int64)
+    by_value[one] = other
+    return bool((by_value[one] == other).all())
+
+
+def _would_show(one: Numbers, other: Numbers) -> bool:
+    """Whether, did the one tell nothing of the other, enough rows would contradict."""
+    n_repeats = len(one) - len(np.unique(one))
+    return bool(n_repeats * (1 - np.bincount(other).max() / len(other)) >= EXPECTED)

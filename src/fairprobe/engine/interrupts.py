@@ -1,0 +1,82 @@
+"""Ctrl-C that loses nothing: between the moments where it may strike, it waits.
+
+Python raises KeyboardInterrupt between any two instructions, also while a case is being written down. Inside `deferred`
+it is only noted, and raised where something that may be given up is under way: `interruptible`. Only the main thread
+gets signals; in any other, all this does nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Interrupts:
+    """Whether Ctrl-C was pressed, and whether it may strike now."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self.pending = False
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """What the signal does."""
+        self.pending = True
+        if self._is_open:
+            self.check()
+
+    def check(self) -> None:
+        """Raise what is pending."""
+        if self.pending:
+            self.pending = False
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _set(self, is_open: bool) -> Iterator[None]:
+        before, self._is_open = self._is_open, is_open
+        try:
+            if is_open:
+                self.check()
+            yield
+        finally:
+            self._is_open = before
+        if before:  # what waited inside
+            self.check()
+
+
+_active = Interrupts()
+
+
+@contextmanager
+def deferred() -> Iterator[Interrupts]:
+    """Inside, an interruption waits for a place that is `interruptible`; what came too late for any stays `pending`."""
+    global _active
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not is_ours:
+        yield _active
+        return
+    _active = interrupts = Interrupts()
+    signal.signal(signal.SIGINT, interrupts.handle)
+    try:
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Here an interruption may strike at once."""
+    with _active._set(True):
+        yield
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Here it waits."""
+    with _active._set(False):
+        yield

@@ -1,0 +1,152 @@
+"""The pandas categories that a model was fitted on: strings, as a CSV has them, are no such thing to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes, Parameter
+from fairprobe.domain.rules import plain
+from fairprobe.errors import DataError, DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Categories = dict[str, tuple[Any, ...]]
+"""By column, in the order that the model knows them by."""
+
+FITTED_ON = "one of the categories that the model was fitted on"
+
+SHOWN = 5
+"""Categories that a message names."""
+
+ADVICE = (
+    "if the model was fitted on pandas categoricals, give the domain's parameters dtype='category' and as their "
+    "categories all that the model was fitted on, in its order"
+)
+
+
+def fitted_columns(model: Any, domain: Domain) -> list[str] | None:
+    """The names of the columns that a model was fitted on; None where it does not say."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    booster = _lightgbm_booster(model)
+    if not getattr(booster, "pandas_categorical", None):
+        return None
+    own = {name.replace(" ", "_"): name for name in domain.names}  # LightGBM writes them so
+    return [own.get(name, name) for name in booster.feature_name()]
+
+
+def _lightgbm_booster(model: Any) -> Any:
+    return model if hasattr(model, "pandas_categorical") else getattr(model, "booster_", None)
+
+
+def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
+    """The categories of those columns that were fitted as categoricals, as far as the model tells."""
+    if len(getattr(model, "steps", ())) == 1:
+        model = model.steps[0][1]
+    model = getattr(model, "best_estimator_", model)
+    return _of_lightgbm(model, domain, columns) or _of_xgboost(model, columns)
+
+
+def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
+    booster = _lightgbm_booster(model)
+    lists = getattr(booster, "pandas_categorical", None)
+    if not lists:
+        return {}
+    # The lists come without names, in the order of the columns. What is text must have been categorical.
+    names = [name for name in columns if domain[name].dtype == "category" or not domain[name].is_numeric]
+    if len(names) != len(lists):
+        params = booster.params
+        places = params.get("categorical_column", params.get("categorical_feature"))
+        is_told = isinstance(places, list) and len(places) == len(lists) and all(type(p) is int for p in places)
+        if not is_told:
+            return {}
+        names = [columns[place] for place in sorted(places)]
+    return {name: tuple(map(plain, values)) for name, values in zip(names, lists, strict=True)}
+
+
+def _of_xgboost(model: Any, columns: Sequence[str]) -> Categories:
+    booster: Any = model.get_booster() if hasattr(model, "get_booster") else None
+    if "c" not in (getattr(booster, "feature_types", None) or ()) or not hasattr(booster, "get_categories"):
+        return {}
+    told = booster.get_categories(export_to_arrow=True).to_arrow()
+    return {
+        name: tuple(values.to_pylist()) for name, (_, values) in zip(columns, told, strict=True) if values is not None
+    }
+
+
+def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
+    """By code, the place of a parameter's value among the categories; -1 for a missing one."""
+    import pandas as pd
+
+    n_values = parameter.levels - parameter.missing
+    n_looked_at = min(n_values, len(categories) + 1)  # of more, one cannot be among them
+    values = pd.Series(parameter.decode(np.arange(n_looked_at)))
+    places = _places(values, categories)
+    if (places < 0).any():
+        value = values.iloc[int(np.argmax(places < 0))]
+        raise DomainError(
+            f"parameter {parameter.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; "
+            f"got {plain(value)!r}: leave it out of the domain"
+        )
+    return np.append(places, -1)
+
+
+def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[Any]:
+    """A column as a categorical of exactly these categories; what is none of them is refused."""
+    places = _places(values, categories)
+    odd = np.flatnonzero((places < 0) & values.notna().to_numpy())
+    if len(odd):
+        raise DataError(
+            f"column {values.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; "
+            f"got {plain(values.iloc[odd[0]])!r}: leave such rows out"
+        )
+    return _categorical(values, places, categories)
+
+
+def _categorical(values: pd.Series[Any], places: Codes, categories: Sequence[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    return pd.Series(
+        pd.Categorical.from_codes(places, categories=list(categories)), index=values.index, name=values.name
+    )
+
+
+def _places(values: pd.Series[Any], categories: Sequence[Any]) -> Codes:
+    import pandas as pd
+
+    codes, seen = pd.factorize(values.astype(object))
+    known = pd.Index(list(categories), dtype=object).get_indexer(pd.Index(seen, dtype=object))
+    return np.append(known, -1)[codes].astype(np.int64)
+
+
+def _brief(categories: Sequence[Any]) -> str:
+    shown = ", ".join(map(repr, categories[:SHOWN]))
+    return shown if len(categories) <= SHOWN else f"{shown} and {len(categories) - SHOWN:,} more"
+
+
+class Advised:
+    """A model's method whose errors about categories say what to do."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __call__(self, batch: Any) -> Any:
+        """The method's answer."""
+        try:
+            return self._function(batch)
+        except Exception as error:
+            if "categor" not in str(error):
+                raise
+            raise ValueError(f"{str(error).strip().rstrip('.')}: {ADVICE}") from error
+
+
+def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:
+    """Whether a model of another package is given text as text."""
+    is_other = not type(model).__module__.startswith("sklearn.")
+    return is_other and any(not p.is_numeric and p.name not in known for p in domain.parameters)

@@ -1,0 +1,240 @@
+"""Known models: the classes whose every answer is known from what they were fitted to, and who is one of them.
+
+A subclass may predict otherwise, and so may an object or a class whose methods were replaced. So a model is known only
+if it is of the very class, with all its methods, and so are all the parts that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+KINDS: dict[str, str] = {
+    "sklearn.tree:DecisionTreeClassifier": "tree",
+    "sklearn.tree:ExtraTreeClassifier": "tree",
+    "sklearn.ensemble:ExtraTreesClassifier": "forest",
+    "sklearn.ensemble:RandomForestClassifier": "forest",
+    "sklearn.ensemble:GradientBoostingClassifier": "boosting",
+    "sklearn.ensemble:HistGradientBoostingClassifier": "histogram-boosting",
+    "sklearn.ensemble:VotingClassifier": "vote",
+    "sklearn.linear_model:LogisticRegression": "linear",
+    "sklearn.linear_model:LogisticRegressionCV": "linear",
+    "sklearn.linear_model:PassiveAggressiveClassifier": "linear",
+    "sklearn.linear_model:Perceptron": "linear",
+    "sklearn.linear_model:RidgeClassifier": "linear",
+    "sklearn.linear_model:RidgeClassifierCV": "linear",
+    "sklearn.linear_model:SGDClassifier": "linear",
+    "sklearn.svm:LinearSVC": "linear",
+    "fairprobe.subjects.fair_svm:FairSVM": "linear",
+    "sklearn.svm:SVC": "kernel",
+    "sklearn.neural_network:MLPClassifier": "network",
+    "sklearn.pipeline:Pipeline": "pipeline",
+    "sklearn.pipeline:FeatureUnion": "union",
+    "sklearn.compose:ColumnTransformer": "columns",
+    "sklearn.impute:SimpleImputer": "monotone",
+    "sklearn.preprocessing:MaxAbsScaler": "monotone",
+    "sklearn.preprocessing:MinMaxScaler": "monotone",
+    "sklearn.preprocessing:RobustScaler": "monotone",
+    "sklearn.preprocessing:StandardScaler": "monotone",
+    "sklearn.preprocessing:FunctionTransformer": "identity",
+    "sklearn.feature_selection:SelectFromModel": "columnwise",
+    "sklearn.feature_selection:SelectKBest": "columnwise",
+    "sklearn.feature_selection:SelectPercentile": "columnwise",
+    "sklearn.feature_selection:VarianceThreshold": "columnwise",
+    "sklearn.preprocessing:Binarizer": "columnwise",
+    "sklearn.preprocessing:KBinsDiscretizer": "columnwise",
+    "sklearn.preprocessing:OneHotEncoder": "columnwise",
+    "sklearn.preprocessing:OrdinalEncoder": "columnwise",
+    "sklearn.preprocessing:PowerTransformer": "columnwise",
+    "sklearn.preprocessing:QuantileTransformer": "columnwise",
+    "sklearn.tree:DecisionTreeRegressor": "regression-tree",
+    "sklearn.tree:ExtraTreeRegressor": "regression-tree",
+    "sklearn.ensemble:ExtraTreesRegressor": "regression-forest",
+    "sklearn.ensemble:RandomForestRegressor": "regression-forest",
+    "sklearn.ensemble:VotingRegressor": "regression-vote",
+    "sklearn.svm:NuSVC": "libsvm",
+    "sklearn.svm:NuSVR": "libsvm",
+    "sklearn.svm:SVR": "libsvm",
+    "sklearn.dummy:DummyClassifier": "constant",
+}
+"""By class, its kind: the one place where classes of scikit-learn are named.
+
+Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either, and a
+"columnwise" one makes each of its columns out of one column. Those after them are known as parts only.
+"""
+
+FLOAT32 = frozenset({"tree", "regression-tree"})
+COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
+"""Trees work on float32; so does a committee whose members all do."""
+
+THREADED = frozenset({"kernel", "libsvm"})
+"""The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
+long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
+
+FROM_PROBABILITIES = frozenset({"tree", "forest", "boosting", "histogram-boosting", "network"})
+FROM_SCORES = frozenset({"linear"})
+"""The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
+
+REPEATABLE = frozenset({"boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"})
+"""The kinds that answer with labels, always the same for the same row."""
+
+
+def known_kind(model: Any) -> str | None:
+    """The kind of a model or transformer that is known, with all its parts; None of any other.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> known_kind(DecisionTreeClassifier())
+    'tree'
+    >>> class Own(DecisionTreeClassifier): ...
+    >>> known_kind(Own()) is None
+    True
+    """
+    return _kind(model, {})
+
+
+def own_kind(model: Any) -> str | None:
+    """The same, whatever its parts are."""
+    kind = _kind_of_class(type(model))
+    return None if kind is None or _is_replaced(model) or _calls_a_function(model, kind) else kind
+
+
+def is_repeatable(model: Any) -> bool:
+    """Whether it is known to give the same row the same label whenever it is asked.
+
+    So are the known classifiers, alone or at the end of a pipeline; of forests those that use one thread, as more of
+    them add up the trees in any order.
+    """
+    if known_kind(model) is None:
+        return False
+    return own_kind(last_step(model)) in REPEATABLE and not any(_uses_threads(part) for part in _with_parts(model))
+
+
+def kin(model: Any) -> str | None:
+    """The kind of the nearest class in the table that a model is of or derived from; of a pipeline, of its last step.
+
+    It guides what is tried. What is claimed of a model hangs on `known_kind`.
+    """
+    last = last_step(model)
+    return next((KINDS[path] for base in type(last).__mro__ if (path := _path(base)) is not None), None)
+
+
+def last_step(model: Any) -> Any:
+    """What stands at the end of a pipeline; any other model is that itself."""
+    while isinstance(getattr(model, "steps", None), list):
+        model = model.steps[-1][1]
+    return model
+
+
+def works_on_float32(model: Any) -> bool:
+    """Whether it turns its rows into float32 anyway: one of the very classes of trees, or a committee of them."""
+    path = _path(type(model))
+    kind = None if path is None else KINDS[path]
+    if kind in COMMITTEES:
+        return all(works_on_float32(member) for member in model.estimators_)
+    return kind in FLOAT32
+
+
+def why_unknown(model: Any) -> str:
+    """Why a model is not known, in words."""
+    name = type(model).__name__
+    base = next((base.__name__ for base in type(model).__mro__[1:] if _path(base) is not None), None)
+    if base is not None:
+        return f"{name} is a subclass of {base}, which may answer otherwise: only {base} itself is known exactly"
+    if _path(type(model)) is None:
+        return f"{name} is not a kind of model that can be solved"
+    if _is_replaced(model) or _is_class_replaced(type(model)):
+        return f"a method of {name} was replaced: only as it was shipped it is known exactly"
+    part = next((part for part in _parts(model) if known_kind(part) is None), None)
+    if part is None:
+        return f"{name} works by a function that was given to it, and no function is known exactly"
+    return f"a part of {name} is not known: {why_unknown(part)}"
+
+
+def _kind(model: Any, classes: dict[type, str | None]) -> str | None:
+    """The same; `classes` remembers what was found out, as the trees of a forest are all of one class."""
+    cls = type(model)
+    if cls not in classes:
+        classes[cls] = _kind_of_class(cls)
+    kind = classes[cls]
+    if kind is None or _is_replaced(model) or _calls_a_function(model, kind):
+        return None
+    return kind if all(_kind(part, classes) is not None for part in _parts(model)) else None
+
+
+def _kind_of_class(cls: type) -> str | None:
+    path = _path(cls)
+    return None if path is None or _is_class_replaced(cls) else KINDS[path]
+
+
+def _path(cls: type) -> str | None:
+    """Where the very class is to be found, if it is in the table."""
+    for path in KINDS:
+        module, _, name = path.partition(":")
+        # Only a class of that name and package is worth an import, which then is none: the model brought it along.
+        if cls.__name__ == name and _package(cls.__module__) == _package(module):
+            return path if getattr(import_module(module), name, None) is cls else None
+    return None
+
+
+def _package(module: Any) -> str:
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _is_replaced(model: Any) -> bool:
+    """Whether the object has something of its own in the place of a method of its class."""
+    return any(hasattr(getattr(type(model), name, None), "__get__") for name in getattr(model, "__dict__", ()))
+
+
+def _is_class_replaced(cls: type) -> bool:
+    """Whether a method of the class, or of one that it is derived from, comes from none of their packages."""
+    bases = [base for base in cls.__mro__ if _package(base.__module__) not in ("abc", "builtins")]
+    packages = {_package(base.__module__) for base in bases}
+    methods = (value for base in bases for value in vars(base).values() if hasattr(value, "__get__") or callable(value))
+    sources = (getattr(method, "__module__", None) for method in methods)
+    return any(source is not None and _package(source) not in packages for source in sources)
+
+
+def _calls_a_function(model: Any, kind: str) -> bool:
+    """Whether a setting hands some of the work over to what the user wrote, or makes it random."""
+    if kind == "identity":
+        return getattr(model, "func", None) is not None
+    if kind == "constant":
+        return getattr(model, "strategy", None) != "prior"
+    return any(callable(getattr(model, name, None)) for name in ("kernel", "importance_getter"))
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """What a model is made of; the places of parts that were dropped are passed over."""
+    for part in _listed(model):
+        if part is not None and not isinstance(part, str):
+            yield part
+
+
+def _listed(model: Any) -> Iterator[Any]:
+    path = _path(type(model))
+    kind = None if path is None else KINDS[path]
+    if kind == "pipeline":
+        yield from (part for _, part in model.steps)
+    elif kind == "union":
+        yield from (part for _, part in model.transformer_list)
+    elif kind == "columns":
+        yield from (part for _, part, *_ in getattr(model, "transformers_", model.transformers))
+    elif kind in ("forest", "vote"):
+        yield from getattr(model, "estimators_", ())
+    elif kind == "boosting":
+        for stage in getattr(model, "estimators_", ()):
+            yield from stage
+        yield getattr(model, "init_", None)
+    elif kind == "columnwise":
+        yield getattr(model, "estimator_", getattr(model, "estimator", None))
+
+
+def _with_parts(model: Any) -> Iterator[Any]:
+    yield model
+    for part in _parts(model):
+        yield from _with_parts(part)
+
+
+def _uses_threads(part: Any) -> bool:
+    return hasattr(part, "n_jobs") and own_kind(part) == "forest" and part.n_jobs not in (None, 1)

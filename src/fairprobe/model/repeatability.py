@@ -1,0 +1,84 @@
+"""Whether a model says the same of the same row whenever it is asked, and to within what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.errors import FairprobeError
+from fairprobe.model.asking import Asker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIZES = (1024, 64, 7, 1)
+"""Rows asked about at a time: other sizes take other ways through a model's arithmetic."""
+
+FEW = 4
+"""So many calls of each size are enough."""
+
+SAFETY = 2.0
+"""Rows that were not looked at may be off by a little more."""
+
+COARSE = 1e-6
+"""As a fraction of the outputs: what differs by more is no rounding, not even in single precision."""
+
+TIE = 1e-4
+"""As a fraction of the scores: so near to the boundary, rounding may decide in single precision."""
+
+MOST_TIES = 64
+
+NO_CODES = np.empty((0, 0), dtype=np.int64)
+
+
+def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
+    """How far apart the outputs for one row are when asked in batches of different size, at the most.
+
+    The model is asked about the rows given, where there are some, else about inputs of the domain. Labels are names,
+    so they have none. What is so far apart that it can't be rounding does not count: such a model is found out by
+    asking about its cases again.
+    """
+    n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
+    if asker.output == "label" or not n or (rows is not None and not len(rows)):
+        return 0.0
+    codes = asker.domain.sample_codes(n, np.random.default_rng(0)) if rows is None else NO_CODES
+    places = np.arange(n) % (n if rows is None else len(rows))
+
+    def ask(part: slice) -> NDArray[Any]:
+        return asker.ask(codes[part]) if rows is None else asker.ask_frame(rows.iloc[places[part]])
+
+    whole = ask(slice(None))
+    scale = float(np.abs(whole).max())
+    apart = [0.0]
+    for size in SIZES[1:]:
+        for first in range(0, min(n, FEW * size), size):
+            part = slice(first, first + size)
+            apart.append(float(np.abs(ask(part) - whole[part]).max()))
+    return SAFETY * max((number for number in apart if number <= COARSE * scale), default=0.0)
+
+
+def tolerance(outputs: NDArray[Any], resolution: float) -> float:
+    """How far apart two answers for one row may be and still be the same but for rounding."""
+    return max(16 * resolution, COARSE * float(np.abs(outputs).max(initial=0.0)))
+
+
+def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.DataFrame) -> bool:
+    """Whether all these rows lie so near to the decision boundary that rounding may decide their labels."""
+    try:
+        asker = Asker(model, domain, output="score", batch=batch)
+        if asker.adapter.is_function:
+            return False  # it answers with labels, whatever it is asked for
+        scores = asker.ask(rows[:MOST_TIES]) if isinstance(rows, np.ndarray) else asker.ask_frame(rows[:MOST_TIES])
+        usual = asker.ask(domain.sample_codes(MOST_TIES, np.random.default_rng(0)))
+    except FairprobeError:
+        return False  # without scores there is no telling
+    if scores.ndim == 2:
+        ranked = np.sort(scores, axis=1)
+        margins = ranked[:, -1] - ranked[:, -2]
+    else:
+        margins = np.abs(scores - (0.5 if asker.adapter.gives_probabilities else 0.0))
+    return bool((margins <= TIE * np.abs(usual).max(initial=0.0)).all())

@@ -1,0 +1,211 @@
+"""Adapter for any object with `predict`, scikit-learn's estimators above all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Parameter
+from fairprobe.errors import DataError, SettingError
+from fairprobe.model.categories import Advised, fitted_categories, fitted_columns, may_need_advice
+from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
+from fairprobe.model.known import (
+    FROM_PROBABILITIES,
+    FROM_SCORES,
+    THREADED,
+    kin,
+    last_step,
+    own_kind,
+    works_on_float32,
+)
+from fairprobe.model.protocol import Abilities, Adapter
+
+EXACT_IN_FLOAT32 = 2**24
+
+
+def accepts(model: Any) -> bool:
+    """Whether this adapter is for that model."""
+    return callable(getattr(model, "predict", None))
+
+
+def abilities(model: Any) -> Abilities:
+    """What its methods and its kind tell."""
+    names = getattr(model, "feature_names_in_", None)
+    # A pipeline that is known as such hands on what its last step says.
+    kind = own_kind(last_step(model)) if own_kind(model) is not None else None
+    labels_follow: Literal["proba", "score"] | None = None
+    if kind in FROM_PROBABILITIES or kind in FROM_SCORES:
+        labels_follow = "proba" if kind in FROM_PROBABILITIES else "score"
+    return Abilities(
+        name=type(model).__name__,
+        scores=hasattr(model, "decision_function"),
+        probabilities=hasattr(model, "predict_proba"),
+        leaves=hasattr(model, "apply"),
+        threads=kin(model) in THREADED,
+        labels_follow=labels_follow,
+        classes=getattr(model, "classes_", None),
+        columns=None if names is None else tuple(str(name) for name in names),
+    )
+
+
+def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
+    """Find the method to call and the form of its batches."""
+    if isinstance(model, type):
+        raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
+    if not is_fitted(model):
+        raise SettingError(f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first")
+    if output == "label" and _is_regressor(model):
+        raise SettingError(
+            f"output='label' is for labels, which are names, got the regressor {type(model).__name__}: "
+            "say output='value' and the threshold that a gap must exceed"
+        )
+    form = _form(model, domain, batch)
+    finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
+    careful: Callable[..., Any] = _function(model, output)
+    if isinstance(form, FrameForm) and may_need_advice(model, domain, form.categories):
+        careful = Advised(careful)
+    function = careful
+    if output != "score" and isinstance(form, ArrayForm) and form.dtype == np.float32 and hasattr(model, "tree_"):
+        function = partial(careful, check_input=False)  # the batch is what the tree would make of it
+    return Adapter(
+        function,
+        form,
+        type(model).__name__,
+        careful,
+        gives_probabilities=isinstance(careful, _LastClass),
+        finite_only=finite_only,
+        leaves=_leaves(model),
+    )
+
+
+def _leaves(model: Any) -> Callable[[Any], NDArray[np.int64]] | None:
+    """Of a model made of trees, or of a committee whose members all are."""
+    trees = [model] if hasattr(model, "apply") else getattr(model, "estimators_", ())
+    if not len(trees) or not all(hasattr(tree, "apply") for tree in trees):
+        return None
+
+    def leaves(batch: Any) -> NDArray[np.int64]:
+        return np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
+
+    return leaves
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether an estimator can be asked as it is; what is none of scikit-learn's kind is taken to be."""
+    if not hasattr(model, "get_params"):
+        return True
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    except TypeError:
+        return True  # it only looks like an estimator
+    return True
+
+
+def _is_regressor(model: Any) -> bool:
+    """Whether it says so itself."""
+    if not hasattr(model, "get_params"):
+        return False
+    from sklearn.base import is_regressor
+
+    try:
+        return bool(is_regressor(model))
+    except (AttributeError, TypeError):
+        return False  # it only looks like an estimator
+
+
+def _function(model: Any, output: str) -> Callable[[Any], Any]:
+    if output in ("label", "value"):
+        return model.predict
+    name = type(model).__name__
+    if output == "proba":
+        if not hasattr(model, "predict_proba"):
+            raise SettingError(f"output='proba' needs a model with predict_proba, got {name}")
+        return model.predict_proba
+    if hasattr(model, "decision_function"):
+        return model.decision_function
+    if hasattr(model, "predict_proba"):
+        return _LastClass(model)
+    raise SettingError(f"output='score' needs a model with decision_function or predict_proba, got {name}")
+
+
+class _LastClass:
+    """The probability of the last class as a score: of two classes, the positive one."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, batch: Any) -> Any:
+        probabilities = np.asarray(self.model.predict_proba(batch))
+        return probabilities[:, 1] if probabilities.shape[1] == 2 else probabilities
+
+
+def _form(model: Any, domain: Domain, batch: str | None) -> Form:
+    columns = fitted_columns(model, domain)
+    if columns is not None:
+        _check_names(model, domain, columns)
+    else:
+        _check_count(model, domain)
+    if batch == "frame" or (batch is None and columns is not None):
+        names = columns or list(domain.names)
+        return FrameForm(domain, names, fitted_categories(model, domain, names))
+    if not all(parameter.is_numeric for parameter in domain.parameters):
+        return ObjectForm(domain, columns)
+    return ArrayForm(domain, _dtype(model, domain), columns)
+
+
+def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
+    absent = [name for name in names if name not in domain.names]
+    if absent:
+        raise DataError(
+            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+        )
+    unknown = [name for name in domain.names if name not in names]
+    if unknown:
+        raise DataError(
+            f"every parameter must be a column that {type(model).__name__} was fitted on, got {', '.join(unknown)}: "
+            "leave it out of the inputs (--ignore on the command line)"
+        )
+
+
+def _check_count(model: Any, domain: Domain) -> None:
+    n = getattr(model, "n_features_in_", None)
+    if n is not None and n != len(domain.parameters):
+        raise DataError(
+            f"{type(model).__name__} was fitted on {n} columns, so the domain must have as many parameters, "
+            f"got {len(domain.parameters)}: {', '.join(domain.names)}"
+        )
+
+
+def _dtype(model: Any, domain: Domain) -> type[Any]:
+    """What the model takes without converting it again."""
+    if works_on_float32(model) and all(map(_is_exact_in_float32, domain.parameters)):
+        return np.float32
+    if hasattr(model, "n_features_in_"):
+        return np.float64
+    return natural_dtype(domain)
+
+
+def natural_dtype(domain: Domain) -> type[Any]:
+    """Integers if all parameters are, else floats."""
+    whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.parameters)
+    return np.int64 if whole else np.float64
+
+
+def _is_exact_in_float32(parameter: Parameter) -> bool:
+    """Whether its values, and the codes they are computed from, are whole numbers that float32 tells apart."""
+    if parameter.kind == "real" or parameter.levels - 1 > EXACT_IN_FLOAT32:
+        return False
+    is_line = parameter.kind == "integer"
+    codes = np.array([0, parameter.levels - 1 - parameter.missing]) if is_line else np.arange(parameter.levels)
+    numbers = parameter.numbers(codes)
+    return bool(((numbers == np.rint(numbers)) & (np.abs(numbers) <= EXACT_IN_FLOAT32) | np.isnan(numbers)).all())

@@ -1,0 +1,121 @@
+"""What a search would do and take: for each limit, the inputs, queries and seconds after which it ends the search."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import HealthWarning
+from fairprobe.model.asking import Asker
+from fairprobe.model.timing import measured
+from fairprobe.oracle import Oracle
+from fairprobe.search.auto import settled_strategy
+from fairprobe.search.run import search
+from fairprobe.search.settings import Limits, Settings
+from fairprobe.store import Coverage
+
+_QUICK: Final = 0.02
+"""A model that judges a batch in so many seconds is quick enough for a short search of its own."""
+
+_SHORT: Final = {
+    "max_cases": None,
+    "max_queries": None,
+    "max_barren": None,
+    "max_inputs": 200_000,
+    "max_seconds": 0.5,
+    "n_jobs": 1,
+}
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What some inputs told about the model's speed and cases."""
+
+    n_inputs: int
+    n_queries: int
+    n_cases: int
+    seconds_per_input: float
+    how: str
+    """"uniform inputs" or "a short search"."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What meeting one limit takes."""
+
+    limit: str
+    """The argument's name; "exhausted" for a domain that is covered."""
+    n_inputs: int
+    n_queries: int
+    seconds: float
+    is_guess: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is settled before a search, and what it would take."""
+
+    settings: Settings
+    limits: Limits
+    pilot: Pilot
+    costs: list[Cost]
+
+
+def plan(model: Any, domain: Domain, **arguments: Any) -> Plan:
+    """What `search` would do with the same arguments, all of them given; the model is asked for about a second."""
+    settings, limits = settled(**arguments)
+    strategy = settled_strategy(settings.strategy, model, arguments["output"])
+    settings = replace(settings, strategy=strategy)
+    seen = _pilot(model, domain, settings, arguments)
+    return Plan(settings, limits, seen, costs(domain, limits, seen))
+
+
+def settled(**arguments: Any) -> tuple[Settings, Limits]:
+    """The settings and limits among the arguments of a search, made sure of."""
+    settings = Settings(**{name: arguments[name] for name in Settings.__dataclass_fields__})
+    return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})
+
+
+def _pilot(model: Any, domain: Domain, settings: Settings, arguments: dict[str, Any]) -> Pilot:
+    """Ask about growing batches of uniform inputs; a quick model is then searched for half a second."""
+    asker = Asker(model, domain, output=arguments["output"], batch=arguments["batch"])
+    oracle, rng = Oracle(asker, arguments["threshold"]), np.random.default_rng(0)
+
+    def judge(n: int) -> int:
+        return int(oracle.judge(domain.sample_codes(n, rng)).hits.sum())
+
+    seen = measured(judge, settings.n_global if settings.strategy == "uniform" else settings.n_walkers)
+    if seen.last <= _QUICK:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HealthWarning)
+            found = search(model, domain, **{**arguments, **_SHORT})
+        if found.n_judged:
+            n_queries, per_input = asker.n_queries + found.n_queries, found.seconds / found.n_judged
+            return Pilot(found.n_judged, n_queries, found.n_cases, per_input, "a short search")
+    return Pilot(seen.n_inputs, asker.n_queries, seen.hits, seen.per_input, "uniform inputs")
+
+
+def costs(domain: Domain, limits: Limits, seen: Pilot) -> list[Cost]:
+    """For each limit given, what meeting it takes; exact queries but for time and cases, which are guesses."""
+    n_members = len(domain.families)
+    guesses = []
+    if limits.max_inputs is not None:
+        guesses.append(("max_inputs", limits.max_inputs, False))
+    if limits.max_queries is not None:
+        guesses.append(("max_queries", limits.max_queries // n_members, False))
+    if limits.max_seconds is not None:
+        guesses.append(("max_seconds", round(limits.max_seconds / seen.seconds_per_input), True))
+    if limits.max_cases is not None:
+        guesses.append(("max_cases", limits.max_cases, False))  # if every input were a case
+        if seen.n_cases:
+            guesses.append(("max_cases", round(limits.max_cases * seen.n_inputs / seen.n_cases), True))
+    if limits.max_barren is not None:
+        guesses.append(("max_barren", limits.max_barren, False))
+    coverage = Coverage.of(domain)
+    if coverage is not None:
+        guesses.append(("exhausted", coverage.left, False))
+    return [Cost(name, n, n * n_members, n * seen.seconds_per_input, guess) for name, n, guess in guesses]

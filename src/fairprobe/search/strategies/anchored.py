@@ -1,0 +1,211 @@
+"""`anchored`: a walker that loses the discriminatory region steps back to its last case and tries another jump."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Codes
+from fairprobe.oracle import Judgement
+from fairprobe.search.settings import Settings
+from fairprobe.search.strategy import MOST_RETRIES, Mask, Strategy
+from fairprobe.search.visits import Visits
+
+LEAST_REACH = 0.005
+"""Also the chance that keeps a parameter which always loses the region from being forgotten."""
+
+WIDEN, NARROW = 1.3, 0.1
+"""What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
+
+FEWEST = 8
+"""One walker in so many at least begins at once."""
+
+RENEW_EVERY = 20
+"""So many trials teach a walker enough to be worth copying."""
+
+MOST_MISSES = 10
+"""A walker that missed more often in a row is lost."""
+
+
+class Anchored(Strategy):
+    """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
+
+    A case widens the reach along the parameter that was moved, a miss narrows it, and parameters are moved in
+    proportion to their reach; so those that do not matter where the walker is are soon redrawn over their whole
+    range, and cases are both frequent and far apart. Few walkers begin; when they have learned they are copied, until
+    there are `n_walkers`, and they walk on beside those of the next global round.
+    """
+
+    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        self.levels: Codes = domain.levels[self.columns]
+        self.spans = (self.levels - 1).astype(np.float64)
+        self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
+        self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
+        self.reach = np.empty((len(self.columns), 0))
+        """By parameter, then walker."""
+        self.misses = np.empty(0, dtype=np.int64)
+        self._any_wraps = bool(self.wraps.any())
+        self._visits = Visits(domain)
+        self._sums = np.tri(len(self.columns))
+        self._count_type = np.min_scalar_type(len(self.columns))
+        self._each = np.arange(0)
+
+    # Walkers come and go
+
+    def _start(self, seeds: Codes) -> None:
+        seeds = self._few(np.unique(seeds, axis=0))
+        usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
+        n_kept = max(0, self.settings.n_walkers - len(seeds))
+        self.take(self.rng.permutation(len(self.position))[:n_kept])
+        self.admit(seeds, usual)
+        self._n_trials = 0
+
+    def _few(self, seeds: Codes) -> Codes:
+        """Each seed once: many walkers would all learn the same there. But batches should not be tiny."""
+        n = max(len(seeds), self.settings.n_walkers // FEWEST)
+        return seeds[np.arange(n) % len(seeds)]
+
+    def take(self, walkers: Codes) -> None:
+        """Go on with these walkers; one that is named twice is copied."""
+        self.position = self.position[walkers]
+        self.reach = self.reach.take(walkers, axis=1)
+        self.misses = self.misses[walkers]
+
+    def admit(self, seeds: Codes, reach: NDArray[np.float64]) -> None:
+        """Add walkers at these seeds."""
+        self.position = np.concatenate([self.position, seeds])
+        self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
+        self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
+
+    def _renew(self) -> None:
+        """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
+        leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
+        if self.settings.diversify:
+            overrun, visits = self._visits.add(self.position)
+            leaves, weights = leaves | overrun, 1 / visits
+        walkers = np.arange(len(self.position))
+        well = np.flatnonzero(~leaves & (self.misses == 0))
+        if len(well):
+            chances = weights[well] / weights[well].sum()
+            walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
+        self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
+
+    # Trials
+
+    def _ask(self) -> Codes:
+        # Seeds are asked about again first, for hints on them, and to see whether the model contradicts itself.
+        self._jumps = self.draw() if self._n_trials else self.draw().undone()
+        proposal = self._proposal()
+        return self._retry(proposal) if self.domain.is_restricted else proposal
+
+    def draw(self) -> Jumps:
+        """A jump for each walker: a parameter in proportion to its reach, and another value within it."""
+        draws = self.rng.random((3, len(self.position)))
+        sums = self._sums @ self.reach
+        # Counted in the smallest type, which takes half the time.
+        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
+        cells, places = self.cells(chosen), self.places(chosen)
+        before = self.position.take(places)
+        steps = 1 + (draws[1] * self._within_reach(chosen, cells)).astype(np.int64)
+        after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
+        return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
+
+    def goes_down(self, cells: Codes, draws: NDArray[np.float64]) -> Mask:
+        """Which of the chosen parameters go down."""
+        return draws < 0.5
+
+    def _within_reach(self, chosen: Codes, cells: Codes) -> NDArray[np.float64]:
+        """How many steps further than one is in reach: all of them where there is no order."""
+        spans = self.spans.take(chosen)
+        steps = self.reach.take(cells) * spans
+        return np.where(self.wraps.take(chosen), spans, steps) if self._any_wraps else steps
+
+    def cells(self, chosen: Codes) -> Codes:
+        """Where the chosen parameters are in tables by parameter, then walker."""
+        return chosen * len(self.position) + self._walkers
+
+    def places(self, chosen: Codes) -> Codes:
+        """Where the chosen parameters are in `position`."""
+        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
+
+    @property
+    def _walkers(self) -> Codes:
+        """0, 1, 2, ...: kept, as every trial needs them several times."""
+        if len(self._each) != len(self.position):
+            self._each = np.arange(len(self.position))
+        return self._each
+
+    def _proposal(self) -> Codes:
+        proposal = self.position.copy()
+        proposal.put(self._jumps.places, self._jumps.after)
+        return proposal
+
+    def _retry(self, proposal: Codes) -> Codes:
+        """Draw again for walkers whose jump is forbidden; one that finds no way out stays, and learns nothing."""
+        for _ in range(MOST_RETRIES):
+            stuck = ~self.domain.allows(proposal)
+            if not stuck.any():
+                return proposal
+            self._jumps = self._jumps.but_where(stuck, self.draw())
+            proposal = self._proposal()
+        stuck = ~self.domain.allows(proposal)
+        self._jumps = self._jumps.but_where(stuck, self._jumps.undone())
+        return self._proposal()
+
+    def _tell(self, judgement: Judgement) -> None:
+        jumps = self._jumps
+        self.learn(judgement, jumps)
+        self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
+        self.misses = np.where(judgement.hits, 0, self.misses + 1)
+        self._n_trials += 1
+        if self._n_trials % RENEW_EVERY == 0:
+            self._renew()
+
+    def learn(self, judgement: Judgement, jumps: Jumps) -> None:
+        """Widen or narrow the reach along what was moved."""
+        reach = self.reach.take(jumps.cells)
+        learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
+        self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """What the walkers move: a row for the first parameter each one moves, the second, ..., a column a walker."""
+
+    chosen: Codes
+    """Which of the movable parameters."""
+    cells: Codes
+    """Where these are in tables by parameter, then walker."""
+    places: Codes
+    """Where these are in the walkers' positions."""
+    before: Codes
+    after: Codes
+
+    def but_where(self, mask: Mask, other: Jumps) -> Jumps:
+        """These jumps, but others for some walkers."""
+        pairs = zip(vars(other).values(), vars(self).values(), strict=True)
+        return Jumps(*(np.where(mask, theirs, ours) for theirs, ours in pairs))
+
+    def undone(self) -> Jumps:
+        """No move at all."""
+        return replace(self, after=self.before)
+
+
+def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
+    """A step past a bound is reflected; one that leaves the range both ways goes around."""
+    after = before + steps
+    outside = np.flatnonzero(_is_outside(after, levels))
+    if len(outside):
+        before, steps, levels = before.take(outside), steps.take(outside), levels.take(outside)
+        reflected = before - steps
+        after.put(outside, np.where(_is_outside(reflected, levels), (before + steps) % levels, reflected))
+    return after
+
+
+def _is_outside(codes: Codes, levels: Codes) -> Mask:
+    return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison

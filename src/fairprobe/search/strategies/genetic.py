@@ -1,0 +1,60 @@
+"""`genetic`: cases are crossed and mutated, and what becomes a case may have offspring too (as ExpGA does it)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.moves import Moves
+from fairprobe.domain.parameters import Codes
+from fairprobe.oracle import Judgement
+from fairprobe.search.settings import Settings
+from fairprobe.search.strategy import MOST_RETRIES, Strategy
+
+FROM_MATE = 0.1
+"""The chance that a parameter comes from the second parent."""
+
+
+class Genetic(Strategy):
+    """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
+
+    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.moves = Moves(domain)
+        self.population: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
+
+    def _start(self, seeds: Codes) -> None:
+        self._join(np.unique(seeds, axis=0))
+
+    def _join(self, cases: Codes) -> None:
+        """Add cases; where there are too many, chance decides which stay."""
+        everyone = np.concatenate([self.population, cases])
+        self.population = self.rng.permutation(everyone)[: self.settings.n_walkers]
+
+    def _ask(self) -> Codes:
+        children = self._breed()
+        if self.domain.is_restricted:
+            for _ in range(MOST_RETRIES):
+                children = self._replaced(children, self._breed())
+            children = self._replaced(children, self.rng.choice(self.population, len(children)))
+        return children
+
+    def _replaced(self, children: Codes, others: Codes) -> Codes:
+        """The children, but others in place of those that are forbidden."""
+        return np.where(self.domain.allows(children)[:, None], children, others)
+
+    def _breed(self) -> Codes:
+        n = self.settings.n_walkers
+        first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
+        crossed = self.rng.random((n, len(self.moves.columns))) < FROM_MATE
+        first[:, self.moves.columns] = np.where(crossed, second[:, self.moves.columns], first[:, self.moves.columns])
+        return self._mutate(first)
+
+    def _mutate(self, codes: Codes) -> Codes:
+        draws = self.rng.random((3, len(codes)))
+        chosen = (draws[0] * len(self.moves.columns)).astype(np.int64)
+        steps = self.moves.steps(chosen, draws[1] < 0.5, draws[2] if self.moves.sizes_vary else None)
+        return self.moves.apply(codes, chosen, steps)[0]
+
+    def _tell(self, judgement: Judgement) -> None:
+        self._join(judgement.codes[judgement.hits])

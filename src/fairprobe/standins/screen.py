@@ -1,0 +1,85 @@
+"""Screening: a stand-in says what the model would say. The one seam by which stand-ins are used.
+
+A search lets it propose: what it labelled counts as judged, so that no yield is flattered, and the model confirms every
+case. Retraining lets it choose between models, never say what is published. Only what is sent to the model counts as
+queries.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.domain.parameters import Codes
+from fairprobe.model.asking import Asker
+from fairprobe.standins.compile import compile_stand_in
+from fairprobe.standins.protocol import StandIn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHECKED: Final = 500
+"""The first inputs are labelled by both."""
+
+
+class DisagreementError(Exception):
+    """A stand-in gave a label that is not the model's: whatever it proposed is worth nothing."""
+
+
+class Screen(Asker):
+    """An asker whose families a stand-in answers; anything else goes to the model as before."""
+
+    def __init__(self, asker: Asker, stand_in: StandIn) -> None:
+        # No call of the base: all that an asker has, its count of queries above all, stays with the one given.
+        self._asker = asker
+        self._stand_in = stand_in
+        self._n_left = CHECKED
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)  # before there is an asker, as in a copy
+        return getattr(self._asker, name)
+
+    def ask(self, codes: Codes) -> NDArray[Any]:
+        """What the model says."""
+        return self._asker.ask(codes)
+
+    def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """What the model says."""
+        return self._asker.ask_frame(frame)
+
+    def ask_families(self, codes: Codes) -> NDArray[Any]:
+        """What the stand-in says; of the first inputs, what the model says, if they agree."""
+        if not self._n_left:
+            return self._stand_in.ask_families(codes)
+        first = codes[: self._n_left]
+        truth = self._asker.ask_families(first)
+        self.check(self._stand_in.ask_families(first), truth)
+        self._n_left -= len(first)
+        if len(first) == len(codes):
+            return truth
+        return np.concatenate([truth, self._stand_in.ask_families(codes[len(first) :])], axis=1)
+
+    def check(self, said: NDArray[Any], truth: NDArray[Any]) -> None:
+        """Raise if the model gives another label, or one of another type, to any of these."""
+        wrong = int((said != truth).any(axis=0).sum()) if said.dtype == truth.dtype else truth.shape[1]
+        if wrong:
+            raise DisagreementError(
+                f"the stand-in for the model ({self._stand_in.name}) gave another label to {wrong:,} of "
+                f"{truth.shape[1]:,} inputs, so it was given up and the model alone was asked"
+            )
+
+
+def quick_asker(model: Any, asker: Asker) -> Asker:
+    """A screen where the model has a stand-in that agrees with it, else the asker itself."""
+    stand_in = compile_stand_in(model, asker.domain, asker.output)
+    if stand_in is None or not asker.domain.families.is_complete:
+        return asker
+    screen = Screen(asker, stand_in)
+    try:
+        screen.ask_families(asker.domain.sample_codes(CHECKED, np.random.default_rng(0)))
+    except DisagreementError:
+        return asker
+    return screen

@@ -1,0 +1,74 @@
+"""A vote of models: each member compiled, and counted as scikit-learn counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairprobe.standins.compile import compiled_for
+from fairprobe.standins.protocol import Compiled, GivesProbabilities, Places
+from fairprobe.standins.rows import Batch, Floats, Rows
+
+
+def compiled(model: Any, rows: Rows) -> HardVote | SoftVote | None:
+    """A fitted vote, if all its members can be compiled."""
+    n_classes = len(model.classes_)
+    if any(len(getattr(member, "classes_", ())) != n_classes for member in model.estimators_):
+        return None
+    weights = _weights(model)
+    found = [member for member in (compiled_for(member, rows) for member in model.estimators_) if member is not None]
+    if len(found) < len(model.estimators_) or weights is None:
+        return None
+    if model.voting == "hard":
+        return HardVote(found, weights, n_classes)
+    likely = [member for member in found if isinstance(member, GivesProbabilities)]
+    return SoftVote(likely, weights) if len(likely) == len(found) else None
+
+
+def _weights(model: Any) -> Floats | None:
+    """One for each member; None if one is below 0, as a class that nobody votes for then could win."""
+    if model.weights is None:
+        return np.ones(len(model.estimators_))
+    named = zip(model.estimators, model.weights, strict=True)
+    kept = [weight for (_, member), weight in named if not (isinstance(member, str) and member == "drop")]
+    weights = np.asarray(kept, dtype=np.float64)
+    return weights if (weights >= 0).all() and weights.sum() > 0 else None
+
+
+class HardVote:
+    """The class with the most votes; the first of them in a tie."""
+
+    def __init__(self, members: list[Compiled], weights: Floats, n_classes: int) -> None:
+        self.name = f"vote of {len(members):,} models: {', '.join(member.name for member in members)}"
+        self._members = members
+        self._weights = weights
+        self._n_classes = n_classes
+
+    def places(self, batch: Batch) -> Places:
+        """Count the votes, member by member."""
+        n_combinations, n_inputs = batch.shape
+        votes = np.zeros((self._n_classes, n_combinations * n_inputs))
+        for member, weight in zip(self._members, self._weights, strict=True):
+            found = member.places(batch)
+            for place, vote in enumerate(votes):
+                vote += weight * (found == place)
+        return np.asarray(votes[1] > votes[0] if self._n_classes == 2 else votes.argmax(axis=0))
+
+
+class SoftVote:
+    """The class with the highest mean probability."""
+
+    def __init__(self, members: list[GivesProbabilities], weights: Floats) -> None:
+        self.name = f"soft vote of {len(members):,} models: {', '.join(member.name for member in members)}"
+        self._members = members
+        self._weights = weights
+
+    def places(self, batch: Batch) -> Places:
+        """Average the probabilities."""
+        return self.probabilities(batch).argmax(axis=1)
+
+    def probabilities(self, batch: Batch) -> Floats:
+        """The mean over the members."""
+        likely = [member.probabilities(batch) for member in self._members]
+        return np.average(likely, axis=0, weights=self._weights)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
+
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_strikes_at_once_where_it_may():
+    with deferred(), interruptible(), pytest.raises(KeyboardInterrupt):
+        press()
+
+
+def test_waits_for_a_place_where_it_may_strike():
+    with deferred():
+        press()
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            raise AssertionError("it went on")
+
+
+def test_strikes_when_what_must_not_be_disturbed_is_done():
+    with deferred() as interrupts, interruptible():
+        done = False
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012  # the line after must not be reached
+            with uninterrupted():
+                press()
+                done = True
+            raise AssertionError("it went on")
+        assert done
+        assert not interrupts.pending
+
+
+def test_does_not_hide_an_error_that_came_first():
+    with deferred() as interrupts, interruptible():
+        with pytest.raises(KeyError), uninterrupted():  # noqa: PT012
+            press()
+            raise KeyError
+        assert interrupts.pending
+
+
+def test_one_that_came_too_late_is_pending():
+    with deferred() as interrupts:
+        with interruptible():
+            pass
+        press()
+        assert interrupts.pending
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_inside_another():
+    with deferred() as outer, deferred() as inner:
+        assert inner is outer
+        press()
+        assert outer.pending

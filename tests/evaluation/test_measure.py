@@ -1,0 +1,128 @@
+"""The measurements against what is known otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evaluation import measure
+from fairprobe import datasets, estimate, search, subjects
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
+
+
+def test_search_inputs_is_a_search(census_tree):
+    model, domain = census_tree
+    arguments = ("decision-tree", ["sex"], "fully-directed", 3000, 1)
+    settings = {"n_walkers": 1, "n_global": 1000, "n_local": 100}
+    found = search(model, domain, strategy="fully-directed", max_cases=None, max_inputs=3000, seed=1, **settings)
+    assert found.n_judged == 3000
+    assert measure.search_inputs(*arguments, **settings)["percent"] == pytest.approx(100 * found.yield_, rel=1e-4)
+    curve = measure.search_curve(*arguments, **settings)["cases"]
+    assert curve[0] == 0
+    assert curve[-1] == found.n_cases
+    assert curve == sorted(curve)
+
+
+@pytest.mark.parametrize("subject", ["random-forest", pytest.param("ensemble", marks=pytest.mark.slow)])
+def test_acceleration_changes_no_figure_of_one_walker(subject):
+    settings = {"n_walkers": 1, "n_global": 200, "n_local": 100}
+    outcomes = [
+        measure.search_inputs(subject, ["sex"], "fully-directed", 700, 3, accelerate=accelerate, **settings)
+        for accelerate in ("auto", "off")
+    ]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
+    class Counting:
+        """Says whether the first parameter and sex are odd, and remembers what it was asked."""
+
+        def __init__(self):
+            self.batches = []
+
+        def predict(self, rows):
+            self.batches.append(rows)
+            return (rows[:, 0] + rows[:, 8]) % 3
+
+    model = Counting()
+    monkeypatch.setattr(measure, "_loaded", lambda subject: model)
+    outcome = measure.row_at_a_time("any", "random", 50, 30.0, 0, n_walkers=1, n_global=20, n_local=30)
+    asked = model.batches
+    assert {len(batch) for batch in asked} == {2}
+    for first, second in asked:
+        differing = np.flatnonzero(first != second)
+        assert differing.tolist() == [8]  # sex alone
+    assert outcome["n_cases"] == 50
+    found = search(
+        Counting().predict, datasets.census_domain(), strategy="random", max_cases=50, n_walkers=1, n_global=20,
+        n_local=30,
+    )  # fmt: skip
+    assert outcome["n_judged"] == found.n_judged
+
+
+def test_neighbours_by_a_plain_loop(census_tree):
+    outcome = measure.neighbours("decision-tree", 5, 0)
+    model, domain = census_tree
+    found = search(model, domain, strategy="uniform", max_cases=5, seed=0)
+    oracle = Oracle(Asker(model, domain))
+    parts = []
+    for case in domain.encode(found.cases):
+        hits = []
+        for column in domain.free_columns:
+            for value in (case[column] - 1, case[column] + 1):
+                if 0 <= value < domain.levels[column]:
+                    near = case.copy()
+                    near[column] = value
+                    hits.append(bool(oracle.judge(near[None]).hits[0]))
+        parts.append(np.mean(hits))
+    assert outcome["mean"] == pytest.approx(np.mean(parts), rel=1e-4)
+    assert outcome["error"] == pytest.approx(np.std(parts, ddof=1) / np.sqrt(5), rel=1e-4)
+
+
+def test_first_case_follows_the_geometric_distribution():
+    trials = np.array(measure.first_case(1, 3000, 0)["trials"])
+    assert trials.mean() == pytest.approx(100, rel=4 / np.sqrt(3000))  # whose deviation is about its mean
+    assert (trials <= 69).mean() == pytest.approx(1 - 0.99**69, abs=4 * 0.5 / np.sqrt(3000))
+
+
+def test_share_has_the_hits_of_each_experiment(census_tree):
+    hits = measure.share("decision-tree", 6, 500, 0)["hits"]
+    share = estimate(*census_tree, method="sample", n_experiments=6, n_samples=500, seed=0)
+    assert sum(hits) == share.hits
+    assert np.cumsum(hits) / (500 * np.arange(1, 7)) == pytest.approx(share.history)
+
+
+def test_a_subject_fitted_anew_with_its_own_seed_is_the_subject(census_tree):
+    own = census_tree[0].random_state
+    [hits, n] = measure.share("decision-tree", 6, 500, 0, refitted_with={"random_state": own})["share"]
+    assert (hits, n) == (sum(measure.share("decision-tree", 6, 500, 0)["hits"]), 3000)
+    assert measure.share("decision-tree", 6, 500, 0, refitted_with={"random_state": own + 1})["share"] != [hits, n]
+
+
+def test_search_spread_is_a_search(census_tree):
+    model, domain = census_tree
+    figures = measure.search_spread("decision-tree", "anchored", 1000, 2, max_inputs=7000, accelerate="off")
+    found = search(model, domain, strategy="anchored", max_cases=None, max_inputs=7000, accelerate="off", seed=2)
+    spread = found.coverage(model, n=1000)
+    assert (figures["n_cases"], figures["n_queries"]) == (found.n_cases, found.n_queries)
+    assert (figures["cells"], figures["leaves"]) == (spread.cells, spread.leaves)
+    for name, value in (("percent", 100 * found.yield_), ("recall", spread.recall), ("hamming", spread.hamming)):
+        assert figures[name] == pytest.approx(value, rel=1e-2)
+
+
+def test_about_subject_counts_real_rows():
+    figures = measure.about_subject("decision-tree")
+    rows, labels = datasets.load_census(split="test")
+    model = subjects.load("decision-tree")
+    assert figures["accuracy"] == pytest.approx((model.predict(rows.to_numpy()) == labels).mean(), rel=1e-4)
+    flipped = rows.assign(sex=1 - rows["sex"])
+    differing = (model.predict(rows.to_numpy()) != model.predict(flipped.to_numpy())).sum()
+    assert figures["rows"] == [differing, len(rows)]
+
+
+def test_domains_are_those_asked_for():
+    both, one = (
+        measure.search_inputs("decision-tree", names, "uniform", 2000, 0) for names in (["sex", "race"], ["sex"])
+    )
+    assert both["percent"] > one["percent"]

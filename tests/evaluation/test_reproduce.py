@@ -1,0 +1,134 @@
+"""A whole run in small: what is measured, that it goes on where it stopped, and that figures repeat."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from evaluation import run as runs
+from evaluation.ledger import Cell, Ledger
+from evaluation.plan import FULL, LOCKSTEP, ONE_WALKER, QUICK
+from evaluation.printed import EFFECTIVENESS
+from evaluation.run import FILE, PAGES, PARTS, reproduce, wanted_cells
+from fairprobe.errors import DataError, RunError, SettingError
+
+
+def test_page_and_figures_are_written(written):
+    text = (written / "paper.md").read_text(encoding="utf-8")
+    for title in ("The subjects", "RQ1", "RQ2", "RQ3", "What held", "Slips of the paper"):
+        assert f"# {title}" in text
+    for name in ("first", "convergence", "effectiveness", "walks"):
+        assert f"(paper-{name}.svg)" in text
+        assert (written / f"paper-{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert "nan" not in text
+    strategies = (written / "strategies.md").read_text(encoding="utf-8")
+    for title in ("Most cases", "At equal inputs", "At equal queries", "At equal seconds"):
+        assert f"## {title}" in strategies
+    assert (written / "strategies.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_is_a_function_of_the_measurements(written, ledger, tiny, page):
+    assert page.text(tiny, ledger) == (written / f"{page.name}.md").read_text(encoding="utf-8")
+
+
+def test_nothing_is_measured_twice(written, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "taken", lambda cells, n_jobs: iter([]) if not cells else pytest.fail("measured again"))
+    again = shutil.copytree(written, tmp_path / "again")
+    reproduce("all", plan=tiny, out=again)
+    for name in (FILE, "paper.md", "strategies.md"):
+        assert (again / name).read_bytes() == (written / name).read_bytes()
+
+
+def test_an_interrupted_run_goes_on(tiny, tmp_path):
+    def stop(done: int, n_all: int, cell: Cell | None) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    small = replace(tiny, subjects=("decision-tree",), part=0.005, other_inputs=100)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("effectiveness", plan=small, out=tmp_path, n_jobs=1, progress=stop)
+    kept = json.loads((tmp_path / FILE).read_text())["tasks"]["search_inputs"]
+    assert sum(len(line["seeds"]) for line in kept) == 5
+    left = []
+    reproduce("effectiveness", plan=small, out=tmp_path, n_jobs=1, progress=lambda done, n_all, _: left.append(n_all))
+    assert left[0] == len(wanted_cells("effectiveness", small)) - 5
+    assert "## RQ1" in (tmp_path / "paper.md").read_text(encoding="utf-8")
+
+
+def test_figures_repeat_whatever_the_number_of_processes(written, ledger, tiny, tmp_path):
+    tree = replace(tiny, subjects=("decision-tree",))
+    reproduce("effectiveness", plan=tree, out=tmp_path, n_jobs=1)
+    again = Ledger(tmp_path / FILE)
+    for cell in wanted_cells("effectiveness", tree):
+        assert again[cell] == ledger[cell]
+
+
+def test_another_seed_gives_other_figures(ledger, tiny, tmp_path):
+    other = replace(tiny, seed=7, subjects=("decision-tree",), sweep_subjects=("decision-tree",))
+    reproduce("figures", plan=other, out=tmp_path, n_jobs=1)
+    share = next(cell for cell in wanted_cells("figures", other) if cell.task == "share")
+    same = Cell("share", {**share.settings, "seed": 0})
+    assert Ledger(tmp_path / FILE)[share]["hits"] != ledger[same]["hits"]
+
+
+def test_a_part_writes_its_own_sections_only(tiny, tmp_path):
+    [page] = reproduce("figures", plan=replace(tiny, subjects=("decision-tree",)), out=tmp_path, n_jobs=1)
+    text = page.read_text(encoding="utf-8")
+    assert "## The subjects" in text
+    assert "## RQ1" not in text
+
+
+def test_a_measurement_that_fails_keeps_the_others(tmp_path, tiny, monkeypatch):
+    bad = Cell("share", {"subject": "no such subject"})
+    good = [Cell("first_case", {"percent": 1, "n_runs": 2, "seed": seed}) for seed in range(3)]
+    monkeypatch.setattr(runs, "wanted_cells", lambda what, plan: [*good, bad])
+    with pytest.raises(RunError, match="a measurement must not fail, got TypeError"):
+        reproduce("all", plan=tiny, out=tmp_path, n_jobs=2)
+    assert set(json.loads((tmp_path / FILE).read_text())["tasks"]) <= {"first_case"}
+
+
+@pytest.mark.parametrize("what", ["", "Effectiveness", "table"])
+def test_an_unknown_part_is_refused(what, tmp_path):
+    with pytest.raises(SettingError, match="must be one of figures, effectiveness, efficiency, retraining, strat"):
+        reproduce(what, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_as_the_folder_is_refused(tmp_path, tiny):
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="--out must be a folder that can be written"):
+        reproduce("figures", plan=tiny, out=tmp_path / "file")
+
+
+# The plans
+
+
+@pytest.mark.parametrize("plan", [FULL, QUICK])
+def test_plans_have_every_part_of_all_six(plan):
+    for what in PARTS:
+        assert wanted_cells(what, plan)
+    assert plan.subjects == tuple(EFFECTIVENESS)
+
+
+def test_the_full_budgets_are_the_papers():
+    cells = [cell.settings for cell in wanted_cells("effectiveness", FULL) if cell.settings["sensitive"] == ["sex"]]
+    for subject, row in EFFECTIVENESS.items():
+        for strategy in ("random", "semi-directed", "fully-directed"):
+            for how in (ONE_WALKER, LOCKSTEP):
+                seeds = [
+                    cell["seed"]
+                    for cell in cells
+                    if cell["subject"] == subject
+                    and cell["strategy"] == strategy
+                    and cell["n_inputs"] == row[strategy].n_inputs
+                    and {name: cell[name] for name in how} == how
+                ]
+                assert seeds == list(range(5))
+
+
+def test_timed_cells_are_those_of_the_search_as_it_is():
+    assert {cell.task for cell in wanted_cells("all", FULL) if cell.is_timed} == {"time_to_cases", "search_spread"}

@@ -1,0 +1,238 @@
+"""Columns that a model was fitted on as pandas categoricals reach it as these, whatever the domain has."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairprobe
+from fairprobe import Category, Domain, Integer
+from fairprobe.errors import DataError, DomainError, ModelError
+from fairprobe.model import Asker
+from fairprobe.model.categories import fitted_categories
+
+JOBS = ["nurse", "baker", "cook"]
+"""Not in the order of the alphabet, which a CSV's strings would be in."""
+
+
+class Booster:
+    """What LightGBM keeps of the frame it was fitted on."""
+
+    def __init__(self, lists, names, params):
+        self.pandas_categorical = lists
+        self.params = params
+        self._names = names
+
+    def feature_name(self):
+        return self._names
+
+    def predict(self, batch):
+        return _answers(batch)
+
+
+class Boosted:
+    """Refuses what is not categorical as LightGBM does, and answers by the places of the categories."""
+
+    def __init__(self, lists, names=("age", "job", "sex"), params=None):
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.booster_ = Booster(lists, list(names), params or {})
+
+    def predict(self, batch):
+        return _answers(batch)
+
+
+def _answers(batch):
+    if not all(isinstance(batch[name].dtype, pd.CategoricalDtype) for name in ("job", "sex")):
+        raise ValueError("train and valid dataset categorical_feature do not match.")
+    assert list(batch["job"].cat.categories) == JOBS
+    return ((batch["job"].cat.codes == 0) & (batch["sex"].cat.codes == 1)).astype(int).to_numpy()
+
+
+LISTS = [JOBS, ["m", "f"]]
+DOMAIN = Domain([Integer("age", 0, 9), Category("job", sorted(JOBS)), Category("sex", ["f", "m"])], sensitive=["sex"])
+ROWS = pd.DataFrame({"age": [1, 2, 3, 4], "job": ["cook", "nurse", "nurse", "baker"], "sex": ["m", "f", "m", "f"]})
+
+
+@pytest.mark.parametrize("model", [Boosted(LISTS), Boosted(LISTS).booster_], ids=["estimator", "booster"])
+def test_inputs_and_rows_get_the_categories_of_the_model(model):
+    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
+    frame = DOMAIN.decode(codes)
+    asker = Asker(model, DOMAIN)
+    expected = (frame["job"] == "nurse") & (frame["sex"] == "f")
+    assert asker.ask(codes).tolist() == expected.tolist()
+    assert asker.ask_frame(frame).tolist() == expected.tolist()
+    assert asker.ask_families(codes)[0].tolist() == (frame["job"] == "nurse").tolist()
+    assert asker.ask_frame(ROWS).tolist() == [0, 1, 0, 0]
+
+
+def test_searches_and_estimates_work_on_strings():
+    model = Boosted(LISTS)
+    found = fairprobe.search(model, DOMAIN, max_cases=5)
+    assert set(found.cases["job"]) == {"nurse"}
+    assert fairprobe.estimate(model, DOMAIN).value == pytest.approx(1 / 3)
+    assert fairprobe.estimate(model, DOMAIN, population=ROWS).hits == 2
+
+
+def test_numbers_are_categories_where_the_model_says_so():
+    numbers = Domain([Integer("age", 0, 3), Integer("zone", 1, 3), Category("sex", ["f", "m"])], sensitive=["sex"])
+    model = Boosted([[3, 2, 1], ["f", "m"]], ("age", "zone", "sex"), {"categorical_column": [2, 1]})
+    told = fitted_categories(model, numbers, numbers.names)
+    assert told == {"zone": (3, 2, 1), "sex": ("f", "m")}
+    batch = Asker(model, numbers).adapter.form.rows(np.array([[0, 0, 1], [3, 2, 0]]))
+    assert batch["zone"].cat.codes.tolist() == [2, 0]
+    assert batch["zone"].tolist() == [1, 3]
+
+
+def test_a_missing_value_is_no_category():
+    domain = Domain([Integer("age", 0, 9), Category("job", JOBS, missing=True), DOMAIN["sex"]], sensitive=["sex"])
+    form = Asker(Boosted(LISTS), domain).adapter.form
+    assert form.rows(np.array([[0, 3, 0]]))["job"].cat.codes.tolist() == [-1]
+    assert form.of_frame(ROWS.assign(job=[None, *JOBS]))["job"].cat.codes.tolist() == [-1, 0, 1, 2]
+
+
+@pytest.mark.parametrize("odd", [Category("job", ["baker", "cook", "smith"]), Integer("job", 0, 10**9)])
+def test_a_value_of_the_domain_that_the_model_does_not_know_is_refused_at_once(odd):
+    domain = Domain([DOMAIN["age"], odd, DOMAIN["sex"]], sensitive=["sex"])
+    model = Boosted(LISTS, params={"categorical_column": [1, 2]})
+    got = "'smith'" if odd.kind == "category" else "0"
+    with pytest.raises(DomainError, match=f"'job': every value must be .* fitted on, 'nurse', .*; got {got}: leave"):
+        Asker(model, domain)
+
+
+def test_a_value_of_a_row_that_the_model_does_not_know_is_refused():
+    rows = ROWS.assign(job=["cook", "nurse", "smith", "baker"])
+    with pytest.raises(DataError, match=r"column 'job': every value must be .* fitted on, .*; got 'smith': leave such"):
+        fairprobe.estimate(Boosted(LISTS), DOMAIN, population=rows)
+
+
+def test_where_the_categories_cannot_be_told_the_error_says_what_to_do():
+    model = Boosted([*LISTS, [1, 2]])  # three lists, and none says whose
+    with pytest.raises(ModelError, match=r"do not match: if the model was fitted on pandas categoricals, .*'category'"):
+        fairprobe.search(model, DOMAIN, max_cases=5)
+    with pytest.raises(ModelError, match=r"do not match: if the model was fitted on pandas categoricals, .*'category'"):
+        fairprobe.estimate(model, DOMAIN, population=ROWS)
+
+
+def test_another_error_stays_as_it_is():
+    class Broken(Boosted):
+        def predict(self, batch):
+            raise KeyError("wages")
+
+    with pytest.raises(ModelError, match="got KeyError: 'wages'; for"):
+        fairprobe.search(Broken([*LISTS, [1, 2]]), DOMAIN, max_cases=5)
+
+
+def test_the_advice_helps():
+    """With dtype='category' in the domain, inputs and rows are categoricals, though the model does not tell its own."""
+    domain = Domain(
+        [
+            DOMAIN["age"],
+            Category("job", JOBS[:2], dtype="category", categories=JOBS),
+            Category("sex", ["m", "f"], dtype="category"),
+        ],
+        sensitive=["sex"],
+    )
+    model = Boosted([*LISTS, [1, 2]])
+    assert fairprobe.search(model, domain, max_cases=5).n_cases == 5
+    assert fairprobe.estimate(model, domain, population=ROWS).hits == 2
+
+
+# The packages themselves
+
+
+def package(name, least=""):
+    """A package to test with; its own warnings, of versions that do not match others, are none of ours."""
+    missing = importlib.util.find_spec(name) is None
+    reason = f"{name} {least} or newer is not installed" if least else f"{name} is not installed"
+    if not missing and least:
+        missing = not hasattr(importlib.import_module(name).Booster, "get_categories")
+    marks = [pytest.mark.skipif(missing, reason=reason), pytest.mark.filterwarnings("ignore")]
+    return pytest.param(name, marks=marks)
+
+
+PACKAGES = [package("lightgbm"), package("xgboost", "3.1")]
+"""XGBoost tells its categories from 3.1 on."""
+
+
+def new(name):
+    if name == "lightgbm":
+        import lightgbm
+
+        return lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
+    import xgboost
+
+    return xgboost.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1)
+
+
+@pytest.fixture(scope="module")
+def census():
+    """As a CSV has it: strings."""
+    X, y = fairprobe.datasets.load_census(encoded=False)
+    X = pd.read_csv(io.StringIO(X.head(4000).to_csv(index=False)))
+    return X, (y.head(4000) == ">50K").astype(int).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("name", PACKAGES[:1])
+def test_a_booster_of_lightgbm_with_a_name_of_two_words(name):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"home town": rng.choice(["Rome", "Bonn"], 200), "sex": rng.choice(["f", "m"], 200)})
+    y = ((rows["home town"] == "Rome") & (rows["sex"] == "m")).astype(int)
+    booster = new(name).fit(rows.astype("category"), y).booster_
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    share = fairprobe.estimate(booster, domain, output="value", threshold=0.3)
+    assert (share.hits, share.n) == (2, 4)
+
+
+@pytest.mark.parametrize("as_numbers", [[], ["education-num"]], ids=["text", "text and numbers"])
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_census_as_strings(name, as_numbers, census):
+    X, y = census
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    categorical = X.astype(dict.fromkeys([*text, *as_numbers], "category"))
+    model = new(name).fit(categorical, y)
+    domain = Domain.from_frame(X, sensitive=["sex"])
+    assert set(fitted_categories(model, domain, domain.names)) == {*text, *as_numbers}
+
+    found = fairprobe.search(model, domain, max_cases=20, max_inputs=50_000)
+    dtypes = categorical.dtypes.to_dict()
+    both = [model.predict(frame.astype(dtypes)) for frame in (found.cases, found.twins)]
+    assert found.n_cases
+    assert (both[0] != both[1]).all()
+
+    flipped = [
+        model.predict(categorical.assign(sex=pd.Categorical([sex] * len(X), dtype=dtypes["sex"])))
+        for sex in ("Female", "Male")
+    ]
+    assert fairprobe.estimate(model, domain, population=X).hits == (flipped[0] != flipped[1]).sum()
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_retrained_on_strings(name, census):
+    """The rows of a CSV reach a clone as the categories that the model given was fitted on."""
+    X, y = (part.head(1500) for part in census)
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    domain = Domain.from_frame(X, sensitive=["sex"])
+    settings = {"augment": "flip", "labels": "mean", "max_rounds": 1, "n_select": 500, "n_report": 500}
+    model = new(name).fit(X.astype(dict.fromkeys(text, "category")), y)
+    better = fairprobe.retrain(model, X, y, domain, **settings)
+    assert len(better.rounds) == 1
+    assert not [control.why_not for control in better.controls.values() if control.why_not]
+    with pytest.raises(ModelError, match="give the domain's parameters dtype='category'"):
+        fairprobe.retrain(new(name), X, y, domain, **settings)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_country_that_the_model_was_not_fitted_on(name, census):
+    X, y = census
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    few = X[X["native-country"].isin(["Cuba", "United-States"])]
+    model = new(name).fit(few.astype(dict.fromkeys(text, "category")), y[few.index])
+    with pytest.raises(DomainError, match="'native-country': every value must be"):
+        fairprobe.search(model, Domain.from_frame(X, sensitive=["sex"]), max_cases=1)
+    with pytest.raises(DataError, match="'native-country': every value must be"):
+        fairprobe.estimate(model, Domain.from_frame(few, sensitive=["sex"]), population=X)

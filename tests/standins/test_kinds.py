@@ -1,0 +1,246 @@
+"""Stand-ins give the model's own labels, for every kind of model."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from made import ALL, OTHERS, TREES, agrees, check, fitted
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, Ordinal, Real, subjects
+from fairprobe.datasets import census_domain, load_census
+from fairprobe.model import Asker
+from fairprobe.standins import compile_stand_in
+
+DOMAIN = Domain(
+    [
+        Integer("race", 0, 4),
+        Integer("age", 17, 90),
+        Real("rate", 0, 1, 0.1),
+        Integer("sex", 0, 1),
+        Integer("pay", 0, 99),
+    ],
+    sensitive=["sex", "race"],
+)
+MIXED = Domain(
+    [
+        Category("colour", [30, 10, 20]),
+        Real("height", -2, 2, 0.05),
+        Integer("wide", 0, 10**6, 7),
+        Ordinal("rank", [0.5, 0.25, 4]),
+        Category("truth", [True, False]),
+    ],
+    sensitive=["rank", "colour", "truth"],
+)
+DOMAINS = {"numbers": DOMAIN, "mixed": MIXED}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.thinned(2)
+def test_two_classes(name, domain):
+    labels = check(fitted(ALL[name](), DOMAINS[domain]), DOMAINS[domain])
+    assert set(labels.ravel()) <= {"no", "yes"}
+
+
+@pytest.mark.parametrize("name", {**TREES, **OTHERS})
+def test_three_classes(name):
+    check(fitted(ALL[name](), DOMAIN, n_classes=3), DOMAIN)
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "logistic", "network", "kernel"])
+def test_a_model_fitted_on_a_frame_in_another_order(name):
+    check(fitted(ALL[name](), DOMAIN, columns=["pay", "sex", "rate", "race", "age"]), DOMAIN)
+
+
+@pytest.mark.parametrize("names", [[0, 1], [-1.0, 2.0], [False, True], ["no", "yes"]])
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "logistic", "kernel", "network"])
+def test_labels_of_any_type(name, names):
+    check(fitted(ALL[name](), DOMAIN, names=names), DOMAIN)
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "forest of 40", "vote", "ridge", "kernel", "network"])
+def test_batches_of_any_size(name):
+    model = fitted(ALL[name](), DOMAIN)
+    stand_in, asker = compile_stand_in(model, DOMAIN), Asker(model, DOMAIN)
+    assert stand_in.ask_families(np.zeros((0, 5), dtype=np.int64)).shape == (10, 0)
+    for n in (1, 2, 5000):
+        assert agrees(stand_in, asker, DOMAIN.sample_codes(n, np.random.default_rng(n)))
+
+
+def test_a_wide_parameter_is_not_tabulated():
+    domain = Domain([Integer("a", -(2**40), 2**40, 1000), Integer("s", 0, 1), Real("b", 0, 1e6, 0.01)], sensitive=["s"])
+    for name in ("tree", "forest", "forest of 40", "logistic", "kernel"):
+        check(fitted(ALL[name](), domain), domain)
+
+
+def test_only_sensitive_parameters():
+    domain = Domain([Integer("a", 0, 3), Integer("b", 0, 2)], sensitive=["a", "b"])
+    for name in ("tree", "forest", "vote", "logistic", "kernel", "network"):
+        check(fitted(ALL[name](), domain), domain)
+
+
+def test_a_model_that_does_not_use_the_sensitive_parameter():
+    domain = Domain([Integer("s", 0, 1), Integer("a", 0, 50), Integer("b", 0, 50)], sensitive=["s"])
+    rows = domain.sample_codes(200, np.random.default_rng(0)).astype(float)
+    for name in ("tree", "forest", "logistic", "kernel"):
+        labels = check(ALL[name]().fit(rows * [0, 1, 1], rows[:, 1] > rows[:, 2]), domain)
+        np.testing.assert_array_equal(labels[0], labels[1])
+
+
+def test_a_forest_of_one_leaf_a_tree():
+    model = RandomForestClassifier(3, max_depth=1, min_samples_leaf=80, random_state=0)
+    check(fitted(model, DOMAIN), DOMAIN)
+
+
+def test_a_deep_forest():
+    domain = Domain([Integer("s", 0, 1), *(Integer(f"x{i}", 0, 99) for i in range(4))], sensitive=["s"])
+    rng = np.random.default_rng(0)
+    rows = domain.sample_codes(4000, rng)
+    for n_trees in (20, 80):
+        model = RandomForestClassifier(n_trees, random_state=0).fit(rows, rng.integers(0, 2, 4000))
+        assert min(tree.tree_.n_leaves for tree in model.estimators_) > 500
+        check(model, domain, n=3000)
+
+
+# Ties
+
+
+def test_ties_in_forests():
+    # An even number of trees whose leaves are of one class each: many votes are half and half.
+    domain = Domain([Integer("s", 0, 1), Integer("a", 0, 99), Integer("b", 0, 99)], sensitive=["s"])
+    rng = np.random.default_rng(0)
+    rows = domain.sample_codes(300, rng)
+    for n_trees in (2, 4, 12, 40):
+        model = RandomForestClassifier(n_trees, random_state=0).fit(rows, rng.integers(0, 2, 300))
+        labels = check(model, domain, n=500)
+        inputs = domain.sample_codes(500, np.random.default_rng(1))
+        assert (model.predict_proba(inputs)[:, 1] == 0.5).sum() > 10
+        assert len(np.unique(labels)) == 2
+
+
+@pytest.mark.parametrize("n_trees", [8, 16, 40])
+def test_ties_that_rounding_decides(n_trees):
+    # Probabilities whose sums are even on paper: which is ahead depends on the order of the trees.
+    domain = Domain([Integer("s", 0, 2), Integer("a", 0, 5)], sensitive=["s"])
+    rng = np.random.default_rng(0)
+    model = RandomForestClassifier(n_trees, max_depth=1, random_state=0)
+    model.fit(domain.sample_codes(50, rng), np.arange(50) % 2)
+    seen = set()
+    for _ in range(40):
+        half = rng.random(n_trees // 2)
+        for member, part in zip(model.estimators_, rng.permutation([*half, *(1 - half)]), strict=True):
+            member.tree_.value[:] = [[1 - part, part]]
+        seen |= set(check(model, domain, n=5).ravel())
+    assert seen == {0, 1}
+
+
+@pytest.mark.parametrize("weights", [None, [1, 1, 1, 1], [0.1, 0.2, 0.3, 0.6], [2, 0, 1, 1]])
+def test_ties_in_votes(weights):
+    members = [(str(depth), DecisionTreeClassifier(max_depth=depth, random_state=depth)) for depth in (1, 2, 3, 9)]
+    for n_classes in (2, 3):
+        check(fitted(VotingClassifier(members, weights=weights), DOMAIN, n_classes=n_classes), DOMAIN)
+
+
+def test_a_dropped_member_has_no_vote():
+    members = [("a", DecisionTreeClassifier(random_state=0)), ("b", "drop"), ("c", LinearSVC(random_state=0))]
+    check(fitted(VotingClassifier(members, weights=[1, 5, 2]), DOMAIN), DOMAIN)
+
+
+def test_scores_of_exactly_0():
+    domain = Domain([Integer("s", 0, 1), Integer("a", -9, 9), Integer("b", -9, 9)], sensitive=["s"])
+    linear = fitted(LogisticRegression(), domain)
+    linear.coef_, linear.intercept_ = np.array([[1.0, 2.0, -1.0]]), np.zeros(1)
+    check(linear, domain)
+    rows = np.array([[0.0, 1, 0], [0, -1, 0]])
+    check(SVC(kernel="linear").fit(rows, [0, 1]), domain)
+    check(SVC(gamma=0.5).fit(rows, [0, 1]), domain)
+
+
+def test_scores_near_0_are_computed_in_double_precision():
+    domain = Domain([Integer("s", 0, 1), Real("a", -1, 1, 1e-7)], sensitive=["s"])
+    model = SVC(gamma=0.7).fit(np.array([[0.0, 1], [1.0, 1], [0, -1], [1, -1]]), [0, 0, 1, 1])
+    middle = domain["a"].levels // 2
+    codes = np.stack([np.zeros(201, dtype=np.int64), np.arange(middle - 100, middle + 101)], axis=1)
+    scores = model.decision_function(Asker(model, domain).adapter.form.rows(codes))
+    assert 0 < np.abs(scores[np.abs(scores) > 0]).min() < 1e-6
+    assert agrees(compile_stand_in(model, domain), Asker(model, domain), codes[np.abs(scores) > 1e-12])
+
+
+# The paper's six classifiers
+
+SENSITIVE = pytest.mark.parametrize("sensitive", [["sex"], ["race", "sex"]])
+
+
+@pytest.mark.parametrize("name", [name for name in subjects.names() if name != "svm"])
+@SENSITIVE
+@pytest.mark.thinned(2)
+def test_a_subject(name, sensitive):
+    answers = check(subjects.load(name), Domain(census_domain().parameters, sensitive), n=3000)
+    assert (answers[0] != answers[1]).any()
+
+
+@SENSITIVE
+def test_the_svm_on_some_rows(sensitive):
+    """All of them take libsvm too long to learn, and what it learns then too long to ask."""
+    X, y = load_census()
+    model = subjects.make("svm").fit(X.to_numpy()[:2000], y.to_numpy()[:2000])
+    check(model, Domain(census_domain().parameters, sensitive), n=300)
+
+
+@pytest.mark.slow
+def test_the_svm():
+    check(subjects.load("svm"), census_domain(), n=60)
+
+
+@pytest.mark.parametrize("name", ["random-forest", "ensemble", "mlp"])
+def test_real_rows(name):
+    domain = census_domain()
+    rows, _ = load_census(encoded=True, split="test")
+    codes = domain.encode(rows)
+    codes = codes[(codes >= 0).all(axis=1)][:3000]
+    model = subjects.load(name)
+    assert agrees(compile_stand_in(model, domain), Asker(model, domain), codes)
+
+
+# What it says, and what it does not do
+
+
+def test_names():
+    assert compile_stand_in(fitted(ALL["forest"](), DOMAIN), DOMAIN).name == "forest of 6 trees"
+    assert compile_stand_in(fitted(ALL["vote"](), DOMAIN), DOMAIN).name.startswith(
+        "vote of 2 models: forest of 4 trees"
+    )
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel", "network", "ridge"])
+def test_a_stand_in_can_be_sent_to_another_process(name):
+    model = fitted(ALL[name](), DOMAIN)
+    stand_in = pickle.loads(pickle.dumps(compile_stand_in(model, DOMAIN)))
+    assert agrees(stand_in, Asker(model, DOMAIN), DOMAIN.sample_codes(50, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel", "network", "ridge"])
+def test_codes_are_left_as_they_are(name):
+    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
+    before = codes.copy()
+    compile_stand_in(fitted(ALL[name](), DOMAIN), DOMAIN).ask_families(codes)
+    np.testing.assert_array_equal(codes, before)
+
+
+def test_a_disagreement_is_seen():
+    model, other = fitted(ALL["tree"](), DOMAIN), fitted(ALL["tree"](), DOMAIN, seed=5)
+    codes = DOMAIN.sample_codes(200, np.random.default_rng(0))
+    asker = Asker(other, DOMAIN)
+    assert not agrees(compile_stand_in(model, DOMAIN), asker, codes)
+    assert asker.n_queries == 200 * len(DOMAIN.combinations)
+
+
+def test_forbidden_twins_are_scored_too():
+    limited = Domain(DOMAIN.parameters, DOMAIN.sensitive, constraints=[lambda frame: frame["sex"] + frame["race"] < 5])
+    check(fitted(ALL["forest"](), limited), limited)

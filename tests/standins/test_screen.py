@@ -1,0 +1,155 @@
+"""A screen gives the model's own judgements by fewer queries; one label that is not the model's, and it is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairprobe import Domain, Integer, search, subjects
+from fairprobe.datasets import census_domain
+from fairprobe.errors import SettingError
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import Oracle
+from fairprobe.search.job import Job
+from fairprobe.search.registry import strategy_path
+from fairprobe.search.settings import Settings
+from fairprobe.search.shard import Quota, run_shard
+from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker
+from fairprobe.standins.screen import CHECKED
+
+DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+
+
+def model(X: Any) -> Any:
+    """Discriminates at ages 40 to 49."""
+    return (X[:, 0] + 10 * X[:, 1]) >= 50
+
+
+@dataclass
+class Says:
+    """A stand-in that says what a function says."""
+
+    function: Callable[[Any], Any]
+    name: str = "a function"
+
+    def ask_families(self, codes: Any) -> Any:
+        return self.function(DOMAIN.families.members(codes)).reshape(2, -1)
+
+
+def screened(function: Callable[[Any], Any]) -> tuple[Asker, Oracle]:
+    asker = Asker(model, DOMAIN)
+    return asker, Oracle(Screen(asker, Says(function)))
+
+
+def batches(n: int, size: int) -> list[Any]:
+    rng = np.random.default_rng(1)
+    return [DOMAIN.sample_codes(size, rng) for _ in range(n)]
+
+
+def test_same_judgements_by_few_queries() -> None:
+    plain, (asker, screened_oracle) = Oracle(Asker(model, DOMAIN)), screened(model)
+    for codes in batches(5, 2000):
+        expected, got = plain.judge(codes), screened_oracle.judge(DOMAIN.families.of(codes))
+        assert np.array_equal(got.hits, expected.hits)
+        assert np.array_equal(got.outputs, expected.outputs)
+        assert np.array_equal(got.gaps, expected.gaps)
+    assert asker.n_queries == screened_oracle.asker.n_queries == 2 * CHECKED
+
+
+@pytest.mark.parametrize("function", [lambda X: X[:, 1] > 0, lambda X: X[:, 0] >= 50], ids=["too many", "too few"])
+def test_a_stand_in_that_is_wrong_at_once_is_not_used(function: Callable[[Any], Any]) -> None:
+    _, oracle = screened(function)
+    with pytest.raises(DisagreementError, match="gave another label to"):
+        oracle.judge(DOMAIN.families.of(batches(1, 1000)[0]))
+
+
+def job(settings: dict[str, Any], **stand_in: Any) -> Job:
+    chosen = Settings("uniform", 1000, 1000, 10, 0.001, 0.001, 10_000)
+    made = Job(model, DOMAIN, chosen, strategy_path("uniform"), "label", None, 0.0, 0, is_repeatable=True, **settings)
+    made.__dict__.update(stand_in)  # what is worked out once, put in its place
+    return made
+
+
+def test_a_lie_told_later_makes_no_false_case_and_costs_no_true_one() -> None:
+    n_asked = [0]
+
+    def liar(X: Any) -> Any:
+        n_asked[0] += len(X)
+        return X[:, 1] > 0 if n_asked[0] > 2 * CHECKED else model(X)
+
+    honest = run_shard(job({}), 0, Quota(3000))
+    lied = run_shard(job({"accelerate": True}, stand_in=Says(liar)), 0, Quota(3000))
+    assert [name for name, _ in lied.remarks] == ["accelerate-off"]
+    assert np.array_equal(lied.cases.case, honest.cases.case)
+    assert set(lied.cases.case[:, 0].tolist()) == set(range(40, 50))
+    assert lied.n_sent > honest.n_sent  # what was asked in vain is counted
+
+
+def test_each_family_is_confirmed_once() -> None:
+    trace = run_shard(job({"accelerate": True}, stand_in=Says(model)), 0, Quota(20_000))
+    assert len(trace.cases) == 10
+    assert trace.n_sent == 2 * (CHECKED + 10)
+    assert trace.n_queries(trace.n_judged) == trace.n_sent
+    assert trace.n_queries(1) == 2 * (CHECKED + np.sum(trace.confirmed < 1000))
+
+
+LIMITS = [
+    {"max_cases": 3000},
+    {"max_inputs": 6000},
+    pytest.param({"max_cases": 3000, "n_jobs": 2}, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_search_finds_the_same_by_fewer_queries(limits: dict[str, Any]) -> None:
+    domain, forest = census_domain(), subjects.load("random-forest")
+    options = {"max_cases": None, "shard_inputs": 5000, "n_global": 1000, **limits}
+    off = search(forest, domain, accelerate="off", **{**options, "n_jobs": 1})
+    auto = search(forest, domain, accelerate="auto", **options)
+    assert auto.cases.equals(off.cases)
+    assert auto.twins.equals(off.twins)
+    assert (auto.n_judged, auto.n_inputs, auto.yield_) == (off.n_judged, off.n_inputs, off.yield_)
+    assert auto.n_queries < off.n_queries
+    if "n_jobs" in limits:
+        alone = search(forest, domain, accelerate="auto", **{**options, "n_jobs": 1})
+        assert alone.n_queries == auto.n_queries
+
+
+def test_a_limit_on_queries_asks_the_model_alone() -> None:
+    domain, forest = census_domain(), subjects.load("random-forest")
+    counting = [
+        search(forest, domain, max_queries=20_000, n_global=1000, accelerate=accelerate).n_judged
+        for accelerate in ("auto", "off")
+    ]
+    assert counting[0] == counting[1] == 10_000
+
+
+def test_accelerate_is_auto_or_off() -> None:
+    with pytest.raises(SettingError, match="accelerate must be one of auto, off, got 'on'"):
+        search(model, DOMAIN, accelerate="on")
+
+
+def test_quick_asker_answers_as_the_model() -> None:
+    domain, forest = census_domain(), subjects.load("random-forest")
+    asker = Asker(forest, domain)
+    quick = quick_asker(forest, asker)
+    assert compile_stand_in(forest, domain) is not None
+    assert quick is not asker
+    codes = domain.sample_codes(2000, np.random.default_rng(3))
+    assert np.array_equal(quick.ask_families(codes), asker.ask_families(codes))
+
+
+def test_a_model_that_refuses_no_rows_is_not_asked_about_none() -> None:
+    """Where few cases are left, all that is proposed was proposed before."""
+
+    def refusing(X: Any) -> Any:
+        assert len(X), "as scikit-learn does"
+        return model(X)
+
+    asked = replace(job({"accelerate": True}), model=refusing)
+    asked.__dict__.update(stand_in=Says(model))
+    assert len(run_shard(asked, 0, Quota(10_000, n_cases=11)).cases) == 10

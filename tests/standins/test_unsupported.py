@@ -1,0 +1,136 @@
+"""What is not compiled is left to the model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from made import ALL, fitted
+from scipy.sparse import csr_matrix
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from fairprobe import Category, Domain, Integer, Real
+from fairprobe.standins import compile_stand_in
+
+DOMAIN = Domain([Integer("s", 0, 1), Integer("a", 0, 20), Integer("b", 0, 20)], sensitive=["s"])
+CODES = DOMAIN.sample_codes(80, np.random.default_rng(0))
+LABELS = (CODES[:, 0] * 9 + CODES[:, 1] > CODES[:, 2]).astype(int)
+
+
+class Stubborn(DecisionTreeClassifier):
+    def predict(self, X, check_input=True):
+        return np.zeros(len(X))
+
+
+class LogisticRegression2(LogisticRegression):
+    pass
+
+
+LogisticRegression2.__name__ = "LogisticRegression"
+LogisticRegression2.__module__ = "sklearn.linear_model._logistic"
+
+
+def inner(rows, others):
+    return rows @ others.T
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(),
+        RandomForestRegressor(3),
+        GradientBoostingClassifier(n_estimators=3),
+        Stubborn(),
+        LogisticRegression2(),
+        SVC(kernel="poly"),
+        SVC(kernel="sigmoid"),
+        SVC(kernel=inner),
+        SVC(gamma=0.0),
+        VotingClassifier([("a", DecisionTreeClassifier()), ("b", Stubborn())]),
+        VotingClassifier([("a", DecisionTreeClassifier()), ("b", DecisionTreeClassifier())], weights=[1, -2]),
+        VotingClassifier([("a", DecisionTreeClassifier()), ("b", SVC(kernel="poly"))]),
+        VotingClassifier([("a", DecisionTreeClassifier()), ("b", LogisticRegression())], voting="soft"),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_of_another_kind(model):
+    assert compile_stand_in(model.fit(CODES, LABELS), DOMAIN) is None
+
+
+def test_no_model_of_scikit_learn():
+    assert compile_stand_in(lambda rows: rows[:, 0] > 0, DOMAIN) is None
+    assert compile_stand_in(None, DOMAIN) is None
+
+
+def test_a_predict_of_its_own():
+    model = DecisionTreeClassifier().fit(CODES, LABELS)
+    assert compile_stand_in(model, DOMAIN) is not None
+    model.predict = lambda rows: np.zeros(len(rows))
+    assert compile_stand_in(model, DOMAIN) is None
+
+
+@pytest.mark.parametrize("output", ["score", "proba", "value"])
+def test_another_output_than_labels(output):
+    assert compile_stand_in(DecisionTreeClassifier().fit(CODES, LABELS), DOMAIN, output) is None
+
+
+def test_unfitted():
+    assert compile_stand_in(DecisionTreeClassifier(), DOMAIN) is None
+
+
+def test_many_labels_a_row():
+    labels = np.column_stack([LABELS, 1 - LABELS])
+    for model in (DecisionTreeClassifier(), RandomForestClassifier(3), MLPClassifier((3,), max_iter=2)):
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(CODES, labels)
+        assert compile_stand_in(model, DOMAIN) is None
+
+
+def test_support_vectors_of_three_classes_or_sparse():
+    assert compile_stand_in(SVC().fit(CODES, CODES[:, 1] % 3), DOMAIN) is None
+    assert compile_stand_in(SVC().fit(csr_matrix(CODES), LABELS), DOMAIN) is None
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Integer("a", 0, 20, missing=True),
+        Category("a", ["x", "y"]),
+        Category("a", [0, 1], missing=True),
+    ],
+)
+def test_a_parameter_that_is_no_plain_number(parameter):
+    domain = Domain([Integer("s", 0, 1), parameter, Integer("b", 0, 20)], sensitive=["s"])
+    assert compile_stand_in(DecisionTreeClassifier().fit(CODES, LABELS), domain) is None
+
+
+def test_single_precision_in_frames():
+    domain = Domain([Integer("s", 0, 1), Real("a", 0, 20, 0.5, dtype="float32"), Integer("b", 0, 20)], sensitive=["s"])
+    model = LogisticRegression().fit(domain.sample(50, seed=0), LABELS[:50])
+    assert compile_stand_in(model, domain) is None
+
+
+def test_a_domain_of_other_columns():
+    frame = pd.DataFrame(CODES, columns=["s", "a", "other"])
+    assert compile_stand_in(DecisionTreeClassifier().fit(frame, LABELS), DOMAIN) is None
+    assert compile_stand_in(DecisionTreeClassifier().fit(CODES[:, :2], LABELS), DOMAIN) is None
+
+
+def test_scikit_learn_is_not_imported():
+    code = "import sys, fairprobe.standins; sys.exit('sklearn' in sys.modules or 'scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_is_refused_here_is_accepted_elsewhere():
+    assert compile_stand_in(fitted(ALL["mixed vote"](), DOMAIN), DOMAIN) is not None

@@ -1,0 +1,496 @@
+"""A world put to the package: every number and verdict held against the reference."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from reference import Count, Reference, clopper_pearson, mcnemar, mean_interval, rates, verdict
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+from world import Column, Model, Row, Rule, World, answer, holds, make_world, shown
+
+import fairprobe
+from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe.errors import DataError, DomainError
+
+CI_WORLDS = 200
+N_EXPERIMENTS, N_SAMPLES = 3, 8
+
+
+class DifferenceError(AssertionError):
+    """The package and the reference do not agree."""
+
+
+def check_seed(seed: int) -> None:
+    """Check the world of a seed; a difference says how to see it again."""
+    world = make_world(random.Random(seed))
+    try:
+        check_world(world)
+    except Exception as error:
+        error.add_note(f"seed {seed}: check_seed({seed}) in tests/worlds/checking.py shows it again\n{shown(world)}")
+        raise
+
+
+def check_world(world: World) -> None:
+    """Check what the package says of a world. Some is checked in every other world only, to save time."""
+    check = Check(world)
+    check.estimates()
+    check.breakdowns()
+    check.solved()
+    if world.seed % 2:
+        check.samples()
+        check.comparison(check.part)
+        check.search_from_rows()
+    else:
+        check.comparison("rows")
+        check.search()
+
+
+def same(what: str, got: Any, expected: Any) -> None:
+    """Refuse a difference."""
+    if got != expected:
+        raise DifferenceError(f"{what}: got {got!r}, expected {expected!r}")
+
+
+def close(what: str, got: float, expected: float) -> None:
+    """Refuse a difference of numbers, but for rounding; two that are not numbers are alike."""
+    if not (math.isclose(got, expected, rel_tol=1e-6, abs_tol=1e-9) or (math.isnan(got) and math.isnan(expected))):
+        raise DifferenceError(f"{what}: got {got!r}, expected {expected!r}")
+
+
+# The world's things as the package takes them
+
+
+def rows_of(batch: Any) -> list[Row]:
+    """A batch, as a frame or an array, as rows."""
+    columns = (column.tolist() for _, column in batch.items()) if isinstance(batch, pd.DataFrame) else batch.T.tolist()
+    return list(zip(*map(_plain, columns), strict=True))
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    return [None if value is None or value is pd.NA or value != value else value for value in values]
+
+
+class Constraint:
+    """A rule as the package takes it."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+
+    def __call__(self, frame: pd.DataFrame) -> Any:
+        return np.array([holds(self.rule, row) for row in rows_of(frame)], dtype=bool)
+
+
+class Asked:
+    """A model that keeps every row it was asked about."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.batches: list[list[Row]] = []
+
+    @property
+    def n_rows(self) -> int:
+        return sum(map(len, self.batches))
+
+    def answers(self, batch: Any) -> Any:
+        rows = rows_of(batch)
+        if not rows:
+            raise DifferenceError("a model must not be asked about nothing")
+        self.batches.append(rows)
+        return np.array([answer(self.model, row) for row in rows])
+
+
+class AskedFunction(Asked):
+    """As a function."""
+
+    def __call__(self, batch: Any) -> Any:
+        return self.answers(batch)
+
+
+class AskedEstimator(Asked):
+    """As an estimator."""
+
+    def predict(self, batch: Any) -> Any:
+        return self.answers(batch)
+
+    decision_function = predict_proba = predict
+
+
+class ChangedLogistic(LogisticRegression):
+    """A logistic regression with a rule of its own."""
+
+    def predict(self, X: Any) -> Any:
+        return np.array([answer(self.model_, row) for row in rows_of(np.asarray(X))])
+
+
+class ChangedTree(DecisionTreeClassifier):
+    """A tree with a rule of its own."""
+
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        return np.array([answer(self.model_, row) for row in rows_of(np.asarray(X))])
+
+
+def fitted_model(world: World, model: Model) -> Any:
+    """A model of scikit-learn that answers as described."""
+    if model.kind == "logistic":
+        logistic = LogisticRegression() if model.changed is None else ChangedLogistic()
+        logistic.coef_ = np.array([model.weights[1:]])
+        logistic.intercept_ = np.array([model.weights[0]])
+        logistic.classes_ = np.array(model.classes)
+        logistic.n_features_in_, logistic.n_iter_ = len(world.columns), np.array([1])
+        logistic.model_ = model
+        return logistic
+    tree = DecisionTreeClassifier(random_state=0) if model.changed is None else ChangedTree(random_state=0)
+    rows = list(itertools.product(*(column.values for column in world.columns)))
+    tree.fit(np.array(rows, dtype=float), [answer(model, row) for row in rows])
+    tree.model_ = model
+    return tree
+
+
+def make_model(world: World, model: Model) -> Any:
+    """A model for the package."""
+    if world.is_fitted:
+        return fitted_model(world, model)
+    return AskedFunction(model) if world.form == "function" else AskedEstimator(model)
+
+
+def make_parameter(column: Column) -> Any:
+    """A parameter of the package."""
+    common = {"missing": column.missing, "dtype": column.dtype}
+    if column.kind == "integer":
+        return Integer(column.name, *column.bounds, **common)
+    if column.kind == "real":
+        return Real(column.name, *column.bounds, **common)
+    return (Category if column.kind == "category" else Ordinal)(column.name, column.values, **common)
+
+
+def make_domain(world: World) -> Domain:
+    """The world's domain."""
+    sensitive: Any = dict(world.sensitive)
+    if all(listed is None for listed in sensitive.values()):
+        sensitive = list(sensitive)
+    return Domain(map(make_parameter, world.columns), sensitive, map(Constraint, world.rules))
+
+
+def make_rows(world: World) -> Any:
+    """The world's real rows as a user might have them: an array, or a frame with more columns, in another order."""
+    columns = zip(*world.rows, strict=True)
+    frame = pd.DataFrame({c.name: _series(c, values) for c, values in zip(world.columns, columns, strict=True)})
+    if all(column.is_number and not column.dtype for column in world.columns) and world.seed % 3 == 1:
+        return frame.to_numpy(dtype=float)
+    if world.seed % 3 == 2:
+        return frame
+    return frame[frame.columns[::-1]].assign(label=1).set_axis(range(7, 7 + len(frame)))
+
+
+def _series(column: Column, values: Row) -> pd.Series:
+    return pd.Series(list(values), dtype=column.dtype or None)
+
+
+class Check:
+    """The checks of one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.reference = Reference(world)
+        self.domain = make_domain(world)
+        self.rows = make_rows(world)
+        self.settings: dict[str, Any] = {"output": world.model.output, "batch": world.batch}
+        if world.model.output != "label":
+            self.settings["threshold"] = world.threshold
+        self.options = {"confidence": world.confidence, "seed": world.seed}
+        self.part = "valid" if world.rules and self.reference.valid and world.seed % 3 else "domain"
+        """The part of the domain that all but `estimate` is checked for, to save time."""
+        self.shard_inputs = 1_000_000 if world.seed % 3 else 60
+        self.sets = [
+            names
+            for size in range(1, len(self.reference.sensitive) + 1)
+            for names in itertools.combinations(self.reference.sensitive, size)
+        ]
+
+    # Shares
+
+    def share(self, what: str, share: Any, count: Count, confidence: float) -> None:
+        """Hold a share against a count."""
+        same(f"{what} n", share.n, count.n)
+        same(f"{what} hits", share.hits, count.hits)
+        same(f"{what} n_not_comparable", share.n_not_comparable, count.n_not_comparable)
+        same(f"{what} n_left_out", share.n_left_out, count.n_left_out)
+        same(f"{what} threshold", share.threshold, self.world.threshold)
+        close(f"{what} value", share.value, count.hits / count.n if count.n else math.nan)
+        two_sided, one_sided = self.bounds(share.method, count, confidence)
+        for name, got, expected in zip(("low", "high"), (share.low, share.high), two_sided, strict=True):
+            close(f"{what} {name}", got, expected)
+        for name, got, expected in zip(("lower", "upper"), (share.lower, share.upper), one_sided, strict=True):
+            close(f"{what} {name}", got, expected)
+        self.outcomes(what, share, count)
+        self.verdict(what, share, count, one_sided)
+
+    def bounds(self, method: str, count: Count, confidence: float) -> tuple[Any, Any]:
+        """The two-sided interval and the one-sided bounds."""
+        if method == "exact" and count.n:
+            return ((count.hits / count.n,) * 2,) * 2
+        error = 1 - confidence
+        return clopper_pearson(count.hits, count.n, error / 2), clopper_pearson(count.hits, count.n, error)
+
+    def outcomes(self, what: str, share: Any, count: Count) -> None:
+        """Hold the table of outcomes against those counted: a row a combination, in domain order."""
+        if not count.hits:
+            same(f"{what} outcomes", share.outcomes, None)
+            return
+        combinations = self.reference.combinations(share.sensitive)
+        same(f"{what} rows of outcomes", len(share.outcomes), len(combinations))
+        for outcome in {outcome for _, outcome in count.outcomes}.union(share.outcomes.columns):
+            expected = [count.outcomes[values, outcome] for values in combinations]
+            same(f"{what} outcome {outcome!r}", share.outcomes[outcome].tolist(), expected)
+
+    def verdict(self, what: str, share: Any, count: Count, bounds: tuple[float, float]) -> None:
+        """Hold the verdict on a share against the reference's."""
+        for limit in {self.world.limit, 0.0, min(count.hits / count.n if count.n else 0.0, 0.99)}:
+            got = fairprobe.verdict(share, limit)
+            expected = verdict(count, bounds, limit)
+            # A bound that is the limit but for its last bits falls on either side.
+            if not any(math.isclose(bound, limit, rel_tol=1e-9) and bound != limit for bound in bounds):
+                same(f"{what} verdict at {limit}", str(got.outcome), expected)
+            self.unused(what, got, [count])
+
+    def unused(self, what: str, got: Any, counts: list[Count]) -> None:
+        """That the model may not use the sensitive parameters is said only where no share has a hit."""
+        if "not use" in got.sentence and any(count.hits for count in counts):
+            raise DifferenceError(f"{what} verdict: says that the model may not use what it uses: {got.sentence}")
+        if "does not use" in got.sentence and got.share.method != "exact":
+            raise DifferenceError(f"{what} verdict: {got.sentence} without proof")
+
+    def estimates(self) -> None:
+        """`estimate`: the domain, its valid part, the rows; and the verdict over them all."""
+        shares, counts = {}, {}
+        for population in ("domain", "valid", "rows") if self.world.rules else ("domain", "rows"):
+            count = self.reference.count(self.world.model, population)
+            share = self.estimate(population, count)
+            if share is not None:
+                shares[population], counts[population] = share, count
+                self.share(population, share, count, self.world.confidence)
+        default = next(name for name in ("rows", "domain", "valid") if name in shares)
+        for gate in (None, *shares):
+            got = fairprobe.verdict(shares, self.world.limit, gate=gate)
+            same("gate", got.population, gate or default)
+            self.unused("all shares", got, list(counts.values()))
+
+    def estimate(self, population: str, count: Count, **options: Any) -> Any:
+        """A share; None where there is none, and the package must say so."""
+        model = make_model(self.world, self.world.model)
+        asked = self.rows if population == "rows" else population
+        whole = count.n + count.n_not_comparable
+        if not whole:
+            self.refuses(population, lambda: fairprobe.estimate(model, self.domain, asked, **self.options, **options))
+            return None
+        share = fairprobe.estimate(model, self.domain, asked, **self.options, **self.settings, **options)
+        same(f"{population} population", share.population, population)
+        same(f"{population} sensitive", share.sensitive, self.reference.sensitive)
+        if not options:
+            same(f"{population} method", share.method, "rows" if population == "rows" else "exact")
+        self.queries(population, share.n_queries, model)
+        return share
+
+    def refuses(self, what: str, call: Any) -> None:
+        """An empty population is refused."""
+        try:
+            call()
+        except (DataError, DomainError):
+            return
+        raise DifferenceError(f"{what}: nothing is left, and it was not said")
+
+    def queries(self, what: str, n_queries: int, *models: Any) -> None:
+        """Every row sent is counted."""
+        if all(isinstance(model, Asked) for model in models):
+            same(f"{what} n_queries", n_queries, sum(model.n_rows for model in models))
+
+    def breakdowns(self) -> None:
+        """`breakdown`: every set of sensitive parameters."""
+        for population in (self.part, "rows"):
+            counts = {names: self.reference.count(self.world.model, population, names) for names in self.sets}
+            whole = counts[self.sets[-1]]
+            if len(self.sets) == 1 or not whole.n + whole.n_not_comparable:
+                continue
+            model = make_model(self.world, self.world.model)
+            asked = self.rows if population == "rows" else population
+            shares = fairprobe.breakdown(model, self.domain, asked, **self.options, **self.settings)
+            same(f"{population} sets", list(shares), [" x ".join(names) for names in self.sets])
+            each = 1 - (1 - self.world.confidence) / len(self.sets)
+            for names, share in zip(self.sets, shares.values(), strict=True):
+                self.share(f"{population} {' x '.join(names)}", share, counts[names], each)
+
+    # Sampling
+
+    def drawn(self, population: str) -> list[Row]:
+        """The inputs that a sample of the population must be."""
+        domain = self.domain if population == "valid" else self.domain.without_constraints()
+        return rows_of(domain.sample(N_EXPERIMENTS * N_SAMPLES, seed=self.world.seed))
+
+    def samples(self) -> None:
+        """`estimate` by sampling: its numbers from the rows that the model was asked."""
+        population, inputs = self.part, self.drawn(self.part)
+        if not set(inputs) <= set(self.reference.population(population)):
+            raise DifferenceError(f"sampled {population}: inputs that are none of the population")
+        count = self.reference.count(self.world.model, population, inputs=inputs)
+        model = make_model(self.world, self.world.model)
+        sizes = {"n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES}
+        share = fairprobe.estimate(
+            model, self.domain, population, method="sample", **sizes, **self.options, **self.settings
+        )
+        same(f"sampled {population} method", share.method, "sample")
+        self.share(f"sampled {population}", share, count, self.world.confidence)
+        self.experiments(f"sampled {population}", share, count)
+        self.queries(population, share.n_queries, model)
+        if isinstance(model, Asked):
+            members = [self.reference.members(row, self.reference.sensitive, population) for row in inputs]
+            self.asked(population, model, [row for family in members for _, row in family])
+
+    def experiments(self, what: str, share: Any, count: Count) -> None:
+        """The running mean over the experiments, and the paper's interval."""
+        each = rates(count.verdicts, N_SAMPLES)
+        same(f"{what} experiments", len(share.history), len(each))
+        for place, mean in enumerate(share.history):
+            close(f"{what} history", mean, sum(each[: place + 1]) / (place + 1))
+        if len(each) > 1:
+            for got, expected in zip(
+                (share.mean_low, share.mean_high), mean_interval(each, share.confidence), strict=True
+            ):
+                close(f"{what} interval of the mean", got, expected)
+
+    def asked(self, what: str, model: Asked, expected: list[Row]) -> None:
+        """In one of its batches the model was asked about just the inputs drawn and their twins."""
+        if expected and Counter(expected) not in map(Counter, model.batches):
+            raise DifferenceError(f"sampled {what}: rows asked: {model.batches!r}, expected {expected!r}")
+
+    def comparison(self, population: str) -> None:
+        """`compare`: both models on the same inputs."""
+        inputs = list(self.world.rows) if population == "rows" else self.drawn(population)
+        if population == "rows" and all(map(self.reference.is_left_out, inputs)):
+            return
+        described = (self.world.model, self.world.other)
+        counts = [self.reference.count(model, population, inputs=inputs) for model in described]
+        models = [make_model(self.world, model) for model in described]
+        sizes = {} if population == "rows" else {"n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES}
+        asked = self.rows if population == "rows" else population
+        got = fairprobe.compare(*models, self.domain, asked, **sizes, **self.options, **self.settings)
+        for name, share, count in zip("ab", (got.a, got.b), counts, strict=True):
+            self.share(f"compare {population} {name}", share, count, self.world.confidence)
+        pairs = list(zip(counts[0].verdicts, counts[1].verdicts, strict=True))
+        only_a, only_b = pairs.count((True, False)), pairs.count((False, True))
+        same(f"compare {population} n", got.n, len(pairs))
+        same(f"compare {population} only_a", got.only_a, only_a)
+        same(f"compare {population} only_b", got.only_b, only_b)
+        close(f"compare {population} difference", got.difference, (only_a - only_b) / len(pairs) if pairs else math.nan)
+        close(f"compare {population} p_value", got.p_value, mcnemar(only_a, only_b))
+
+    # Exact shares
+
+    def solved(self) -> None:
+        """Models of scikit-learn without enumeration: exact, and then right, or sampled; never exact of a subclass."""
+        if not self.world.is_fitted:
+            return
+        count = self.reference.count(self.world.model, "domain")
+        options = {"method": "exact", "exact_limit": 0, "n_experiments": N_EXPERIMENTS, "n_samples": N_SAMPLES}
+        share = self.estimate("domain", count, **options)
+        if share.method != "exact":
+            return
+        if self.world.model.changed is not None:
+            raise DifferenceError("exact said of a subclass")
+        self.share("solved", share, count, self.world.confidence)
+
+    # Searching
+
+    def search(self) -> None:
+        """`search`: every case is one, and all are found where the domain was exhausted."""
+        if not self.reference.families:
+            return
+        model = make_model(self.world, self.world.model)
+        found = self.searched(model)
+        self.cases(found)
+        if found.stop_reason == "exhausted":
+            same("search: families", set(map(self.reference.key, rows_of(found.cases))), set(self.reference.cases))
+            if found.n_judged <= self.shard_inputs:
+                same("search: n_inputs", found.n_inputs, len(self.reference.families))
+        self.queries("search", found.n_queries, model)
+
+    def searched(self, model: Any, **options: Any) -> Any:
+        settings = {
+            "strategy": self.world.strategy,
+            "max_cases": None,
+            "max_inputs": 3000,
+            "n_global": 200,
+            "n_local": 10,
+            "n_walkers": 8,
+            "shard_inputs": self.shard_inputs,
+            "seed": self.world.seed,
+            **self.settings,
+            **options,
+        }
+        return fairprobe.search(model, self.domain, **settings)
+
+    def cases(self, found: Any) -> None:
+        """Each case is one, shown by the ends of its largest gap, and no family is there twice."""
+        cases, twins = rows_of(found.cases), rows_of(found.twins)
+        keys = list(map(self.reference.key, cases))
+        same("search: distinct cases", len(keys), len(set(keys)))
+        same("search: n_cases", found.n_cases, len(keys))
+        close("search: yield", found.yield_, len(keys) / found.n_inputs if found.n_inputs else 0.0)
+        for index, (case, twin, key) in enumerate(zip(cases, twins, keys, strict=True)):
+            self.case(case, twin, key, found.gaps[index], found.outputs.loc[index])
+
+    def case(self, case: Row, twin: Row, key: Row, gap: float, outputs: Any) -> None:
+        """Hold one case against the reference."""
+        members = self.reference.cases.get(key)
+        if members is None:
+            raise DifferenceError(f"search: {case} with {twin} is no case")
+        try:
+            expected, position = self.reference.twin(case, members)
+        except ValueError as error:
+            raise DifferenceError(f"search: case {error}") from None
+        same(f"search: twin of {case}", twin, expected)
+        answers = [answer(self.world.model, member) for member in members]
+        same(f"search: gap of {case}", gap, self.reference.gap(answers))
+        for name, row in (("case", case), ("twin", twin)):
+            output = answer(self.world.model, row)
+            same(f"search: output of {name} {row}", outputs[name], output if position is None else output[position])
+
+    def search_from_rows(self) -> None:
+        """`start=`: just the rows given are judged, those with unlisted sensitive values too."""
+        if self.world.strategy == "uniform":
+            return
+        starts = [start for start in map(self.reference.started, self.world.rows) if start is not None]
+        model = make_model(self.world, self.world.model)
+        if not starts:
+            self.refuses("start", lambda: self.searched(model, start=self.rows))
+            return
+        found = self.searched(model, start=self.rows, max_inputs=len(starts))
+        self.cases(found)
+        left_out = "start-rows-outside" in dict(found.health)
+        same("start: rows left out are said", left_out, len(starts) < len(self.world.rows))
+        starts = self.until_covered(starts)
+        families = {self.reference.key(start) for start in starts}
+        same("start: n_judged", found.n_judged, len(starts))
+        same("start: n_inputs", found.n_inputs, len(families))
+        same(
+            "start: families", set(map(self.reference.key, rows_of(found.cases))), families & set(self.reference.cases)
+        )
+        lonely = [start for start in starts if len(self.reference.families[self.reference.key(start)]) < 2]
+        same("start: n_not_comparable", found.n_not_comparable, len(lonely))
+        if self.world.model.output == "label" and not set(rows_of(found.cases)) <= set(starts):
+            raise DifferenceError("start: a case that is no row")
+
+    def until_covered(self, inputs: list[Row]) -> list[Row]:
+        """Inputs up to the one with which all families were judged: a search is exhausted there."""
+        left = set(self.reference.families)
+        for place, row in enumerate(inputs):
+            left.discard(self.reference.key(row))
+            if not left:
+                return inputs[: place + 1]
+        return inputs

@@ -1,0 +1,294 @@
+"""Every number of a world, by brute force: plain loops over tuples. It shares no code with the package."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+from scipy.stats import beta, binom, t
+from world import Column, Model, Row, World, answer, holds
+
+MIN_COMPARABLE = 0.9
+
+
+@dataclass
+class Count:
+    """A population counted."""
+
+    n: int = 0
+    hits: int = 0
+    n_not_comparable: int = 0
+    n_left_out: int = 0
+    outcomes: Counter[tuple[Row, Any]] = field(default_factory=Counter)
+    """For the hits: by combination of sensitive values, how often its members get which outcome."""
+    verdicts: list[bool] = field(default_factory=list)
+    """Of the inputs that are comparable, in order: whether it is a hit."""
+
+    @property
+    def comparable(self) -> float:
+        """The part of the population that can be compared."""
+        whole = self.n + self.n_not_comparable + self.n_left_out
+        return self.n / whole if whole else 0.0
+
+
+class Reference:
+    """A world's answers."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.names = world.names
+        self.sensitive = tuple(name for name, _ in world.sensitive)
+        self.place = {name: self.names.index(name) for name in self.names}
+        columns = {column.name: column for column in world.columns}
+        self.compared: dict[str, Row] = {
+            name: columns[name].values if listed is None else _in_order(listed) for name, listed in world.sensitive
+        }
+        self._allowed: dict[Row, bool] = {}
+
+    # The domain
+
+    @cached_property
+    def inputs(self) -> list[Row]:
+        """All inputs of the domain, constraints aside, in order."""
+        levels = [
+            self.compared.get(column.name, (*column.values, None) if column.missing else column.values)
+            for column in self.world.columns
+        ]
+        return list(itertools.product(*levels))
+
+    def is_allowed(self, row: Row) -> bool:
+        """Whether no constraint forbids it."""
+        if row not in self._allowed:
+            self._allowed[row] = all(holds(rule, row) for rule in self.world.rules)
+        return self._allowed[row]
+
+    @cached_property
+    def valid(self) -> list[Row]:
+        """The inputs that are allowed."""
+        return [row for row in self.inputs if self.is_allowed(row)]
+
+    # Families
+
+    def changed(self, row: Row, names: tuple[str, ...], values: Row) -> Row:
+        """The row with other values of some parameters."""
+        new = list(row)
+        for name, value in zip(names, values, strict=True):
+            new[self.place[name]] = value
+        return tuple(new)
+
+    def combinations(self, names: tuple[str, ...]) -> list[Row]:
+        """The values compared, in domain order."""
+        return list(itertools.product(*(self.compared[name] for name in names)))
+
+    def members(self, row: Row, names: tuple[str, ...], population: str) -> list[tuple[Row, Row]]:
+        """Those of a row's family that are compared, each with its combination, in domain order.
+
+        A row that is itself among them needs no constraint's leave; in the domain as a whole none does.
+        """
+        found = []
+        for values in self.combinations(names):
+            member = self.changed(row, names, values)
+            is_itself = member == row
+            if population == "domain" or is_itself or self.is_allowed(member):
+                found.append((values, member))
+        return found
+
+    def is_left_out(self, row: Row) -> bool:
+        """Whether a sensitive value is missing where none is compared."""
+        return any(row[self.place[name]] is None and None not in self.compared[name] for name in self.sensitive)
+
+    # What the model says
+
+    def gap(self, outputs: list[Any]) -> float:
+        """The largest difference between outputs."""
+        if self.world.model.output == "label":
+            return float(any(output != outputs[0] for output in outputs))
+        if self.world.model.output == "proba":
+            return max(max(column) - min(column) for column in zip(*outputs, strict=True))
+        return max(outputs) - min(outputs)
+
+    def is_hit(self, outputs: list[Any]) -> bool:
+        """Whether such a family is discriminatory."""
+        return len(outputs) >= 2 and self.gap(outputs) > self.world.threshold
+
+    # Populations
+
+    def population(self, name: str) -> list[Row]:
+        """The inputs of a population."""
+        return {"domain": self.inputs, "valid": self.valid, "rows": list(self.world.rows)}[name]
+
+    def count(
+        self,
+        model: Model,
+        population: str,
+        names: tuple[str, ...] | None = None,
+        inputs: Iterable[Row] | None = None,
+    ) -> Count:
+        """Count a population (all of it, or the inputs given) for a set of sensitive parameters (all, by default)."""
+        names = self.sensitive if names is None else names
+        count = Count()
+        for row in self.population(population) if inputs is None else inputs:
+            if population == "rows" and self.is_left_out(row):
+                count.n_left_out += 1
+                continue
+            members = self.members(row, names, population)
+            if len(members) < 2:
+                count.n_not_comparable += 1
+                continue
+            outputs = [answer(model, member) for _, member in members]
+            hit = self.is_hit(outputs)
+            count.n += 1
+            count.verdicts.append(hit)
+            if hit:
+                count.hits += 1
+                self._note(count, [values for values, _ in members], outputs)
+        return count
+
+    def _note(self, count: Count, combinations: list[Row], outputs: list[Any]) -> None:
+        for values, output in zip(combinations, outputs, strict=True):
+            for outcome in self._outcomes(output, outputs):
+                count.outcomes[values, outcome] += 1
+
+    def _outcomes(self, output: Any, outputs: list[Any]) -> Iterator[Any]:
+        """A label, the likeliest class by its position, or the end of the numbers that it is."""
+        if self.world.model.output == "label":
+            yield output
+        elif self.world.model.output == "proba":
+            yield max(range(len(output)), key=lambda position: (output[position], -position))
+        else:
+            if output == min(outputs):
+                yield "lowest"
+            if output == max(outputs):
+                yield "highest"
+
+    # A search
+
+    @cached_property
+    def families(self) -> dict[Row, list[Row]]:
+        """The allowed members, in domain order, of each family that has one; by its values that are not sensitive."""
+        free = [index for index, name in enumerate(self.names) if name not in self.sensitive]
+        found: dict[Row, list[Row]] = {}
+        for row in self.inputs:
+            key = tuple(row[index] for index in free)
+            if key in found:
+                continue
+            members = [self.changed(row, self.sensitive, values) for values in self.combinations(self.sensitive)]
+            found[key] = [member for member in members if self.is_allowed(member)]
+        return {key: members for key, members in found.items() if members}
+
+    def key(self, row: Row) -> Row:
+        """What a row has in common with its twins."""
+        return tuple(value for value, name in zip(row, self.names, strict=True) if name not in self.sensitive)
+
+    @cached_property
+    def cases(self) -> dict[Row, list[Row]]:
+        """The families that are discriminatory."""
+        model = self.world.model
+        return {
+            key: members
+            for key, members in self.families.items()
+            if self.is_hit([answer(model, member) for member in members])
+        }
+
+    def started(self, row: Row) -> Row | None:
+        """The input that a search starts from, given a real row; None if there is none.
+
+        Numbers go to the grid. With a sensitive value that is none of those compared, it is the first member of its
+        family that is allowed, if it can be one with its other sensitive values. One that is unknown leaves it out.
+        """
+        if self.is_left_out(row):
+            return None
+        start: list[Row] = []
+        for column, value in zip(self.world.columns, row, strict=True):
+            listed = dict(self.world.sensitive).get(column.name)
+            if column.bounds is not None and listed is None and value is not None:
+                value = self._on_grid(column, value)
+            levels = self.compared.get(column.name, (*column.values, None) if column.missing else column.values)
+            if value in levels:
+                start.append((value,))
+            elif column.name in self.compared:
+                start.append(levels)
+            else:
+                return None
+        members = list(itertools.product(*(start[self.place[name]] for name in self.sensitive)))
+        if len(members) > 1:
+            members += self.combinations(self.sensitive)
+        inputs = (self.changed(tuple(values[0] for values in start), self.sensitive, member) for member in members)
+        return next((member for member in inputs if self.is_allowed(member)), None)
+
+    def _on_grid(self, column: Column, value: Any) -> Any:
+        nearest = min(column.values, key=lambda own: abs(own - value))
+        return nearest if abs(nearest - value) <= column.bounds[2] / 2 else value
+
+    def twin(self, case: Row, members: list[Row]) -> tuple[Row, int | None]:
+        """The first member at the other end of the largest gap from a case, and the class that has it.
+
+        A case that is no end itself is a wrong one: a ValueError.
+        """
+        outputs = [answer(self.world.model, member) for member in members]
+        if case not in members:
+            raise ValueError(f"{case} is none of the members {members}")
+        own = outputs[members.index(case)]
+        if self.world.model.output == "label":
+            return next(member for member, output in zip(members, outputs, strict=True) if output != own), None
+        position = None
+        if self.world.model.output == "proba":
+            spans = [max(column) - min(column) for column in zip(*outputs, strict=True)]
+            position = spans.index(max(spans))
+            outputs = [output[position] for output in outputs]
+            own = own[position]
+        if own not in (min(outputs), max(outputs)):
+            raise ValueError(f"{case} is at no end of {outputs}")
+        end = max(outputs) if own == min(outputs) else min(outputs)
+        return members[outputs.index(end)], position
+
+
+def _in_order(listed: Row) -> Row:
+    """As listed, the missing value last."""
+    return tuple(sorted(listed, key=lambda value: value is None))
+
+
+# Intervals, verdicts, tests
+
+
+@cache
+def clopper_pearson(hits: int, n: int, error: float) -> tuple[float, float]:
+    """The exact bounds of a share, each with the chance `error` to be wrong."""
+    if not n:
+        return 0.0, 1.0
+    low = float(beta.ppf(error, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.isf(error, hits + 1, n - hits)) if hits < n else 1.0
+    return low, high
+
+
+def rates(verdicts: list[bool], n_samples: int) -> list[float]:
+    """The fraction of hits in each whole experiment."""
+    firsts = range(0, len(verdicts) - n_samples + 1, n_samples)
+    return [sum(verdicts[first : first + n_samples]) / n_samples for first in firsts]
+
+
+def mean_interval(shares: list[float], confidence: float) -> tuple[float, float]:
+    """Student's interval of the mean of some experiments' shares."""
+    mean = sum(shares) / len(shares)
+    variance = sum((share - mean) ** 2 for share in shares) / (len(shares) - 1)
+    reach = float(t.isf((1 - confidence) / 2, len(shares) - 1)) * math.sqrt(variance / len(shares))
+    return max(0.0, mean - reach), min(1.0, mean + reach)
+
+
+def verdict(count: Count, bounds: tuple[float, float], limit: float) -> str:
+    """The verdict on a share with these one-sided bounds."""
+    lower, upper = bounds
+    if lower > limit or (limit == 0 and count.hits):
+        return "violated"
+    return "passed" if upper <= limit and count.comparable >= MIN_COMPARABLE else "inconclusive"
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """The exact p-value of McNemar's test."""
+    n, few = only_a + only_b, min(only_a, only_b)
+    return min(1.0, 2 * float(binom.cdf(few, n, 0.5))) if n else 1.0

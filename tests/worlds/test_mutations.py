@@ -1,0 +1,337 @@
+"""Defects of the semantics, put back one at a time: the worlds of CI must show each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from checking import CI_WORLDS, DifferenceError, check_seed
+
+import fairprobe
+from fairprobe import oracle
+from fairprobe.domain import domain as domains
+from fairprobe.domain.families import NONE, Families, FrameMembers
+from fairprobe.estimate import Share, counting, intervals, populations, run
+from fairprobe.estimate.counting import Count
+from fairprobe.estimate.making import Maker
+from fairprobe.estimate.populations import Rows, Target
+from fairprobe.model import known
+from fairprobe.oracle import Oracle
+from fairprobe.search import run as search_run
+from fairprobe.store import distinct
+
+compare, verdict = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("compare", "verdict"))
+"""The modules: the package has functions of these names."""
+
+MUTATIONS = {}
+
+
+def mutation(seed):
+    """Note a defect by its name, and a world that shows it: that one is looked at first, to save time."""
+
+    def note(function):
+        MUTATIONS[function.__name__] = (function, seed)
+        return function
+
+    return note
+
+
+# B. A pass by default
+
+
+@mutation(seed=0)
+def rows_are_compared_with_twins_that_are_forbidden(patch):
+    def present(self):
+        return np.logical_or.reduce([self.compared(changed) for changed in self._changed])
+
+    patch.setattr(FrameMembers, "present", property(present))
+
+
+@mutation(seed=0)
+def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
+    """Which inputs are of the population is still told by the constraints."""
+    judged, enumerated = populations.judged, Target.enumerated
+
+    def ask_all(self, codes, **how):
+        free = Oracle(self.asker, self.threshold)
+        free.families = self.families._domain.without_constraints().families
+        return judged(free, codes, **how)
+
+    def enumerate_allowed(self):
+        allows = self.domain.allows
+        for batch, codes in zip(enumerated(self), _places(self.oracle), strict=True):
+            yield dataclasses.replace(batch, counted=allows(codes))
+
+    patch.setattr(populations, "judged", ask_all)
+    patch.setattr(Target, "enumerated", enumerate_allowed)
+
+
+def _places(oracle):
+    """The inputs that an enumeration gives, in its order."""
+    for codes in oracle.families.enumerate(populations.chunk(oracle, populations.ROWS_A_CALL)):
+        for place in range(len(oracle.families)):
+            yield oracle.families.member(codes, np.full(len(codes), place))
+
+
+@mutation(seed=0)
+def inputs_that_are_not_comparable_count_in_n(patch):
+    patch.setattr(counting, "comparable", lambda present, n: np.ones(n, dtype=bool))
+
+
+@mutation(seed=0)
+def a_verdict_passes_however_few_are_comparable(patch):
+    outcome = verdict._outcome
+    patch.setattr(verdict, "_outcome", lambda share, limit, _: outcome(share, limit, 0.0))
+
+
+@mutation(seed=13)
+def rows_left_out_do_not_count_against_a_pass(patch):
+    patch.setattr(Share, "comparable", property(lambda share: share.n / max(1, share.n + share.n_not_comparable)))
+
+
+@mutation(seed=5)
+def that_a_parameter_is_unused_is_said_by_one_share_alone(patch):
+    of_all = fairprobe.verdict
+
+    def of_one(shares, max_share, gate=None):
+        return of_all(of_all(shares, max_share, gate=gate).share, max_share)
+
+    patch.setattr(fairprobe, "verdict", of_one)
+
+
+# C. Another question than asked
+
+
+@mutation(seed=7)
+def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
+    def needed(self):
+        levels = [[*range(self._domain[name].levels), NONE] for name in self._domain.sensitive]
+        more = [member for member in itertools.product(*levels) if NONE in member]
+        return np.concatenate([self._families.combinations, np.array(more, dtype=np.int64)])
+
+    def compared(members, own, held, changed):
+        same = np.asarray(members[:, None] == own[None])
+        listed = np.asarray((members[:, changed] >= 0).all(axis=1))[:, None]
+        return same[:, :, held].all(axis=2) & (listed | same.all(axis=2))
+
+    def of_rows(self, changed):
+        held = [place for place, changes in enumerate(changed) if not changes]
+        return compared(self.members, self.own, held, [place for place, changes in enumerate(changed) if changes])
+
+    of_codes, outcomes = Count._members, Count.outcomes
+
+    def known_outcomes(self):
+        self._outcomes = Counter({key: n for key, n in self._outcomes.items() if NONE not in key[0]})
+        return outcomes(self)
+
+    def of_batch(self, batch):
+        if batch.members is None:
+            return of_codes(self, batch)
+        return compared(batch.members, batch.own, self._held, self._changed) & batch.present
+
+    patch.setattr(FrameMembers, "_needed", needed)
+    patch.setattr(FrameMembers, "compared", of_rows)
+    patch.setattr(Count, "_members", of_batch)
+    patch.setattr(Count, "outcomes", known_outcomes)
+
+
+@mutation(seed=9)
+def a_missing_value_is_compared_though_it_is_not_listed(patch):
+    restricted = domains._restricted
+
+    def keep(parameter, is_sensitive, values):
+        return parameter if values is None else restricted(parameter, is_sensitive, values)
+
+    patch.setattr(domains, "_restricted", keep)
+
+
+@mutation(seed=3)
+def all_values_are_compared_though_some_are_listed(patch):
+    restricted = domains._restricted
+    patch.setattr(domains, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None))
+
+
+@mutation(seed=3)
+def a_search_drops_rows_with_unlisted_values(patch):
+    patch.setattr(search_run, "_as_compared", lambda domain, codes: codes)
+
+
+@mutation(seed=0)
+def rows_left_out_are_not_said(patch):
+    patch.setattr(Target, "n_left_out", 0)
+
+
+@mutation(seed=29)
+def real_rows_are_moved_to_the_grid(patch):
+    make = Rows.__init__
+
+    def moved(self, domain, frame):
+        make(self, domain, frame)
+        codes = domain.encode(self.frame, nearest=True)
+        inside = (codes >= 0).all(axis=1)
+        if inside.any():
+            on_grid = domain.decode(codes[inside])
+            for name in domain.names:
+                values = self.frame[name].astype(object)
+                values[inside] = on_grid[name].astype(object).to_numpy()
+                self.frame[name] = values
+
+    patch.setattr(Rows, "__init__", moved)
+
+
+# E. "Exactly", wrongly
+
+
+@mutation(seed=28)
+def a_subclass_is_taken_for_its_base(patch):
+    path = known._path
+    patch.setattr(known, "_path", lambda cls: next(filter(None, map(path, cls.__mro__)), None))
+    patch.setattr(known, "_is_class_replaced", lambda cls: False)
+
+
+# What a hit is
+
+
+@mutation(seed=1)
+def a_gap_of_just_the_threshold_is_a_hit(patch):
+    exceed = Oracle._exceed
+    patch.setattr(
+        Oracle, "_exceed", lambda self, gaps: gaps >= self.threshold if self.threshold else exceed(self, gaps)
+    )
+
+
+@mutation(seed=75)
+def only_the_last_class_counts(patch):
+    spans = oracle._spans
+    patch.setattr(oracle, "_spans", lambda outputs, present: spans(outputs, present)[:, -1:])
+
+
+@mutation(seed=0)
+def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
+    def present(self):
+        wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
+        if self._domain.constraints and wanted.any():
+            wanted[wanted] = self._domain.allows_frame(self.joined(wanted))
+        return wanted
+
+    patch.setattr(FrameMembers, "present", property(present))
+
+
+@mutation(seed=5)
+def what_is_held_is_changed_too(patch):
+    make = Count.__init__
+
+    def hold_nothing(self, oracle, sensitive, n_samples):
+        make(self, oracle, sensitive, n_samples)
+        self._held = []
+
+    patch.setattr(Count, "__init__", hold_nothing)
+
+
+@mutation(seed=0)
+def the_domain_is_its_valid_part(patch):
+    patch.setattr(domains.Domain, "without_constraints", lambda self: self)
+
+
+@mutation(seed=0)
+def a_family_counts_once(patch):
+    enumerated = Target.enumerated
+    patch.setattr(
+        Target, "enumerated", lambda self: itertools.islice(enumerated(self), 0, None, len(self.oracle.families))
+    )
+
+
+# Bounds and tests
+
+
+@mutation(seed=0)
+def one_sided_bounds_have_half_the_error(patch):
+    patch.setattr(intervals, "lower_bound", lambda hits, n, c: intervals.clopper_pearson(hits, n, c)[0])
+    patch.setattr(intervals, "upper_bound", lambda hits, n, c: intervals.clopper_pearson(hits, n, c)[1])
+
+
+@mutation(seed=3)
+def the_confidence_is_not_split_over_the_sets(patch):
+    make = run.Options.__post_init__
+
+    def whole(self):
+        make(self)
+        for confidence in (0.9, 0.95, 0.99):
+            if abs(1 - (1 - confidence) / 3 - self.confidence) < 1e-9:
+                object.__setattr__(self, "confidence", confidence)
+
+    patch.setattr(run.Options, "__post_init__", whole)
+
+
+@mutation(seed=0)
+def rows_are_said_to_be_known_exactly(patch):
+    fixed = Maker.fixed
+    patch.setattr(
+        Maker, "fixed", lambda self, count, how: self.exact(count) if how == "rows" else fixed(self, count, how)
+    )
+
+
+@mutation(seed=5)
+def two_models_are_judged_on_different_inputs(patch):
+    families, turns = Target.families, itertools.count()
+
+    def of_own(self, n, seed, sets=None):
+        return families(self, n, seed + next(turns) % 2 if self.name == "domain" else seed, sets)
+
+    patch.setattr(Target, "families", of_own)
+
+
+@mutation(seed=0)
+def the_difference_has_the_wrong_sign(patch):
+    paired = compare.paired
+    patch.setattr(compare, "paired", lambda a, b, hits_a, hits_b, c: paired(a, b, hits_b, hits_a, c))
+
+
+# Searching
+
+
+@mutation(seed=7)
+def cases_are_distinct_as_inputs_not_as_families(patch):
+    patch.setattr(distinct.Distinct, "add", lambda self, words: _all_new(self, words))
+
+
+def _all_new(self, words):
+    self._recent = np.concatenate([self._recent, words])
+    return np.ones(len(words), dtype=bool)
+
+
+@mutation(seed=24)
+def the_twin_is_any_that_differs(patch):
+    def ends(outputs, own, present):
+        case, _ = extremes(outputs, own, present)
+        other = outputs != outputs[case, np.arange(len(case))]
+        return case, (other if present is None else other & present).argmax(axis=0)
+
+    extremes = oracle._extremes
+    patch.setattr(oracle, "_extremes", ends)
+
+
+@mutation(seed=0)
+def constraints_are_forgotten(patch):
+    patch.setattr(Families, "is_complete", True)
+
+
+def differs(seed):
+    """Whether something differs in a world of CI."""
+    try:
+        check_seed(seed)
+    except DifferenceError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_the_worlds_of_ci_show_it(name, monkeypatch):
+    put_back, likely = MUTATIONS[name]
+    put_back(monkeypatch)
+    assert any(map(differs, (likely, *range(CI_WORLDS))))
+    assert likely < CI_WORLDS
