@@ -12,8 +12,31 @@ def press():
 
 
 def test_strikes_at_once_where_it_may():
-    with deferred(), interruptible(), pytest.raises(KeyboardInterrupt):
-        press()
+    with deferred() as interrupts:
+        with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012  # the line after must not be reached
+            press()
+            raise AssertionError("it went on")
+        assert not interrupts.pending
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_strikes_again_if_python_ignored_it():
+    """As it does in a destructor, or a callback of the garbage collector: the search would have gone on to its end."""
+
+    class Pressing:
+        def __del__(self):
+            press()
+
+    with deferred() as interrupts:
+        reached = False
+        with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012  # what is between is the point
+            Pressing()
+            reached = True
+            with uninterrupted():
+                pass
+            raise AssertionError("it went on")
+        assert reached
+        assert not interrupts.pending
 
 
 def test_waits_for_a_place_where_it_may_strike():
@@ -24,9 +47,9 @@ def test_waits_for_a_place_where_it_may_strike():
 
 
 def test_strikes_when_what_must_not_be_disturbed_is_done():
-    with deferred() as interrupts, interruptible():
+    with deferred() as interrupts:
         done = False
-        with pytest.raises(KeyboardInterrupt):  # noqa: PT012  # the line after must not be reached
+        with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012  # the line after must not be reached
             with uninterrupted():
                 press()
                 done = True
@@ -36,8 +59,8 @@ def test_strikes_when_what_must_not_be_disturbed_is_done():
 
 
 def test_does_not_hide_an_error_that_came_first():
-    with deferred() as interrupts, interruptible():
-        with pytest.raises(KeyError), uninterrupted():  # noqa: PT012
+    with deferred() as interrupts:
+        with pytest.raises(KeyError), interruptible(), uninterrupted():  # noqa: PT012
             press()
             raise KeyError
         assert interrupts.pending

@@ -16,6 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer, search
 from fairprobe.search import STRATEGIES
 
+# Ctrl-C may strike in a callback of the garbage collector, where Python ignores it with a warning; it strikes again.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(5)), Integer("sex", 0, 1)], sensitive=["sex"])
 SETTINGS = {"n_walkers": 50, "n_global": 400, "n_local": 20, "shard_inputs": 20_000, "max_cases": None}
 

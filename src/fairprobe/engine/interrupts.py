@@ -28,22 +28,29 @@ class Interrupts:
             self.check()
 
     def check(self) -> None:
-        """Raise what is pending."""
+        """Raise what is pending. It stays so until it is seen to leave the block that it struck in.
+
+        Raised in a destructor or a callback of the garbage collector, it is ignored by Python: then it strikes again.
+        """
         if self.pending:
-            self.pending = False
             raise KeyboardInterrupt
 
     @contextmanager
     def _set(self, is_open: bool) -> Iterator[None]:
-        before, self._is_open = self._is_open, is_open
+        before = self._is_open
         try:
-            if is_open:
+            try:
+                self._is_open = is_open
+                if is_open:
+                    self.check()
+                yield
+            finally:
+                self._is_open = before
+            if is_open or before:  # what waited inside, or was ignored there
                 self.check()
-            yield
-        finally:
-            self._is_open = before
-        if before:  # what waited inside
-            self.check()
+        except KeyboardInterrupt:
+            self.pending = False
+            raise
 
 
 _active = Interrupts()
