@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Families, Mask, Members, comparable
-from fairprobe.domain.parameters import Codes
+from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.rules import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
@@ -32,7 +32,7 @@ class Judgement:
     """By combination, then input (then class, for probabilities)."""
     present: Mask | None
     """Which members of the families exist, by combination, then input; None if all do."""
-    gaps: NDArray[np.float64]
+    gaps: Floats
     hits: Mask
     contradicted: Mask | None = None
     """By member, then input: which got other outputs when asked about again; None if they were not asked."""
@@ -48,7 +48,7 @@ class Judgement:
         """Which inputs have two members at least."""
         return comparable(self.present, len(self.codes))
 
-    def take(self, rows: NDArray[np.int64], dtype: np.dtype[Any]) -> Judgement:
+    def take(self, rows: Codes, dtype: np.dtype[Any]) -> Judgement:
         """Some of the inputs, their codes in a dtype that may be smaller."""
         present = None if self.present is None else self.present.take(rows, axis=1)
         return Judgement(
@@ -80,10 +80,10 @@ class Ends:
 
     case: Codes
     twin: Codes
-    gaps: NDArray[np.float64]
+    gaps: Floats
     outputs: NDArray[Any]
     """Two columns: the case's output and its twin's."""
-    classes: NDArray[np.int64] | None
+    classes: Codes | None
     """Which class's probability has the largest gap, where there are classes."""
 
 
@@ -119,10 +119,10 @@ class Oracle:
         gaps = self._gaps(outputs, members.present)
         return Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps))
 
-    def _exceed(self, gaps: NDArray[np.float64]) -> Mask:
+    def _exceed(self, gaps: Floats) -> Mask:
         return gaps > self.threshold + self.resolution
 
-    def _gaps(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
+    def _gaps(self, outputs: NDArray[Any], present: Mask | None) -> Floats:
         return _label_gaps(outputs, present) if self.is_label else _spans(outputs, present).max(axis=-1)
 
     def again(self, judgement: Judgement) -> Judgement:
@@ -201,7 +201,7 @@ def checked_threshold(threshold: float | None, output: str) -> float:
     return number
 
 
-def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
+def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> Floats:
     """0 where all labels of a family are the same, else 1: labels are names, not numbers."""
     if present is not None:
         first = present.argmax(axis=0)
@@ -212,7 +212,7 @@ def _label_gaps(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float
     return (outputs[1:] != outputs[0]).any(axis=0).astype(np.float64)
 
 
-def _spans(outputs: NDArray[Any], present: Mask | None) -> NDArray[np.float64]:
+def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
     """Max - min over each family, by input and class; not above any threshold where nothing is compared."""
     by_class = outputs.reshape(*outputs.shape[:2], -1)
     if present is None:
@@ -231,7 +231,7 @@ def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None) -> Code
     return (other if present is None else other & present).argmax(axis=0)
 
 
-def _extremes(outputs: NDArray[np.float64], own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
+def _extremes(outputs: Floats, own: Codes, present: Mask | None) -> tuple[Codes, Codes]:
     """The ends of the largest gap: the input's own combination if it is one, else the first; and the other end."""
     columns = np.arange(len(own))
     low = np.where(present, outputs, np.inf) if present is not None else outputs

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairprobe import datasets, subjects
+from fairprobe.arrays import Codes
 from fairprobe.cli import live
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import INTERRUPTED
@@ -191,7 +191,7 @@ def pick(found: Found, n: int) -> list[int]:
     return picked
 
 
-def _oddness(cases: pd.DataFrame) -> NDArray[np.int64]:
+def _oddness(cases: pd.DataFrame) -> Codes:
     """How many things about each person are hard to imagine: a search tries all combinations, likely or not."""
 
     def among(column: str, *words: str) -> Any:

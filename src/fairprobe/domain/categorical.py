@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairprobe.domain.parameter import Codes, Parameter
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rules import checked_values, natural_dtype, plain
 from fairprobe.errors import DomainError
 
@@ -72,11 +72,11 @@ class _Listed(Parameter):
         return pd.Series(values, dtype=object) if self.dtype == "object" else values  # else pandas would guess a dtype
 
     @cached_property
-    def _number_table(self) -> NDArray[np.float64]:
+    def _number_table(self) -> Floats:
         values = [float(value) for value in self.values]
         return np.array([*values, math.nan] if self.missing else values)
 
-    def numbers(self, codes: Codes) -> NDArray[np.float64]:
+    def numbers(self, codes: Codes) -> Floats:
         return self._number_table[codes]
 
     def _encode(self, series: Any, nearest: bool) -> Codes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain import radix
 from fairprobe.errors import DomainError
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Constraint, Domain
-    from fairprobe.domain.parameters import Codes
 
 PATIENCE = 1_000_000
 """How many candidates are drawn before a thin domain is given up."""
@@ -35,7 +35,7 @@ def checked(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
     return kept
 
 
-def allowed(constraints: Iterable[Constraint], frame: pd.DataFrame) -> NDArray[np.bool_]:
+def allowed(constraints: Iterable[Constraint], frame: pd.DataFrame) -> Mask:
     """Which rows all constraints allow."""
     mask = np.ones(len(frame), dtype=bool)
     if len(frame):
@@ -44,7 +44,7 @@ def allowed(constraints: Iterable[Constraint], frame: pd.DataFrame) -> NDArray[n
     return mask
 
 
-def _answer(constraint: Constraint, frame: pd.DataFrame) -> NDArray[np.bool_]:
+def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:
     name = getattr(constraint, "__name__", repr(constraint))
     try:
         answer: NDArray[Any] = np.asarray(constraint(frame))

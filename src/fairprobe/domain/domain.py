@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import constraints as rules
 from fairprobe.domain import radix
 from fairprobe.domain.families import Families, Roles
-from fairprobe.domain.parameters import Category, Codes, Ordinal, Parameter
+from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.rules import check_once, is_missing
 from fairprobe.errors import DataError, DomainError
 
@@ -180,18 +181,18 @@ class Domain:
         rng = np.random.default_rng(checked_seed(seed))
         return self.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
-    def allows(self, codes: Codes) -> NDArray[np.bool_]:
+    def allows(self, codes: Codes) -> Mask:
         """Which of a batch of inputs no constraint forbids."""
         allowed = self.families.keep_roles(codes)
         if self.constraints and len(codes):
             allowed &= self.allows_frame(self.decode(codes))
         return allowed
 
-    def allows_frame(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    def allows_frame(self, frame: pd.DataFrame) -> Mask:
         """Which rows no constraint forbids; their values may lie off the grid."""
         return rules.allowed(self.constraints, frame)
 
-    def contains(self, codes: Codes) -> NDArray[np.bool_]:
+    def contains(self, codes: Codes) -> Mask:
         """Which rows that `encode` gave are inputs: every value has a code, and no constraint forbids it."""
         inside = np.asarray((codes >= 0).all(axis=1))
         inside[inside] = self.allows(codes[inside])

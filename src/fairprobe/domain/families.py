@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.dtypes import in_dtype
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Domain
-    from fairprobe.domain.parameters import Codes
 
-Mask = NDArray[np.bool_]
 
 NONE = -1
 """The code of a value that is none of those compared, or of a member that does not exist."""
@@ -105,7 +104,7 @@ class Families:
             member[:, column] = values[:, 0].take(places) if values.shape[1] == 1 else values[places, each]
         return member
 
-    def place(self, codes: Codes) -> NDArray[np.int64]:
+    def place(self, codes: Codes) -> Codes:
         """Which member each input is itself."""
         own = np.zeros(len(codes), dtype=np.int64)
         for column in self._sensitive:
@@ -218,7 +217,7 @@ class Members:
         return np.asarray((played >= 0).all(axis=2))
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Codes:
         """How many members each family has."""
         if self.present is None:
             return np.full(len(self.codes), len(self.families))

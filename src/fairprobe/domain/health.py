@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.errors import HealthWarning
@@ -60,7 +60,7 @@ EXPECTED = 20
 MOST_PAIRS = 5
 """Pairs named; of more, their number."""
 
-Numbers = NDArray[np.int64]
+Numbers = Codes
 
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:

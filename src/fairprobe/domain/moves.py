@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
-
-Mask = NDArray[np.bool_]
 
 
 class Moves:
@@ -28,7 +25,7 @@ class Moves:
         self._only_moves = np.column_stack([self._ups[:, 0], self._downs[:, 0]]).ravel()
         self._row_starts = np.empty(0, dtype=np.int64)
 
-    def steps(self, chosen: Codes, down: Mask, size_draws: NDArray[np.float64] | None) -> Codes:
+    def steps(self, chosen: Codes, down: Mask, size_draws: Floats | None) -> Codes:
         """The step of each walker: `chosen` parameters, the sign, and a uniform draw among the moves of that sign."""
         if size_draws is None:
             return self._only_moves.take(chosen + chosen + down)

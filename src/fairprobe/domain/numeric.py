@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameter import Codes, Parameter
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rules import plain
 from fairprobe.errors import DomainError
 
@@ -70,7 +71,7 @@ class _Number(Parameter):
 
         return pd.array(numbers, dtype=self.dtype) if self._is_nullable else numbers.astype(self.dtype, copy=False)
 
-    def numbers(self, codes: Codes) -> NDArray[np.float64]:
+    def numbers(self, codes: Codes) -> Floats:
         numbers = self._grid(codes).astype(np.float64)
         if self.missing:
             numbers[codes == self.levels - 1] = np.nan

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.dtypes import in_dtype
 from fairprobe.domain.rules import checked_moves, plain
 from fairprobe.errors import DataError, DomainError
@@ -22,7 +22,6 @@ from fairprobe.errors import DataError, DomainError
 if TYPE_CHECKING:
     import pandas as pd
 
-Codes = NDArray[np.int64]
 
 MAX_LEVELS = 10**12
 
@@ -48,7 +47,7 @@ class Parameter(ABC):
         """The values of a batch of codes, as an array of this parameter's dtype."""
 
     @abstractmethod
-    def numbers(self, codes: Codes) -> NDArray[np.float64]:
+    def numbers(self, codes: Codes) -> Floats:
         """The values as floats, missing ones as NaN; only for a numeric parameter."""
 
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes
 
 WORD = 2**63 - 1
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Mask
 from fairprobe.errors import HealthWarning
 from fairprobe.estimate import intervals
 from fairprobe.estimate.counting import Count

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Mask, comparable
+from fairprobe.domain.families import comparable
 from fairprobe.errors import SettingError
 from fairprobe.estimate.populations import Judged
 from fairprobe.oracle import Oracle
@@ -76,7 +76,7 @@ class Count:
         self.n += len(hits)
         self.hits += int(seen[-1])
 
-    def _note_outcomes(self, batch: Judged, present: Mask | None, rows: NDArray[np.int64]) -> None:
+    def _note_outcomes(self, batch: Judged, present: Mask | None, rows: Codes) -> None:
         """What each combination of what changes gets, over the hits."""
         members = self._oracle.families.combinations if batch.members is None else batch.members
         outputs = batch.outputs[:, rows]
@@ -87,7 +87,7 @@ class Count:
                     self._outcomes[tuple(codes), name] += count
 
     @property
-    def rates(self) -> NDArray[np.float64]:
+    def rates(self) -> Floats:
         """The fraction of hits in each whole experiment."""
         return np.array(self._per_experiment, dtype=np.float64) / self._n_samples
 

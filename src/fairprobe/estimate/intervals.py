@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fairprobe.arrays import Floats
 from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
-
-Floats = NDArray[np.float64]
 
 
 @overload

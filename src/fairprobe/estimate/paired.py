@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Floats
 from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import Floats, checked_confidence, upper_bound
+from fairprobe.estimate.intervals import checked_confidence, upper_bound
 
 
 def mcnemar_p(b: int, c: int) -> float:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import nearest
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import FrameMembers, Mask
-from fairprobe.domain.parameters import Codes
+from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
@@ -68,7 +68,7 @@ def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> Judged:
     if not twice:
         return batch
 
-    def ask(rows: NDArray[np.int64]) -> NDArray[Any]:
+    def ask(rows: Codes) -> NDArray[Any]:
         return oracle.judge(judgement.take(rows, codes.dtype).members(oracle.families)).outputs
 
     def rows_of(mask: Mask) -> Codes:
@@ -80,7 +80,7 @@ def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> Judged:
 def _asked_again(
     oracle: Oracle,
     batch: Judged,
-    ask: Callable[[NDArray[np.int64]], NDArray[Any]],
+    ask: Callable[[Codes], NDArray[Any]],
     rows_of: Callable[[Mask], Any],
 ) -> Judged:
     """Ask about the hits once more: by whatever members they are hits."""
@@ -134,7 +134,7 @@ class Rows:
 def _judged_rows(oracle: Oracle, members: FrameMembers, *, twice: bool) -> Judged:
     present = members.present
 
-    def ask(rows: NDArray[np.int64] | slice) -> NDArray[Any]:
+    def ask(rows: Codes | slice) -> NDArray[Any]:
         some = np.zeros_like(present)
         some[:, rows] = present[:, rows]
         answers = oracle.asker.ask_frame(members.joined(some)) if some.any() else np.zeros(0)

@@ -10,12 +10,11 @@ import math
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fairprobe.arrays import Floats
 from fairprobe.checks import checked_count
 from fairprobe.estimate.intervals import checked_confidence, checked_counts, checked_share
-
-Floats = NDArray[np.float64]
 
 PRIOR = (0.2, 1.0)
 """The Beta prior of the mixture: nearly uniform on the log scale, since shares of 0.0001 are as common here as of 0.1.

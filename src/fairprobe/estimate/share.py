@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.arrays import Floats
 from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
 POPULATIONS = {
     "domain": "the domain",
@@ -60,7 +59,7 @@ class Share:
     """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
     health: tuple[Remark, ...] = ()
     """The name and the text of each health check that has something to say."""
-    history: NDArray[np.float64] | None = field(default=None, compare=False)
+    history: Floats | None = field(default=None, compare=False)
     """The running mean after each experiment."""
     mean_low: float | None = None
     mean_high: float | None = None

@@ -15,12 +15,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Category, Codes
+from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
 from fairprobe.estimate import intervals
 from fairprobe.estimate.counting import Count
@@ -170,7 +170,7 @@ def _as_box(domain: Domain, free: list[int], bounds: Codes) -> dict[str, Any]:
 class _Levels:
     """A box as the levels allowed of each parameter."""
 
-    allowed: tuple[NDArray[np.bool_], ...]
+    allowed: tuple[Mask, ...]
 
     @property
     def weight(self) -> Fraction:
@@ -183,7 +183,7 @@ class _Levels:
         columns = [np.flatnonzero(levels) for levels in self.allowed]
         return np.column_stack([choices[rng.integers(0, len(choices), n)] for choices in columns])
 
-    def holds(self, codes: Codes) -> NDArray[np.bool_]:
+    def holds(self, codes: Codes) -> Mask:
         """Which inputs lie in it."""
         inside = np.ones(len(codes), dtype=bool)
         for column, levels in enumerate(self.allowed):
@@ -242,7 +242,7 @@ def _levels(domain: Domain, box: Box) -> _Levels:
     return _Levels(allowed)
 
 
-def _allowed(parameter: Any, values: Any) -> NDArray[np.bool_]:
+def _allowed(parameter: Any, values: Any) -> Mask:
     """Which levels a stratum lets in."""
     if values is None:
         return np.ones(parameter.levels, dtype=bool)

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairprobe.arrays import Floats
 from fairprobe.errors import SettingError
 from fairprobe.estimate.intervals import (
-    Floats,
     as_number,
     checked_confidence,
     checked_counts,

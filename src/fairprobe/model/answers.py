@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Floats, Mask
 from fairprobe.checks import nearest
 from fairprobe.domain.rules import is_missing, plain
 from fairprobe.errors import ModelError, SettingError
@@ -93,7 +94,7 @@ def _check_shape(answer: NDArray[Any], n_rows: int, output: str) -> None:
         raise ModelError(f"the model must give output={output!r} of the shape {shape}, got {answer.shape}")
 
 
-def _missing(labels: NDArray[Any]) -> NDArray[np.bool_] | None:
+def _missing(labels: NDArray[Any]) -> Mask | None:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     if labels.dtype.kind == "O":
@@ -101,7 +102,7 @@ def _missing(labels: NDArray[Any]) -> NDArray[np.bool_] | None:
     return None
 
 
-def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> NDArray[np.float64]:
+def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats:
     if answer.dtype.kind in "fiub":
         return answer.astype(np.float64, copy=False)
     for row, value in enumerate(answer.reshape(len(answer), -1)[:, 0]):

@@ -7,11 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
 from fairprobe.model.forms import FrameForm
@@ -69,7 +68,7 @@ class Asker:
             ) from error
         return self._checked(raw, len(frame), lambda row: _words(frame.iloc[row]))
 
-    def ask_gradients(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def ask_gradients(self, codes: Codes) -> tuple[Floats, Floats] | None:
         """The score of each input, and how each column changes it; None for scores of more than two classes."""
         assert self.adapter.gradients is not None
         self.n_queries += len(codes)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes, Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rules import plain
 from fairprobe.errors import DataError, DomainError
 

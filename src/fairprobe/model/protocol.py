@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.model.forms import Form
 
@@ -60,9 +60,9 @@ class Adapter:
     """Whether its scores are the probability of a class."""
     finite_only: bool = False
     """Whether its batches never hold a missing number, so that scikit-learn need not look for one."""
-    gradients: Callable[[Any], tuple[NDArray[np.float64], NDArray[np.float64]] | None] | None = None
+    gradients: Callable[[Any], tuple[Floats, Floats] | None] | None = None
     """The score of each row and how each column changes it; None for scores of more than two classes."""
-    leaves: Callable[[Any], NDArray[np.int64]] | None = None
+    leaves: Callable[[Any], Codes] | None = None
     """The leaves that each row falls into, a column a tree."""
 
 

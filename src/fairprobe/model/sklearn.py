@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DataError, SettingError
@@ -83,13 +83,13 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     )
 
 
-def _leaves(model: Any) -> Callable[[Any], NDArray[np.int64]] | None:
+def _leaves(model: Any) -> Callable[[Any], Codes] | None:
     """Of a model made of trees, or of a committee whose members all are."""
     trees = [model] if hasattr(model, "apply") else getattr(model, "estimators_", ())
     if not len(trees) or not all(hasattr(tree, "apply") for tree in trees):
         return None
 
-    def leaves(batch: Any) -> NDArray[np.int64]:
+    def leaves(batch: Any) -> Codes:
         return np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
 
     return leaves

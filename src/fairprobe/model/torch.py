@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.model.forms import ArrayForm
@@ -63,7 +64,7 @@ def _ask(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
     return answers
 
 
-def _gradients(model: Any, batch: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
     """The score of each row, above 0 for the label 1, and its gradient; None for more classes than two."""
     torch: Any = import_module("torch")
     with evaluating(model):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.dtypes import in_dtype
-from fairprobe.domain.parameters import Codes
 from fairprobe.retrain.labels import Votes, chosen
 from fairprobe.retrain.parts import Rows
 from fairprobe.retrain.recipe import Recipe
@@ -44,7 +44,7 @@ class Augmenter:
             parts += self._flipped(recipe.flipped, rng)
         return _joined(parts * recipe.copies)
 
-    def rows_of_each(self, recipe: Recipe, codes: Codes) -> NDArray[np.int64]:
+    def rows_of_each(self, recipe: Recipe, codes: Codes) -> Codes:
         """How many rows the recipe makes of each of these inputs, but for copies."""
         members = self._present(codes).sum(axis=0)
         return np.asarray(("case" in recipe.parts) + ("twins" in recipe.parts) * members, dtype=np.int64)
@@ -63,7 +63,7 @@ class Augmenter:
         members = self._domain.families.members(codes).reshape(*present.shape, -1)
         return self._new(members[present], np.broadcast_to(labels, present.shape)[present])
 
-    def _present(self, codes: Codes) -> NDArray[np.bool_]:
+    def _present(self, codes: Codes) -> Mask:
         """Which members a constraint does not forbid."""
         present = self._domain.families.of(codes).present
         return np.ones((len(self._domain.families), len(codes)), dtype=bool) if present is None else present

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import Mask
 from fairprobe.errors import DataError
 from fairprobe.estimate.compare import Comparison, paired
 from fairprobe.estimate.counting import Count, combination_words

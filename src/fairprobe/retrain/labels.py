@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.registry import abilities_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NAMES: Final = ("vote", "mean", "given")
 
 Labels = NDArray[Any]
-Votes = NDArray[np.float64]
+Votes = Floats
 
 
 class Labeller(Protocol):
@@ -166,7 +166,7 @@ def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
             _check_names(type(member).__name__, np.asarray(named), classes)
 
 
-def chosen(votes: Votes, classes: Labels, prior: NDArray[np.float64]) -> Labels:
+def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
     """The class that most speaks for, by input; where two are level, the one more common among the training rows."""
     level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])

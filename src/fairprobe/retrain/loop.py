@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.retrain import report
 from fairprobe.retrain.amounts import Speed, how_many, report_seconds

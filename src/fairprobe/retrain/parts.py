@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
 
@@ -28,12 +29,12 @@ class Rows:
 
     frame: pd.DataFrame
     labels: NDArray[Any]
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, places: NDArray[np.int64]) -> Rows:
+    def take(self, places: Codes) -> Rows:
         """Some of them."""
         weights = None if self.weights is None else self.weights[places]
         return Rows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights)
@@ -115,20 +116,20 @@ def _split(domain: Domain, rows: Rows, sizes: tuple[float, ...], rng: np.random.
     return parts
 
 
-def _strata(domain: Domain, rows: Rows) -> NDArray[np.int64]:
+def _strata(domain: Domain, rows: Rows) -> Codes:
     strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
     for name in domain.sensitive:
         strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
     return strata
 
 
-def _isna(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def _isna(labels: NDArray[Any]) -> Mask:
     import pandas as pd
 
     return np.asarray(pd.isna(labels))
 
 
-def _checked_weights(weights: Any, n: int) -> NDArray[np.float64]:
+def _checked_weights(weights: Any, n: int) -> Floats:
     array = np.asarray(weights, dtype=np.float64)
     if array.shape != (n,) or not (np.isfinite(array) & (array >= 0)).all():
         raise DataError.about(

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.retrain import committee
@@ -118,7 +118,7 @@ def _timed(fit: Callable[[Rows], Any], rows: Rows) -> tuple[Any, int]:
         n = min(len(rows), _GROWTH * n)
 
 
-def _mixed(rows: Rows) -> NDArray[np.int64]:
+def _mixed(rows: Rows) -> Codes:
     """In a random order, but one row of each label first: no classifier is fitted to one alone."""
     order = np.random.default_rng(0).permutation(len(rows))
     firsts = np.unique(rows.labels[order], return_index=True)[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.retrain.amounts import N_REPORT, N_SELECT
 from fairprobe.retrain.augment import Draw

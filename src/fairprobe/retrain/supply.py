@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.retrain.labels import Labeller, Votes
 from fairprobe.search import Found, search

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.categories import ADVICE, Categories, as_fitted, fitted_categories, fitted_columns
@@ -46,7 +47,7 @@ class Trainer:
         """What the fits warned of, and how often."""
         self.n_fits = 0
 
-    def fit(self, rows: pd.DataFrame, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Any:
+    def fit(self, rows: pd.DataFrame, labels: NDArray[Any], weights: Floats | None = None) -> Any:
         """A new model, fitted to these rows."""
         # Copies, as a trainer may change what it is given.
         batch = rows.copy() if self._columns is None else rows[self._columns].copy()

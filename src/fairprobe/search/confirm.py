@@ -7,8 +7,8 @@ judge, and none that it would not give again.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.recorder import Waiting
 from fairprobe.standins import Screen
@@ -24,12 +24,12 @@ class Confirmer:
         self._oracle = oracle
         self._screen = screen
         self.is_needed = screen is not None or not is_repeatable
-        self._contradicted: list[NDArray[np.int64]] = []
-        self._rows: list[NDArray[np.int64]] = []
+        self._contradicted: list[Codes] = []
+        self._rows: list[Codes] = []
         self.n_queries = 0
         """Rows sent to confirm."""
 
-    def confirm(self, waiting: Waiting) -> tuple[Waiting, NDArray[np.int64]]:
+    def confirm(self, waiting: Waiting) -> tuple[Waiting, Codes]:
         """Those that are cases, in order, and how many rows each that was asked about took."""
         before = self._oracle.asker.n_queries
         order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
@@ -47,7 +47,7 @@ class Confirmer:
         sizes = asked.members(self._oracle.families).sizes
         return kept, sizes[back]
 
-    def _note(self, judged: Judgement, offsets: NDArray[np.int64]) -> None:
+    def _note(self, judged: Judgement, offsets: Codes) -> None:
         assert judged.contradicted is not None
         if judged.contradicted.any():
             self._contradicted.append(np.sort(offsets[judged.contradicted.any(axis=0)]))
@@ -55,12 +55,12 @@ class Confirmer:
             self._rows.append(rows[:MOST_ROWS])
 
     @property
-    def contradicted(self) -> NDArray[np.int64]:
+    def contradicted(self) -> Codes:
         """The offsets of the hits that got other outputs the second time."""
         return np.concatenate([np.empty(0, dtype=np.int64), *self._contradicted])
 
     @property
-    def contradicted_rows(self) -> NDArray[np.int64]:
+    def contradicted_rows(self) -> Codes:
         """Some of the rows whose output was another one."""
         none = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
         return np.concatenate([none, *self._rows])[:MOST_ROWS]

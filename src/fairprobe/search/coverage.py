@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, may_screen
@@ -105,7 +104,7 @@ def _uniform_cases(oracle: Oracle, screen: Screen | None, n: int, seed: int) -> 
     return np.concatenate(found)[:MOST_REFERENCES]
 
 
-def has_near(references: Codes, free: Codes, domain: Domain) -> NDArray[np.bool_]:
+def has_near(references: Codes, free: Codes, domain: Domain) -> Mask:
     """Which references have one of the inputs near."""
     columns = list(domain.free_columns)
     spans = np.maximum(domain.levels[columns] - 1, 1)
@@ -136,7 +135,7 @@ def count_leaves(cases: Codes, asker: Asker) -> int | None:
     return int(first_seen(np.concatenate(hashes)).sum())
 
 
-def _hashed(rows: Codes) -> NDArray[np.int64]:
+def _hashed(rows: Codes) -> Codes:
     """One number for each row, in 64 bits: two rows that differ share one once in 10^17 times or so."""
     weights = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, rows.shape[1], dtype=np.int64) | 1
     return (rows * weights).sum(axis=1, keepdims=True)

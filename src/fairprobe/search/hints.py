@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.families import Members
 from fairprobe.model.asking import Asker
 from fairprobe.model.registry import abilities_of
@@ -52,7 +52,7 @@ class Hinter:
         return Hints(_spread(scores, present), gradients)
 
 
-def _spread(answers: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _spread(answers: Floats, present: Mask) -> Floats:
     """By member, then input: the answers of those that count, nothing for the others."""
     spread = np.full((*present.shape, *answers.shape[1:]), np.nan)
     spread[present] = answers

@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
@@ -80,22 +79,22 @@ class Trace:
 
     shard: int
     n_judged: int
-    batch_ends: NDArray[np.int64]
+    batch_ends: Codes
     """How many inputs were judged by the end of each batch."""
-    batch_queries: NDArray[np.int64]
+    batch_queries: Codes
     """How many rows were sent by the end of each batch, confirmations aside."""
-    confirmed: NDArray[np.int64]
+    confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
-    confirmed_rows: NDArray[np.int64]
+    confirmed_rows: Codes
     """The rows that the first 0, 1, 2, ... of these took."""
     n_sent: int
     """How many rows were sent in all, those of a batch that failed included."""
-    is_new: NDArray[np.bool_]
+    is_new: Mask
     """By input judged, whether it is the first of its family in the shard."""
-    new_keys: NDArray[np.int64] | None
+    new_keys: Codes | None
     """The keys of these, where the domain is so small that all of it may be judged."""
-    case_keys: NDArray[np.int64]
-    not_comparable: NDArray[np.int64]
+    case_keys: Codes
+    not_comparable: Codes
     """Offsets of the inputs of whose family fewer than two members are compared and allowed."""
     cases: Cases
     """Distinct within the shard."""
@@ -103,11 +102,11 @@ class Trace:
     """The known cases and these, if the shard knew them: then all of these are new."""
     varies_at: int | None
     """Where the first batch begins by whose end the model had given two different outputs."""
-    unconfirmed: NDArray[np.int64]
+    unconfirmed: Codes
     """Offsets of the hits that nobody was left to confirm."""
-    asked_once: NDArray[np.int64]
+    asked_once: Codes
     """Offsets of the hits that count though the model could not be asked about them again."""
-    contradicted: NDArray[np.int64]
+    contradicted: Codes
     """Offsets of the hits that got other outputs when asked about again, in order."""
     contradicted_rows: Codes
     """Some of the rows whose output was another one."""

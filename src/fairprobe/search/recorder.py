@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.job import Known, Trace
@@ -20,13 +20,13 @@ class Waiting:
     """Hits that are not told apart yet: their judgements, their keys, and how many inputs were judged before each."""
 
     judgement: Judgement
-    keys: NDArray[np.int64]
-    offsets: NDArray[np.int64]
+    keys: Codes
+    offsets: Codes
 
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def take(self, rows: NDArray[np.int64], dtype: np.dtype[np.signedinteger]) -> Waiting:
+    def take(self, rows: Codes, dtype: np.dtype[np.signedinteger]) -> Waiting:
         """Some of them, their codes in a dtype that may be smaller."""
         return Waiting(self.judgement.take(rows, dtype), self.keys[rows], self.offsets[rows])
 
@@ -58,20 +58,20 @@ class Recorder:
         self._sifted: Waiting | None = None
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
-        self._judged_keys: list[NDArray[np.int64]] = []
+        self._judged_keys: list[Codes] = []
         self._batch_ends: list[int] = []
         self._batch_queries: list[int] = []
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
-        self._to_cover: list[NDArray[np.int64]] = []
+        self._to_cover: list[Codes] = []
         """Keys that the coverage does not know yet, those judged after the first `_n_covered`."""
         self._n_covered = 0
         self._first_output: object = None
-        self._confirmed: list[NDArray[np.int64]] = []
+        self._confirmed: list[Codes] = []
         """The offsets of what the model was asked to confirm."""
-        self._confirmed_rows: list[NDArray[np.int64]] = []
+        self._confirmed_rows: list[Codes] = []
         """The rows that each took."""
-        self._not_comparable: list[NDArray[np.int64]] = []
+        self._not_comparable: list[Codes] = []
         self.n_judged = 0
         self.n_waiting = 0
         """Hits that wait; some may be the same."""
@@ -136,7 +136,7 @@ class Recorder:
             return None
         return self._sifted.take(np.arange(min(n, len(self._sifted))), np.dtype(np.int64))
 
-    def settle(self, n: int, confirmed: Waiting | None, n_rows: NDArray[np.int64] | None = None) -> None:
+    def settle(self, n: int, confirmed: Waiting | None, n_rows: Codes | None = None) -> None:
         """The first n that wait are done with; those that were confirmed are cases, unless they are known.
 
         `n_rows` are the rows that confirming took for each, if it took any.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arrays import Codes
 from fairprobe.checks import checked_seed
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.families import Members
-from fairprobe.domain.parameters import Codes
 from fairprobe.engine import Report
 from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
 from fairprobe.errors import FairprobeError, ModelError, RunError

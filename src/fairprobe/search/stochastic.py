@@ -6,8 +6,8 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
 from fairprobe.model.repeatability import are_ties
@@ -59,7 +59,7 @@ class _Again:
             except KeyboardInterrupt:
                 self.is_interrupted = True
 
-    def _are_cases(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _are_cases(self, rows: Codes) -> Mask:
         """Which of the cases at these rows are cases again."""
         again = np.zeros(len(rows), dtype=bool)
         for first in range(0, len(rows), ROWS):

@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
-from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Hints:
     """What a model tells beside its outputs, for strategies that want it. Hints propose; cases are judged without."""
 
-    scores: NDArray[np.float64]
+    scores: Floats
     """By combination, then input; NaN for a twin that does not exist."""
-    gradients: NDArray[np.float64] | None = None
+    gradients: Floats | None = None
     """By combination, input and parameter: what one step up adds to the score."""
 
 

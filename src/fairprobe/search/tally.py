@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import FairprobeError
 from fairprobe.search.job import Known, Snapshot, Trace
 from fairprobe.search.settings import Limits, StopReason
@@ -107,7 +106,7 @@ class Tally:
         distinct = self._distinct.copy()
         return trace.cases.take(distinct.add(trace.case_keys)), distinct
 
-    def _cut(self, trace: Trace, offsets: NDArray[np.int64], coverage: Coverage | None) -> _Cut | None:
+    def _cut(self, trace: Trace, offsets: Codes, coverage: Coverage | None) -> _Cut | None:
         """Where the first limit is met in this shard; of two met at once, the first listed is named."""
         cuts = [
             self._cases_cut(offsets),
@@ -117,7 +116,7 @@ class Tally:
         ]
         return min((cut for cut in cuts if cut), key=lambda cut: cut.offset, default=None)
 
-    def _cases_cut(self, offsets: NDArray[np.int64]) -> _Cut | None:
+    def _cases_cut(self, offsets: Codes) -> _Cut | None:
         if self._limits.max_cases is None:
             return None
         left = self._limits.max_cases - self.n_cases
@@ -127,7 +126,7 @@ class Tally:
         left = _difference(self._limits.max_inputs, self.n_judged)
         return _Cut(left, StopReason.MAX_INPUTS) if left is not None and trace.n_judged >= left else None
 
-    def _barren_cut(self, n_judged: int, offsets: NDArray[np.int64]) -> _Cut | None:
+    def _barren_cut(self, n_judged: int, offsets: Codes) -> _Cut | None:
         """Where as many inputs as max_barren were judged in a row without a new case."""
         if self._limits.max_barren is None:
             return None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
-from fairprobe.search.strategy import Mask
 from fairprobe.store import Keys
 
 BITS = 12
@@ -36,7 +34,7 @@ class Visits:
         self._keys = Keys(domain)
         self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
 
-    def add(self, codes: Codes) -> tuple[Mask, NDArray[np.int64]]:
+    def add(self, codes: Codes) -> tuple[Mask, Codes]:
         """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.model.known import known_kind
 from fairprobe.standins.protocol import Compiled, StandIn
 from fairprobe.standins.rows import Batch, Rows

@@ -7,10 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.standins.rows import Batch
 
-Places = NDArray[np.intp] | NDArray[np.bool_]
+Places = NDArray[np.intp] | Mask
 """Places among a model's classes; of two classes also whether it is the second."""
 
 
@@ -40,5 +40,5 @@ class Compiled(Protocol):
 class GivesProbabilities(Compiled, Protocol):
     """One that gives the classes' probabilities too: what a soft vote needs."""
 
-    def probabilities(self, batch: Batch) -> NDArray[np.float64]:
+    def probabilities(self, batch: Batch) -> Floats:
         """By member and class."""

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes, Parameter
+from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.forms import ArrayForm
 from fairprobe.model.registry import abilities_of
 from fairprobe.model.sklearn import adapt
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes
 from fairprobe.model.asking import Asker
 from fairprobe.standins.compile import compile_stand_in
 from fairprobe.standins.protocol import StandIn

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.standins.rows import Batch, Floats, Rows
+from fairprobe.arrays import Floats, Mask
+from fairprobe.standins.rows import Batch, Rows
 
 VECTORS = 256
 """Support vectors at a time: the kernel values stay in the processor's cache."""
@@ -42,7 +43,7 @@ class LinearKernel:
         self._weights = self._duals @ self._vectors
         self._sizes = np.abs(self._duals) @ np.abs(self._vectors)
 
-    def places(self, batch: Batch) -> NDArray[np.bool_]:
+    def places(self, batch: Batch) -> Mask:
         """By the sign; libsvm gives a score of exactly 0 to the second class."""
         rows = batch.doubles
         scores = rows @ self._weights + self._intercept
@@ -74,7 +75,7 @@ class RadialKernel:
         self._weights = np.vstack([weights, np.abs(weights)]).T
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
-    def places(self, batch: Batch) -> NDArray[np.bool_]:
+    def places(self, batch: Batch) -> Mask:
         """By the sign; libsvm gives a score of exactly 0 to the second class."""
         n = batch.shape[1]
         rows = self._rows(batch.doubles[:n])

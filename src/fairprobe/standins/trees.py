@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.arrays import Floats
 from fairprobe.standins.protocol import Places
-from fairprobe.standins.rows import Batch, Floats, Rows
+from fairprobe.standins.rows import Batch, Rows
 
 
 def compiled(model: Any, rows: Rows) -> Trees | None:

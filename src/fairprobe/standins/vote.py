@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.arrays import Floats
 from fairprobe.standins.compile import compiled_for
 from fairprobe.standins.protocol import Compiled, GivesProbabilities, Places
-from fairprobe.standins.rows import Batch, Floats, Rows
+from fairprobe.standins.rows import Batch, Rows
 
 
 def compiled(model: Any, rows: Rows) -> HardVote | SoftVote | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Ends
 
@@ -21,19 +22,19 @@ class Cases:
     """Codes of the member shown, one case a row."""
     twin: NDArray[Any]
     """Codes of its twin at the other end of the largest gap."""
-    gaps: NDArray[np.float64]
+    gaps: Floats
     outputs: NDArray[Any]
     """The outputs of the two."""
     classes: NDArray[Any] | None
     """Which class's probability has the largest gap, where there are classes."""
-    offsets: NDArray[np.int64]
+    offsets: Codes
     """How many inputs the shard had judged before each."""
 
     def __len__(self) -> int:
         return len(self.gaps)
 
     @classmethod
-    def of(cls, ends: Ends, offsets: NDArray[np.int64]) -> Cases:
+    def of(cls, ends: Ends, offsets: Codes) -> Cases:
         """The cases that the oracle's ends show."""
         return cls(ends.case, ends.twin, ends.gaps, ends.outputs, ends.classes, offsets)
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain import radix
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Words = NDArray[np.int64]
+Words = Codes
 """Keys: one row an input, one column a word."""
 
 HALF_WORD = 2**31
@@ -54,7 +53,7 @@ class Keys:
         return self._families.canonical(codes) @ self._radix
 
 
-def mixed(words: Words) -> NDArray[np.int64]:
+def mixed(words: Words) -> Codes:
     """One word for each key: of one word the key itself, of several a mix, which two keys may share by chance."""
     if words.shape[1] == 1:
         return words[:, 0]
@@ -67,23 +66,23 @@ def mixed(words: Words) -> NDArray[np.int64]:
     return mix.view(np.int64)
 
 
-def first_seen(words: Words) -> NDArray[np.bool_]:
+def first_seen(words: Words) -> Mask:
     """Which keys are the first of their kind in the batch."""
     import pandas as pd
 
     mixes = pd.Series(mixed(words))
-    first: NDArray[np.bool_] = ~mixes.duplicated().to_numpy()
+    first: Mask = ~mixes.duplicated().to_numpy()
     if words.shape[1] > 1 and not first.all():
         rows = np.flatnonzero(mixes.isin(mixes[~first]))  # only where mixes are the same can keys be
         first[rows] = _counts_up(numbered(words.take(rows, axis=0)))
     return first
 
 
-def numbered(words: Words) -> NDArray[np.int64]:
+def numbered(words: Words) -> Codes:
     """A number for each key, the same for those alike: 0, 1, ... as they are met."""
     import pandas as pd
 
-    numbers: NDArray[np.int64] = pd.factorize(mixed(words))[0]
+    numbers: Codes = pd.factorize(mixed(words))[0]
     if words.shape[1] == 1:
         return numbers
     first = _counts_up(numbers)
@@ -94,15 +93,15 @@ def numbered(words: Words) -> NDArray[np.int64]:
     return _numbered_word_by_word(words)  # two keys share a mix
 
 
-def _counts_up(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _counts_up(numbers: Codes) -> Mask:
     return np.diff(np.maximum.accumulate(numbers), prepend=-1) > 0
 
 
-def _numbered_word_by_word(words: Words) -> NDArray[np.int64]:
+def _numbered_word_by_word(words: Words) -> Codes:
     """The same without mixes: slower, and always right."""
     import pandas as pd
 
-    numbers: NDArray[np.int64] = pd.factorize(words[:, 0])[0]
+    numbers: Codes = pd.factorize(words[:, 0])[0]
     for word in range(1, words.shape[1]):
         numbers = pd.factorize(numbers * HALF_WORD + pd.factorize(words[:, word])[0])[0]
     return numbers
@@ -128,7 +127,7 @@ class Distinct:
     def __len__(self) -> int:
         return len(self._recent) + sum(map(len, self._blocks))
 
-    def add(self, words: Words) -> NDArray[np.bool_]:
+    def add(self, words: Words) -> Mask:
         """Add a batch of keys; says which are new, the first of its kind where one comes more than once."""
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
         for block in self._blocks:
@@ -174,7 +173,7 @@ class _Block:
         return _Block(self.index.append(rest.index), np.concatenate([self.held, rest.held]), rest.apart)
 
     @classmethod
-    def _of(cls, index: pd.Index, words: Words, free: NDArray[np.bool_], apart: frozenset[tuple[int, ...]]) -> _Block:
+    def _of(cls, index: pd.Index, words: Words, free: Mask, apart: frozenset[tuple[int, ...]]) -> _Block:
         if free.all():
             return cls(index, words, apart)
         return cls(index[free], words[free], apart.union(map(tuple, words[~free].tolist())))
@@ -187,7 +186,7 @@ class _Block:
     def __len__(self) -> int:
         return len(self.held) + len(self.apart)
 
-    def holds(self, words: Words) -> NDArray[np.bool_]:
+    def holds(self, words: Words) -> Mask:
         """Which keys are among these."""
         places = self.index.get_indexer(mixed(words))
         held = places >= 0
@@ -218,7 +217,7 @@ class Coverage:
         twin._seen, twin.left = self._seen.copy(), self.left
         return twin
 
-    def add(self, words: Words) -> NDArray[np.int64]:
+    def add(self, words: Words) -> Codes:
         """Mark a batch of keys; gives the positions of those that are new, the first of its kind."""
         new = np.flatnonzero(~self._seen[words[:, 0]])
         new = new[first_seen(words[new])]

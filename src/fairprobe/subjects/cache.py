@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.errors import HealthWarning
 
 # To be raised when the same settings and data come to mean another model.
@@ -29,7 +29,7 @@ _TRUSTED: Final = (
 _ROWS_TRIED: Final = 100
 
 
-def path_for(name: str, made: Any, rows: NDArray[np.int64], labels: NDArray[np.int64]) -> Path:
+def path_for(name: str, made: Any, rows: Codes, labels: Codes) -> Path:
     """Give the file for a subject as made, fitted on these rows: another definition or data have another file."""
     import sklearn
 
@@ -40,7 +40,7 @@ def path_for(name: str, made: Any, rows: NDArray[np.int64], labels: NDArray[np.i
     return _folder() / f"{name}-{versions}-{digest.hexdigest()[:16]}.skops"
 
 
-def read(path: Path, made: Any, rows: NDArray[np.int64], labels: NDArray[np.int64]) -> Any | None:
+def read(path: Path, made: Any, rows: Codes, labels: Codes) -> Any | None:
     """Read a fitted subject, or give None if the file is not there, is damaged or holds anything else."""
     import skops.io
     from sklearn.exceptions import InconsistentVersionWarning
@@ -101,7 +101,7 @@ def _definition(part: Any) -> str:
     return repr(part)
 
 
-def _is_fitted_as(model: Any, made: Any, rows: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
+def _is_fitted_as(model: Any, made: Any, rows: Codes, labels: Codes) -> bool:
     return (
         _definition(model) == _definition(made)
         and model.n_features_in_ == rows.shape[1]

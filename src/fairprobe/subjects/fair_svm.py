@@ -16,8 +16,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fairprobe.arrays import Floats
 from fairprobe.errors import DataError, SettingError
-from fairprobe.subjects.hinge import Floats, Problem, Solution, solve
+from fairprobe.subjects.hinge import Problem, Solution, solve
 
 
 class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -90,11 +91,11 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
         self.n_iter_ = solution.n_iter
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Give the score w·x + b of each row."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores: NDArray[np.float64] = X @ self.coef_[0] + self.intercept_[0]
+        scores: Floats = X @ self.coef_[0] + self.intercept_[0]
         return scores
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from fairprobe.arrays import Floats
 
 # How far towards the nearest bound a step may go: all the way would leave the interior.
 _SHORT_OF_BOUND: Final = 0.995

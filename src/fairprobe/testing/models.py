@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import ModelError
 from fairprobe.model import Asker, describe
 

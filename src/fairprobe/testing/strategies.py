@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.arrays import Codes
 from fairprobe.domain import Category, Domain, Integer, Real
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import HealthWarning
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle

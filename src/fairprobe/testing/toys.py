@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain import Category, Domain, Integer, Ordinal, Parameter, Real
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Batch = NDArray[Any]
-Rule = Callable[[Any], NDArray[np.bool_]]
+Rule = Callable[[Any], Mask]
 """Which rows of a batch are discriminatory, whatever their sensitive values."""
 
 
@@ -65,7 +66,7 @@ class _Inside:
     low: int
     high: int
 
-    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+    def __call__(self, X: Batch) -> Mask:
         free = X[:, : self.n_free]
         return np.asarray(((free >= self.low) & (free <= self.high)).all(axis=1))
 
@@ -77,7 +78,7 @@ class _EveryNth:
     n_free: int
     n: int
 
-    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+    def __call__(self, X: Batch) -> Mask:
         return np.asarray(X[:, : self.n_free].sum(axis=1) % self.n == 0)
 
 
@@ -89,7 +90,7 @@ class _Listed:
     levels: int
     numbers: tuple[int, ...]
 
-    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+    def __call__(self, X: Batch) -> Mask:
         radix = self.levels ** np.arange(self.n_free)[::-1]
         return np.isin(X[:, : self.n_free].astype(np.int64) @ radix, self.numbers)
 
@@ -98,7 +99,7 @@ class _Listed:
 class _Everywhere:
     answer: bool
 
-    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+    def __call__(self, X: Batch) -> Mask:
         return np.full(len(X), self.answer)
 
 
@@ -108,11 +109,11 @@ class _FirstAbove:
 
     bound: Fraction
 
-    def __call__(self, X: Batch) -> NDArray[np.bool_]:
+    def __call__(self, X: Batch) -> Mask:
         return np.asarray(X[:, 0] > self.bound)
 
 
-def _is_dear_clerk(frame: pd.DataFrame) -> NDArray[np.bool_]:
+def _is_dear_clerk(frame: pd.DataFrame) -> Mask:
     return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5))
 
 
@@ -127,7 +128,7 @@ class _Labels:
     middle: float
     group: int
 
-    def __call__(self, X: Batch) -> NDArray[np.int64]:
+    def __call__(self, X: Batch) -> Codes:
         label = X[:, 0] >= self.middle
         return (label ^ (self.rule(X) & (X[:, -1] == self.group))).astype(np.int64)
 
@@ -152,7 +153,7 @@ class _Pair:
     more: tuple[int, ...]
     less: tuple[int, ...]
 
-    def __call__(self, X: Batch) -> NDArray[np.float64]:
+    def __call__(self, X: Batch) -> Floats:
         tail = X[:, -len(self.more) :]
         sign = (tail == self.more).all(axis=1) * 1.0 - (tail == self.less).all(axis=1)
         return np.asarray(X[:, 0] + 0.5 * self.rule(X) * sign)
@@ -164,7 +165,7 @@ class _Scores:
 
     levels: int
 
-    def __call__(self, X: Batch) -> NDArray[np.float64]:
+    def __call__(self, X: Batch) -> Floats:
         return np.asarray(X[:, 1] + X[:, 0] / self.levels * (X[:, -1] == 1))
 
 
@@ -174,7 +175,7 @@ class _Probabilities:
 
     levels: int
 
-    def __call__(self, X: Batch) -> NDArray[np.float64]:
+    def __call__(self, X: Batch) -> Floats:
         shift = X[:, 0] / (2 * self.levels) * (X[:, -1] == 1)
         return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
 
@@ -278,7 +279,7 @@ def loans() -> Toy:
     return Toy(_lend, domain, share, _is_dear_clerk_of_age)
 
 
-def _is_dear_clerk_of_age(frame: pd.DataFrame) -> NDArray[np.bool_]:
+def _is_dear_clerk_of_age(frame: pd.DataFrame) -> Mask:
     return _is_dear_clerk(frame) & (frame["age"] >= 30).to_numpy()
 
 

@@ -13,10 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes, Floats, Mask
 
-Slots = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Slots = Codes
 Answers = NDArray[np.int32]
 """Tests' answers, each in the form that its axis takes."""
 
@@ -25,12 +24,12 @@ Answers = NDArray[np.int32]
 class Tests:
     """Distinct tests on the columns of one parameter: whether a column is at most a threshold."""
 
-    columns: NDArray[np.int64]
-    thresholds: NDArray[np.float64]
+    columns: Codes
+    thresholds: Floats
     missing_left: Mask
     """Whether the answer for a missing value is yes."""
 
-    def answers(self, rows: NDArray[Any], columns: NDArray[np.int64]) -> Mask:
+    def answers(self, rows: NDArray[Any], columns: Codes) -> Mask:
         """By test, then row, the answer; `columns` says which of the estimator's columns the rows have."""
         values = rows[:, np.searchsorted(columns, self.columns)].T
         return np.where(np.isnan(values), self.missing_left[:, None], values <= self.thresholds[:, None])
@@ -53,7 +52,7 @@ class Axis(Protocol):
     def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots, Mask, Mask]:
         """Boxes cut by a test each: where the answer is yes, where it is no, and whether there is anything."""
 
-    def count(self, slots: Slots) -> NDArray[np.int64]:
+    def count(self, slots: Slots) -> Codes:
         """How many levels each box holds."""
 
     def level(self, slots: Slots) -> Codes:
@@ -64,7 +63,7 @@ class Axis(Protocol):
 class RangeAxis:
     """Cells in an order that all tests keep: yes up to some cell, no from there on."""
 
-    counts: NDArray[np.int64]
+    counts: Codes
     levels: Codes
     """One level of each cell."""
 
@@ -74,7 +73,7 @@ class RangeAxis:
         return 2
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
+    def _ends(self) -> Codes:
         return np.concatenate([[0], np.cumsum(self.counts)])
 
     @property
@@ -93,7 +92,7 @@ class RangeAxis:
         right = np.column_stack([np.maximum(low, answers), high])
         return left, right, low < answers, high > answers
 
-    def count(self, slots: Slots) -> NDArray[np.int64]:
+    def count(self, slots: Slots) -> Codes:
         """How many levels each box holds."""
         return np.asarray(self._ends[slots[:, 1]] - self._ends[slots[:, 0]])
 
@@ -106,10 +105,10 @@ class RangeAxis:
 class SetAxis:
     """Cells in no order; a box's slots are bits."""
 
-    counts: NDArray[np.int64]
+    counts: Codes
     levels: Codes
     """One level of each cell."""
-    masks: NDArray[np.int64]
+    masks: Codes
     """By test, the cells whose answer is yes."""
 
     @property
@@ -132,7 +131,7 @@ class SetAxis:
         right = slots & ~self.masks[answers]
         return left, right, np.asarray(left.any(axis=1)), np.asarray(right.any(axis=1))
 
-    def count(self, slots: Slots) -> NDArray[np.int64]:
+    def count(self, slots: Slots) -> Codes:
         """How many levels each box holds."""
         return self._bits(slots).astype(np.int64) @ self.counts
 
@@ -145,7 +144,7 @@ class SetAxis:
         return np.unpackbits(octets, axis=1, bitorder="little")[:, : len(self.counts)]
 
 
-def pack(answers: Mask) -> NDArray[np.int64]:
+def pack(answers: Mask) -> Codes:
     """Rows of truth values as words of 64 bits."""
     octets = np.packbits(answers, axis=1, bitorder="little")
     n_missing = -octets.shape[1] % 8

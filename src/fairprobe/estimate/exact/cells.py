@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
-from fairprobe.estimate.exact.axes import Answers, Axis, Mask, RangeAxis, SetAxis, Tests, pack
+from fairprobe.arrays import Codes, Mask
+from fairprobe.estimate.exact.axes import Answers, Axis, RangeAxis, SetAxis, Tests, pack
 from fairprobe.estimate.exact.outcome import UnfitError, shown
 from fairprobe.estimate.exact.seen import Seen, Table
 
@@ -20,9 +19,9 @@ MAX_BITS = 200_000_000
 class _Row:
     """Cells in the order of their values, where each test says yes up to one of them."""
 
-    counts: NDArray[np.int64]
+    counts: Codes
     levels: Codes
-    cuts: NDArray[np.int64]
+    cuts: Codes
     """By test, the first cell for which the answer is no."""
 
 
@@ -96,7 +95,7 @@ def _in_a_row(row: _Row) -> tuple[Axis, Answers]:
     return RangeAxis(row.counts, row.levels), row.cuts.astype(np.int32)
 
 
-def _in_sets(counts: NDArray[np.int64], levels: Codes, answers: Mask) -> tuple[Axis, Answers]:
+def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[Axis, Answers]:
     return SetAxis(counts, levels, pack(answers)), np.arange(len(answers), dtype=np.int32)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.exact.halves import balanced
 from fairprobe.estimate.exact.outcome import UnfitError, shown
@@ -100,11 +101,11 @@ def boxes_foreseen(trees: Sequence[Any], sensitive: Collection[int], domain: Dom
     return n_boxes * (len(domain.combinations) - 1)
 
 
-def _is_test_of(tree: Any, columns: Collection[int]) -> NDArray[np.bool_]:
+def _is_test_of(tree: Any, columns: Collection[int]) -> Mask:
     return np.isin(tree.feature, list(columns)) & (tree.children_left >= 0)
 
 
-def _ways_to_leaves(tree: Any, is_sensitive: NDArray[np.bool_]) -> tuple[float, float]:
+def _ways_to_leaves(tree: Any, is_sensitive: Mask) -> tuple[float, float]:
     """In how many ways the combinations can come to leaves: in all, and not counting where they all stay together."""
     whole = np.ones(tree.node_count)
     apart = np.ones(tree.node_count)

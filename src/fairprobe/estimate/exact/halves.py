@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes, Floats
 from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype, shown
 
 MAX_NEAR = 100_000
@@ -20,9 +20,6 @@ MAX_LOOKUPS = 200_000_000
 
 _BLOCK = 1_000_000
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Term:
@@ -30,7 +27,7 @@ class Term:
 
     parameter: int
     values: Floats
-    counts: Ints
+    counts: Codes
     levels: Codes
     """One level of each cell."""
 
@@ -42,13 +39,13 @@ class Half:
     terms: tuple[Term, ...]
     values: Floats
     counts: NDArray[Any]
-    order: Ints | None
+    order: Codes | None
     """Each sum's number among all combinations of the terms' cells; None if equal sums were merged."""
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def write(self, codes: Codes, which: Ints) -> None:
+    def write(self, codes: Codes, which: Codes) -> None:
         """Set the terms' parameters to levels that make these sums."""
         assert self.order is not None  # merged sums are exact, and exact sums are never near
         cells = np.unravel_index(self.order[which], [len(term.values) for term in self.terms]) if self.terms else ()
@@ -61,9 +58,9 @@ class Count:
     """How many sums are at most each of some bounds, and those too near to one to be sure."""
 
     below: list[int]
-    first: Ints
+    first: Codes
     """The near sums, by their places in the first half and in the second."""
-    second: Ints
+    second: Codes
 
 
 def make_halves(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> tuple[Half, Half]:
@@ -128,7 +125,7 @@ def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> Coun
     ends = np.concatenate([[0], np.cumsum(first.counts)])
     dtype = exact_dtype(int(ends[-1]) * int(second.counts.sum()))
     below = [0] * len(bounds)
-    near: list[Ints] = []
+    near: list[Codes] = []
     for start in range(0, len(second), _BLOCK):
         block = slice(start, start + _BLOCK)
         counts = second.counts[block].astype(dtype)
@@ -141,7 +138,7 @@ def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> Coun
     return Count(below, pairs[0], pairs[1])
 
 
-def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Ints, Ints]:
+def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Codes, Codes]:
     """How many values are at most each key, and the pairs of a value and a key nearer than the slack."""
     if slack == 0:
         return np.searchsorted(values, keys, side="right"), np.zeros((2, 0), dtype=np.int64)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.estimate.exact.halves import Count, Half, Ints, count_below, make_halves
+from fairprobe.arrays import Codes, Mask
+from fairprobe.estimate.exact.halves import Count, Half, count_below, make_halves
 from fairprobe.estimate.exact.outcome import Solved
 from fairprobe.estimate.exact.score import Score, take_apart
 from fairprobe.estimate.exact.seen import Seen
@@ -41,7 +42,7 @@ def solve_linear(seen: Seen, max_half: int) -> Solved:
     )
 
 
-def _between(below: Sequence[int], which: Ints) -> Tally:
+def _between(below: Sequence[int], which: Codes) -> Tally:
     """Of the sums above the least bound and up to the greatest, those up to a combination's own get the first label."""
     own = np.array(below, dtype=object)[which]
     return np.stack([own - below[0], below[-1] - own])
@@ -59,6 +60,6 @@ def _corrections(seen: Seen, score: Score, halves: tuple[Half, Half], found: Cou
     return _tallied(said, counts) - _tallied(counted, counts)
 
 
-def _tallied(is_second: NDArray[np.bool_], counts: NDArray[Any]) -> Tally:
+def _tallied(is_second: Mask, counts: NDArray[Any]) -> Tally:
     differ = is_second.any(axis=0) & ~is_second.all(axis=0)
     return np.stack([(mine & differ) @ counts for mine in (~is_second, is_second)])

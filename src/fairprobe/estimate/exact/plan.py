@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
-from fairprobe.estimate.exact.axes import Axis, Mask, Slots, Tests
+from fairprobe.estimate.exact.axes import Axis, Slots, Tests
 from fairprobe.estimate.exact.cells import make_axis
 from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype, shown
 from fairprobe.estimate.exact.seen import Seen, Table
-from fairprobe.estimate.exact.trees import Floats, Ints, Nodes
+from fairprobe.estimate.exact.trees import Nodes
 
 MAX_ENTRIES = 100_000_000
 """Nodes times combinations of sensitive values that a plan may have."""
@@ -143,7 +143,7 @@ def _check_entries(n_nodes: int, n_combinations: int) -> None:
         )
 
 
-def _tables(seen: Seen, columns: Ints) -> list[Table]:
+def _tables(seen: Seen, columns: Codes) -> list[Table]:
     """Every parameter's levels in those of the columns that it changes; of a wide one, its ends."""
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[columns] = True
@@ -153,7 +153,7 @@ def _tables(seen: Seen, columns: Ints) -> list[Table]:
     ]
 
 
-def _owners(tables: Sequence[Table], n_columns: int) -> Ints:
+def _owners(tables: Sequence[Table], n_columns: int) -> Codes:
     """By column, the parameter that changes it; -1 if none does."""
     owners = np.full(n_columns, -1)
     for parameter, table in enumerate(tables):
@@ -161,11 +161,11 @@ def _owners(tables: Sequence[Table], n_columns: int) -> Ints:
     return owners
 
 
-def _tests(nodes: Nodes, which: Ints) -> Tests:
+def _tests(nodes: Nodes, which: Codes) -> Tests:
     return Tests(nodes.column[which], nodes.threshold[which], nodes.missing_left[which])
 
 
-def _distinct_tests(nodes: Nodes, which: Ints) -> tuple[Tests, Ints]:
+def _distinct_tests(nodes: Nodes, which: Codes) -> tuple[Tests, Codes]:
     """The tests of some nodes without repeats, and the number of each node's among them."""
     tests = _tests(nodes, which)
     order = np.lexsort((tests.missing_left, tests.thresholds, tests.columns))  # 6 times faster than np.unique of rows
@@ -178,7 +178,7 @@ def _distinct_tests(nodes: Nodes, which: Ints) -> tuple[Tests, Ints]:
     return _tests(nodes, which[order[is_new]]), number
 
 
-def _fixed(seen: Seen, nodes: Nodes, inner: Ints, owner: Ints, tables: Sequence[Table]) -> tuple[Ints, Mask]:
+def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
     """The nodes that a combination of sensitive values decides, and by node, then combination, whether it goes left."""
     domain = seen.domain
     constant = inner[owner < 0]
@@ -194,7 +194,7 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Ints, owner: Ints, tables: Sequence[
     return np.concatenate(which), np.concatenate(goes_left)
 
 
-def _ahead(nodes: Nodes, fixed: Ints, goes_left: Mask) -> Small:
+def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
     """By node, then combination: the node itself or, if it is a fixed one, the first behind it that is not."""
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
@@ -207,7 +207,7 @@ def _ahead(nodes: Nodes, fixed: Ints, goes_left: Mask) -> Small:
         ahead = further
 
 
-def _touches(nodes: Nodes, dependent: Ints) -> Mask:
+def _touches(nodes: Nodes, dependent: Codes) -> Mask:
     """Whether there is a dependent node below each node, or it is one."""
     touches = np.zeros(len(nodes.left), dtype=bool)
     touches[dependent] = True

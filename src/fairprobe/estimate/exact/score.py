@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.estimate.exact.halves import Floats, Ints, Term, check_size
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.estimate.exact.halves import Term, check_size
 from fairprobe.estimate.exact.outcome import UnfitError
 from fairprobe.estimate.exact.seen import Seen, Table
 from fairprobe.model.known import known_kind
@@ -41,7 +42,7 @@ class _Weights:
     """What the model adds up in."""
 
     @property
-    def used(self) -> NDArray[np.bool_]:
+    def used(self) -> Mask:
         return self.coefficients != 0
 
     def products(self, table: Table) -> Floats:
@@ -90,7 +91,7 @@ def _weights(seen: Seen) -> _Weights:
     return _Weights(coefficients.astype(np.float64), float(np.asarray(final.intercept_).item()), dtype)
 
 
-def _table(seen: Seen, parameter: int, used: NDArray[np.bool_]) -> Table:
+def _table(seen: Seen, parameter: int, used: Mask) -> Table:
     """The parameter's levels; of a wide one that changes no column used, as few as tell so."""
     if seen.is_searchable(parameter):
         outline = seen.outline(parameter, used)
@@ -105,7 +106,7 @@ def _term(parameter: int, products: Floats) -> Term:
     return Term(parameter, products[levels].sum(axis=1), counts, levels)
 
 
-def _distinct(rows: Floats) -> tuple[Ints, Ints]:
+def _distinct(rows: Floats) -> tuple[Codes, Codes]:
     """The first of each set of equal rows, and how many there are in it."""
     if not rows.shape[1]:
         return np.zeros(1, dtype=np.int64), np.array([len(rows)])

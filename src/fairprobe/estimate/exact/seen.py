@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes, Integer, Real
+from fairprobe.domain.parameters import Integer, Real
 from fairprobe.estimate.exact import preprocessing
 from fairprobe.estimate.exact.outcome import UnfitError, shown
 from fairprobe.model.asking import Asker
@@ -35,7 +36,7 @@ _N_TRIED = 256
 class Table:
     """What one parameter's levels look like to the estimator."""
 
-    columns: NDArray[np.int64]
+    columns: Codes
     """The estimator's columns that the parameter changes."""
     values: NDArray[Any]
     """By level, then column."""
@@ -96,7 +97,7 @@ class Seen:
         """What an input with every parameter at its first level looks like."""
         return self.at(0, np.zeros(1, dtype=np.int64))[0]
 
-    def table(self, parameter: int, wanted: NDArray[np.bool_]) -> Table:
+    def table(self, parameter: int, wanted: Mask) -> Table:
         """The parameter's levels in those of the wanted columns that it changes."""
         n_levels = self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
@@ -116,7 +117,7 @@ class Seen:
             values[start : start + len(block), np.searchsorted(columns, changed)] = block
         return Table(columns, values)
 
-    def outline(self, parameter: int, wanted: NDArray[np.bool_]) -> Table:
+    def outline(self, parameter: int, wanted: Mask) -> Table:
         """The first and the last level and the missing one: all that is needed to know the columns that rise."""
         kind = self.domain.parameters[parameter]
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
@@ -143,11 +144,11 @@ class Seen:
         for start in range(0, n_levels, size):
             yield start, self.at(parameter, np.arange(start, min(start + size, n_levels)))
 
-    def _changes(self, rows: NDArray[Any], wanted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _changes(self, rows: NDArray[Any], wanted: Mask) -> tuple[Codes, NDArray[Any]]:
         changed = np.flatnonzero(self.changed(rows) & wanted)
         return changed, rows[:, changed]
 
-    def changed(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+    def changed(self, rows: NDArray[Any]) -> Mask:
         """Which columns differ from the base row somewhere."""
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
@@ -170,5 +171,5 @@ class Seen:
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
 
-def _equal(rows: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
+def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
     return np.asarray((rows == others) | ((rows != rows) & (others != others)))

@@ -7,34 +7,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.estimate.exact.outcome import UnfitError
 from fairprobe.estimate.exact.seen import Seen
 from fairprobe.model.known import known_kind
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Nodes:
     """All trees' nodes one after another; the label is that of the class with the highest sum over the trees."""
 
-    left: Ints
+    left: Codes
     """Where to go if the value is at most the threshold; -1 at a leaf."""
-    right: Ints
-    column: Ints
+    right: Codes
+    column: Codes
     threshold: Floats
-    missing_left: NDArray[np.bool_]
+    missing_left: Mask
     low: Floats
     """By node, then class: the least that a leaf below adds to the class's sum."""
     high: Floats
-    roots: Ints
+    roots: Codes
     tolerance: float
     """Sums that are nearer than that are told apart by the model only."""
 
-    def levels(self) -> list[Ints]:
+    def levels(self) -> list[Codes]:
         """The nodes by their depth, the roots first."""
         levels = [self.roots]
         while len(levels[-1]):
@@ -152,6 +149,6 @@ def _joined(parts: Sequence[_Part]) -> Nodes:
     return nodes
 
 
-def _children(children: Sequence[Ints], starts: Ints) -> Ints:
+def _children(children: Sequence[Codes], starts: Codes) -> Codes:
     shifted = [np.where(child < 0, -1, child + start) for child, start in zip(children, starts, strict=True)]
     return np.concatenate(shifted).astype(np.int64)

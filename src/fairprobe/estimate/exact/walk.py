@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.domain.parameters import Codes
-from fairprobe.estimate.exact.axes import Mask, RangeAxis, Slots
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.estimate.exact.axes import RangeAxis, Slots
 from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype
 from fairprobe.estimate.exact.plan import UNDECIDED, Plan, Small
 from fairprobe.model.asking import Asker
@@ -139,7 +139,7 @@ class Walk:
         differ = (nodes != nodes[:, :1]).any(axis=1)
         return np.asarray((differ | self._plan.touches[nodes[:, 0]]).any(axis=1))
 
-    def _pull(self, boxes: _Boxes, labels: Small) -> NDArray[np.float64]:
+    def _pull(self, boxes: _Boxes, labels: Small) -> Floats:
         """By box, then combination and tree: how much it matters to move on from there.
 
         While no combination has left the others, only a node that may part them does.
@@ -150,7 +150,7 @@ class Walk:
         pull[together] *= self._plan.touches[nodes[together]]
         return pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2])
 
-    def _cut(self, boxes: _Boxes, choice: NDArray[np.int64]) -> None:
+    def _cut(self, boxes: _Boxes, choice: Codes) -> None:
         """Cut each box in two by the test of the node chosen, and put both off."""
         if not len(boxes):
             return
@@ -186,7 +186,7 @@ class Walk:
             boxes.nodes[box, combination, tree] = ahead
         return boxes
 
-    def _ways(self, slots: Slots, box: NDArray[np.int64], node: Small) -> tuple[Mask, Mask]:
+    def _ways(self, slots: Slots, box: Codes, node: Small) -> tuple[Mask, Mask]:
         """Whether a box holds levels that go left at a node, and such that go right; at a leaf, neither."""
         goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
         axis = self._plan.axis[node]

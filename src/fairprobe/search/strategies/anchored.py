@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
-from fairprobe.search.strategy import MOST_RETRIES, Mask, Strategy
+from fairprobe.search.strategy import MOST_RETRIES, Strategy
 from fairprobe.search.visits import Visits
 
 LEAST_REACH = 0.005
@@ -76,7 +75,7 @@ class Anchored(Strategy):
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
 
-    def admit(self, seeds: Codes, reach: NDArray[np.float64]) -> None:
+    def admit(self, seeds: Codes, reach: Floats) -> None:
         """Add walkers at these seeds."""
         self.position = np.concatenate([self.position, seeds])
         self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
@@ -115,11 +114,11 @@ class Anchored(Strategy):
         after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
         return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
 
-    def goes_down(self, cells: Codes, draws: NDArray[np.float64]) -> Mask:
+    def goes_down(self, cells: Codes, draws: Floats) -> Mask:
         """Which of the chosen parameters go down."""
         return draws < 0.5
 
-    def _within_reach(self, chosen: Codes, cells: Codes) -> NDArray[np.float64]:
+    def _within_reach(self, chosen: Codes, cells: Codes) -> Floats:
         """How many steps further than one is in reach: all of them where there is no order."""
         spans = self.spans.take(chosen)
         steps = self.reach.take(cells) * spans

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes, Mask
 from fairprobe.search.strategies.semi_directed import SemiDirected
-from fairprobe.search.strategy import Mask
 
 
 class FullyDirected(SemiDirected):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
-from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
 from fairprobe.search.strategy import MOST_RETRIES, Strategy

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.errors import SettingError
 from fairprobe.model.registry import abilities_of
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
 from fairprobe.search.strategies.anchored import Jumps
-from fairprobe.search.strategies.guided import Floats, Guided
-from fairprobe.search.strategy import Mask
+from fairprobe.search.strategies.guided import Guided
 
 HEADSTRONG = 0.5
 """The chance that a jump does not care where the gradient points: else walkers would end at the bounds."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parameters import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import Settings
 from fairprobe.search.strategies.anchored import Anchored, Jumps
-
-Floats = NDArray[np.float64]
 
 NEAR = 0.2
 """So near to the boundary, in gaps between the twins' scores, is near enough."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.domain.parameters import Codes
-from fairprobe.search.strategy import Mask, Walk
+from fairprobe.arrays import Codes, Mask
+from fairprobe.search.strategy import Walk
 
 
 class SemiDirected(Walk):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairprobe.domain.parameters import Codes
+from fairprobe.arrays import Codes
 from fairprobe.oracle import Judgement
 from fairprobe.search.strategy import Strategy
 
