@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from fairprobe.cli.live import fraction_done, status
 from fairprobe.domain import Domain, Integer
 from fairprobe.search.job import Snapshot
 from fairprobe.search.plan import Pilot, costs
+from fairprobe.search.run import status_of
 from fairprobe.search.settings import Limits
 
 
@@ -69,13 +69,14 @@ def test_estimates():
 
 
 def test_progress_in_words():
-    assert status(Snapshot(n_cases=50, n_judged=200, n_queries=400), 2.0) == "50 cases, yield >=25.0%, 25 cases/s"
-    assert status(Snapshot(0, 0, 0), 0.0) == "0 cases, yield >=0.0%, 0 cases/s"
+    told = status_of(Snapshot(n_cases=50, n_judged=200, n_queries=400), Limits(), 2.0)
+    assert told.text == "50 cases, yield >=25.0%, 25 cases/s"
+    assert status_of(Snapshot(0, 0, 0), Limits(), 0.0).text == "0 cases, yield >=0.0%, 0 cases/s"
 
 
 def test_progress_is_about_the_nearest_limit():
     snapshot = Snapshot(n_cases=50, n_judged=200, n_queries=400)
-    assert fraction_done(Limits(max_cases=100, max_inputs=1000), snapshot, 1.0) == 0.5
-    assert fraction_done(Limits(max_cases=100, max_seconds=1.25), snapshot, 1.0) == 0.8
-    assert fraction_done(Limits(), snapshot, 1.0) == 0.0
-    assert fraction_done(Limits(max_queries=100), snapshot, 1.0) == 1.0
+    assert status_of(snapshot, Limits(max_cases=100, max_inputs=1000), 1.0).fraction == 0.5
+    assert status_of(snapshot, Limits(max_cases=100, max_seconds=1.25), 1.0).fraction == 0.8
+    assert status_of(snapshot, Limits(), 1.0).fraction == 0.0
+    assert status_of(snapshot, Limits(max_queries=100), 1.0).fraction == 1.0

@@ -178,7 +178,7 @@ def test_progress_is_told_after_every_batch():
         method="sample",
         n_experiments=5,
         n_samples=5000,
-        progress=lambda *figures: told.append(figures),
+        progress=lambda status: told.append(tuple(status.figures.values())),
     )
     assert [n for n, *_ in told] == sorted({n for n, *_ in told})
     assert len(told) >= 2
@@ -376,7 +376,11 @@ def test_it_stops_as_soon_as_the_side_of_a_limit_is_known(max_share, is_above):
     toy = box()  # 2.7%
     told = []
     share = estimate(
-        toy.model, toy.domain, method="sample", max_share=max_share, progress=lambda *now: told.append(now)
+        toy.model,
+        toy.domain,
+        method="sample",
+        max_share=max_share,
+        progress=lambda status: told.append(tuple(status.figures.values())),
     )
     assert share.method == "sequential"
     assert (share.low > max_share, share.high <= max_share) == (is_above, not is_above)

@@ -147,8 +147,8 @@ class Late(Planted):
 def test_interrupted_before_the_report_the_model_given_has_its_own_figures_too():
     given = Late(cells(0, 113))
 
-    def told(text, done):
-        given.is_late = text == "judging the report part"
+    def told(status):
+        given.is_late = status.text == "judging the report part"
 
     result = run(WORSE, Planted(cells(0, 200)), given=given, progress=told, controls=True)
     given.is_late = False

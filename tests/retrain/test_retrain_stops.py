@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, retrain, search
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.progress import Status
 from fairprobe.retrain.clock import Clock
 
 GIVEN = Planted(cells(0, 200))
@@ -48,7 +49,7 @@ def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
     monkeypatch.setattr(Clock, "is_too_short_for", lambda self, n_rows, **_: n_rows > 300)
     told = []
     result = run(
-        Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda text, _: told.append(text)
+        Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda status: told.append(status.text)
     )
     assert "all rows flipped: left out, as 400 rows would take longer than is left" in told
     assert [(each.recipe.words(), each.n_added) for each in result.rounds] == [("33.3% rows flipped", 67)]
@@ -178,8 +179,8 @@ class Interrupted(Planted):
 def test_an_interruption_of_the_report_leaves_the_figures_of_the_choice():
     good = Interrupted(cells(0, 100))
 
-    def told(text, done):
-        good.is_late = text == "judging the report part"
+    def told(status):
+        good.is_late = status.text == "judging the report part"
 
     with pytest.warns(HealthWarning, match="not-reported: interrupted before the report"):
         result = run(Script(good), max_rounds=1, progress=told, controls=True)
@@ -355,11 +356,13 @@ def test_a_round_so_small_that_it_adds_nothing(augment):
 
 def test_progress_in_words(capsys):
     told = []
-    result = run(Script(GOOD, BETTER, GIVEN), progress=lambda *args: told.append(args), controls=True)
-    assert told[0] == ("judging the model given", None)
-    assert [args for args in told if args[1]] == [(each.sentence(), each) for each in result.rounds]
-    assert ("judging the report part", None) in told
-    assert sum(text.startswith("control: ") for text, _ in told) == 3
+    result = run(Script(GOOD, BETTER, GIVEN), progress=told.append, controls=True)
+    assert told[0] == Status("judging the model given")
+    assert [status for status in told if status.is_over] == [
+        Status(each.sentence(), {"round": each}, is_over=True) for each in result.rounds
+    ]
+    assert Status("judging the report part") in told
+    assert sum(status.text.startswith("control: ") for status in told) == 3
     assert capsys.readouterr() == ("", "")
     run(Script(GOOD), max_rounds=1, progress=True)
     assert "round 1: " in capsys.readouterr().err

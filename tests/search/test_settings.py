@@ -298,11 +298,12 @@ def test_progress_is_called():
         time.sleep(0.02)
         return BOX.model(X)
 
-    search(slow, BOX.domain, max_inputs=2000, n_walkers=50, n_global=100, progress=lambda *told: seen.append(told))
+    search(slow, BOX.domain, max_inputs=2000, n_walkers=50, n_global=100, progress=seen.append)
     assert seen
-    judged = [snapshot.n_judged for snapshot, _ in seen]
+    judged = [status.figures["n_judged"] for status in seen]
     assert judged == sorted(judged)
-    assert all(snapshot.n_queries == 2 * snapshot.n_judged for snapshot, _ in seen)
+    assert all(status.figures["n_queries"] == 2 * n for status, n in zip(seen, judged, strict=True))
+    assert [status.fraction for status in seen] == [n / 2000 for n in judged]
 
 
 def test_progress_is_called_over_many_short_shards():
@@ -315,7 +316,7 @@ def test_progress_is_called_over_many_short_shards():
         max_seconds=1,
         shard_inputs=1000,
         n_global=500,
-        progress=lambda *told: seen.append(told),
+        progress=seen.append,
     )
     assert len(seen) >= 3
 

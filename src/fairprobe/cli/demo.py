@@ -21,6 +21,7 @@ from fairprobe.cli.words import WIDTH, notes, say
 from fairprobe.datasets import CENSUS_WORDS, describe_census
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.progress import Status
 from fairprobe.search import Found, StopReason, search
 from fairprobe.search.auto import choose_strategy
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from fairprobe.search.job import Snapshot
 
 SUBJECT = "decision-tree"
 N_INPUTS = 2_000_000
@@ -130,8 +130,9 @@ def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], lis
     with _display() as show:
         for strategy in rows:
 
-            def watch(snapshot: Snapshot, seconds: float, name: str = strategy) -> None:
-                rows[name] = Row(name, snapshot.n_cases, snapshot.n_judged, None, seconds)
+            def watch(status: Status, name: str = strategy) -> None:
+                so_far = status.figures
+                rows[name] = Row(name, so_far["n_cases"], so_far["n_judged"], None, so_far["seconds"])
                 show(list(rows.values()))
 
             show(list(rows.values()))

@@ -26,6 +26,7 @@ from fairprobe.estimate.run import MOST_EXPERIMENTS, N_EXPERIMENTS, Plan
 from fairprobe.estimate.share import POPULATIONS, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
+from fairprobe.progress import Status
 
 METHODS = ("auto", "sample", "exact")
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
@@ -234,12 +235,12 @@ class Estimate(Command):
     def _estimate(self, so_far: SoFar) -> dict[str, Share]:
         """The shares of a population by set of sensitive parameters, all of them last."""
         name = so_far.population
-        plan, population = self.plans[name], self._population(name)
-        with live.estimate_bar(name) as update:
+        population = self._population(name)
+        with live.progress(f"{name}: ") as show:
 
-            def watch(n: int, hits: int, low: float, high: float) -> None:
-                so_far.n, so_far.hits, so_far.low, so_far.high = n, hits, low, high
-                update(None if plan.how == "sequential" else n / plan.n_inputs, so_far.words())
+            def watch(status: Status) -> None:
+                so_far.__dict__.update(status.figures)
+                show(status)
 
             arguments = {**self._arguments(name), "progress": watch}
             if self.by_parameter:

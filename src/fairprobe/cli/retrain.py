@@ -218,8 +218,8 @@ class Retrain(Command):
         """Retrain, and write what there is; what fails is told after the result, so that nothing is lost."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
-        with live.steps() as tell:
-            arguments = {**self.keywords, "progress": tell}
+        with live.progress() as show:
+            arguments = {**self.keywords, "progress": show}
             self.result: Retrained = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
         result, out = self.result, self.out
         self.interrupted = result.stop_reason == "interrupted"

@@ -98,7 +98,7 @@ class Search(Command):
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
         try:
-            with live.progress_bar(self.limits) as watch:
+            with live.progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
         except RunError as failure:
             self.found = failure.found

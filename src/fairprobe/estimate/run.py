@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,6 +26,7 @@ from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.model import Model
 from fairprobe.model.repeatability import SAFETY, are_ties
 from fairprobe.oracle import Oracle
+from fairprobe.progress import Progress, Status, teller
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,16 +35,6 @@ N_EXPERIMENTS = 400
 EXACT_LIMIT = 2_000_000
 MOST_EXPERIMENTS = 100_000
 """What a run that stops when tight takes at most, so that a share at the very limit does not keep it for ever."""
-
-Progress = Callable[[int, int, float, float], None]
-"""Told after every batch: inputs judged, hits, and the interval so far."""
-
-
-def print_line(n: int, hits: int, low: float, high: float) -> None:
-    """One line on the standard error, written over again; nothing where it is no terminal."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{hits:,} hits in {n:,} inputs, {percent(low)} to {percent(high)}\x1b[K")
-        sys.stderr.flush()
 
 
 def estimate(
@@ -87,7 +77,7 @@ def estimate(
         favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
-        progress: True for a line on the standard error, or a callable that is told after every batch.
+        progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
 
     >>> from fairprobe import Domain, Integer, estimate
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
@@ -239,7 +229,7 @@ class Estimation:
         self.asking = asking
         self.options = options
         self.sets = sets
-        self.progress = progress if callable(progress) else (print_line if progress else None)
+        self.progress = teller(progress)
         self.target = Target(asking, population)
         self.oracle = self.target.oracle
         n_rows = None if self.target.rows is None else len(self.target.rows)
@@ -276,9 +266,15 @@ class Estimation:
                     count.add(batch)
                 if self.progress is not None:
                     hits, n = counts[-1].hits, counts[-1].n
-                    self.progress(n, hits, *intervals.clopper_pearson(hits, n, self.options.confidence))
+                    self._tell(n, hits, *intervals.clopper_pearson(hits, n, self.options.confidence))
         self.maker.health += self.watch.remarks(self.oracle)
         return counts
+
+    def _tell(self, n: int, hits: int, low: float, high: float) -> None:
+        assert self.progress is not None
+        text = f"{percent(hits / n) if n else 'n/a'}, between {percent(low)} and {percent(high)} after {n:,} inputs"
+        done = None if self.plan.how == "sequential" else n / self.plan.n_inputs
+        self.progress(Status(text, {"n": n, "hits": hits, "low": low, "high": high}, done))
 
     def _until_tight(self, families: Iterator[Judged]) -> list[Share]:
         counts = self._counts()
@@ -291,7 +287,7 @@ class Estimation:
                     hits = count.add(batch)
                     sequence.update(int(hits.sum()), len(hits))
                 if self.progress is not None:
-                    self.progress(counts[-1].n, counts[-1].hits, sequences[-1].low, sequences[-1].high)
+                    self._tell(counts[-1].n, counts[-1].hits, sequences[-1].low, sequences[-1].high)
                 if all(map(self.options.is_tight, sequences)) or time.monotonic() >= end:
                     break
         self.maker.health += [*self.watch.remarks(self.oracle), *self._not_tight(sequences)]

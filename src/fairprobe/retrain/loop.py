@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, ModelError
+from fairprobe.progress import Progress, Status
 from fairprobe.retrain import report
 from fairprobe.retrain.amounts import Speed, how_many, report_seconds
 from fairprobe.retrain.augment import Augmenter
@@ -25,8 +26,6 @@ from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
 from fairprobe.retrain.settings import Settings
 from fairprobe.retrain.supply import Hunt, Supply, distinct
 from fairprobe.retrain.trainer import Trainer
-
-Tell = Callable[[str, Round | None], None]
 
 _TRIALS: Final = (1000, 4000)
 """Rows of fits that are only timed: two tell how time grows."""
@@ -60,10 +59,12 @@ class Materials:
 class Loop:
     """One call of `retrain`."""
 
-    def __init__(self, materials: Materials, settings: Settings, tell: Tell, *, with_controls: bool) -> None:
+    def __init__(
+        self, materials: Materials, settings: Settings, progress: Progress | None, *, with_controls: bool
+    ) -> None:
         self.materials = materials
         self.settings = settings
-        self._tell = tell
+        self._progress = progress
         self.n_controls = N_CONTROLS if with_controls else 0
         self.rounds: list[Round] = []
         self.stop_reason = ""
@@ -80,7 +81,8 @@ class Loop:
 
     def tell(self, text: str, done: Round | None = None) -> None:
         """Say what begins, or what a round came to."""
-        self._tell(text, done)
+        if self._progress is not None:
+            self._progress(Status(text, {} if done is None else {"round": done}, is_over=done is not None))
 
     def run(self) -> Retrained:
         """All of it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,21 +13,18 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.model import Model
+from fairprobe.progress import Progress, teller
 from fairprobe.retrain.judging import checked_favourable
 from fairprobe.retrain.labels import check_committee
 from fairprobe.retrain.loop import Loop, Materials
 from fairprobe.retrain.parts import check_known, checked_rows, classes_of, split
 from fairprobe.retrain.retrained import Retrained
-from fairprobe.retrain.rounds import Round
 from fairprobe.retrain.settings import Settings, check_labels
 from fairprobe.retrain.supply import check_given, checked_cases
 from fairprobe.retrain.trainer import Train, Trainer, is_fitted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Progress = Callable[[str, Round | None], None]
-"""Told in words what begins, and what a round came to, which comes along then."""
 
 
 def retrain(
@@ -107,7 +103,7 @@ def retrain(
         controls: whether other ways to train are tried beside: they take some more fits.
         seed: the same seed and settings give the same result, time limits aside.
         batch: "array" or "frame" to say what the model eats.
-        progress: True for lines on the standard error, or a callable that takes a line, and the round that is over.
+        progress: True for lines on the standard error, or a callable that takes a `Status`.
 
     Returns:
         The model and the evidence. If the trainer fails in a later round, what the earlier ones came to.
@@ -168,8 +164,7 @@ def prepare(
         seed=seed,
         seeds=seeds,
     )
-    tell = progress if callable(progress) else _print_line if progress else _say_nothing
-    return Loop(materials, settings, tell, with_controls=controls)
+    return Loop(materials, settings, teller(progress), with_controls=controls)
 
 
 def _check_model(model: Any, classes: Any) -> None:
@@ -196,12 +191,3 @@ def _given_labels(cases: Any, y: Any) -> Any:
     if column is None:
         raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
     return np.asarray(cases[column])
-
-
-def _print_line(text: str, done: Round | None) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
-
-
-def _say_nothing(text: str, done: Round | None) -> None:
-    pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +23,11 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.registry import abilities_of
 from fairprobe.model.repeatability import resolution_of
 from fairprobe.oracle import checked_threshold
+from fairprobe.progress import Progress, Status, teller
 from fairprobe.search.auto import settled_strategy
 from fairprobe.search.found import Found
 from fairprobe.search.health import Remark, health_of_settings
 from fairprobe.search.job import Job, Snapshot, Trace
-from fairprobe.search.progress import Progress, print_line
 from fairprobe.search.registry import load_strategy, strategy_path
 from fairprobe.search.settings import Limits, Settings, StopReason
 from fairprobe.search.shard import Quota, run_shard
@@ -99,7 +100,7 @@ def search(
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
             and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
-        progress: True for a line on the standard error, or a callable.
+        progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
         What was found. A failing model raises a ModelError with the same in its `found`; Ctrl-C returns it.
@@ -164,7 +165,7 @@ class _Run:
 
         self.job = job
         self.limits = limits
-        self.progress = progress if callable(progress) else (print_line if progress else None)
+        self.progress = teller(progress)
         self.tally = Tally(job.domain, limits)
         self.tally.n_queries = n_asked
         self.started = time.monotonic()
@@ -236,7 +237,24 @@ class _Run:
         self.next_show = seconds + SHOW_SECONDS
         done = self.tally.snapshot()
         counts = [(done.n_cases, done.n_judged, done.n_queries), *under_way]
-        self.progress(Snapshot(*(sum(column) for column in zip(*counts, strict=True))), seconds)
+        self.progress(status_of(Snapshot(*(sum(column) for column in zip(*counts, strict=True))), self.limits, seconds))
+
+
+def status_of(so_far: Snapshot, limits: Limits, seconds: float) -> Status:
+    """How far a search has got. Repeats are told apart at the end only, so until then the yield has a lower bound."""
+    rate = so_far.n_cases / seconds if seconds else 0.0
+    bound = so_far.n_cases / so_far.n_judged if so_far.n_judged else 0.0
+    used = [
+        (so_far.n_cases, limits.max_cases),
+        (so_far.n_judged, limits.max_inputs),
+        (so_far.n_queries, limits.max_queries),
+        (seconds, limits.max_seconds),
+    ]
+    return Status(
+        f"{so_far.n_cases:,} cases, yield >={bound:.1%}, {rate:,.0f} cases/s",
+        {**asdict(so_far), "seconds": seconds},
+        min(1.0, max((done / limit for done, limit in used if limit is not None), default=0.0)),
+    )
 
 
 class _ShardTask:

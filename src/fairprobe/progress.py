@@ -1,0 +1,41 @@
+"""Telling how far a call has got: one signature for all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a call has got."""
+
+    text: str
+    """In words."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """In numbers, by name: `search` tells n_cases, n_judged, n_queries and seconds, `estimate` n, hits, low and high,
+    `retrain` the round that is over."""
+    fraction: float | None = None
+    """The part that is done, where that is known."""
+    is_over: bool = False
+    """Whether it tells what came of something, which is worth a line in a log, and not only what is under way."""
+
+
+Progress = Callable[[Status], None]
+"""Told about ten times a second, or whenever there is something new."""
+
+
+def teller(progress: bool | Progress | None) -> Progress | None:
+    """What an argument `progress` asks for: a callable is told, True writes lines on the standard error."""
+    return progress if callable(progress) else (_write if progress else None)
+
+
+def _write(status: Status) -> None:
+    """A line that stays for what is over; for what is under way one that is written over, on a terminal alone."""
+    if status.is_over:
+        sys.stderr.write(f"{status.text}\n")
+    elif sys.stderr.isatty():
+        sys.stderr.write(f"\r{status.text}\x1b[K")
+    sys.stderr.flush()
