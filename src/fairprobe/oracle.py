@@ -34,6 +34,8 @@ class Judgement:
     """Which members of the families exist, by combination, then input; None if all do."""
     gaps: Floats
     hits: Mask
+    kinds: Codes | None = None
+    """By member, then input: the same for members that are the same row to the model; None if all differ."""
     contradicted: Mask | None = None
     """By member, then input: which got other outputs when asked about again; None if they were not asked."""
 
@@ -46,7 +48,7 @@ class Judgement:
     @property
     def comparable(self) -> Mask:
         """Which inputs have two members at least."""
-        return comparable(self.present, len(self.codes))
+        return comparable(self.present, len(self.codes), self.kinds)
 
     def take(self, rows: Codes, dtype: np.dtype[Any]) -> Judgement:
         """Some of the inputs, their codes in a dtype that may be smaller."""
@@ -57,6 +59,7 @@ class Judgement:
             present,
             self.gaps.take(rows),
             self.hits.take(rows),
+            None if self.kinds is None else self.kinds.take(rows, axis=1),
         )
 
     @classmethod
@@ -65,12 +68,14 @@ class Judgement:
         if len(parts) == 1:
             return parts[0]
         present = [part.present for part in parts if part.present is not None]
+        kinds = [part.kinds for part in parts if part.kinds is not None]
         return cls(
             np.concatenate([part.codes for part in parts]),
             np.concatenate([part.outputs for part in parts], axis=1),
             np.concatenate(present, axis=1) if present else None,
             np.concatenate([part.gaps for part in parts]),
             np.concatenate([part.hits for part in parts]),
+            np.concatenate(kinds, axis=1) if kinds else None,
         )
 
 
@@ -117,7 +122,7 @@ class Oracle:
     def judgement(self, members: Members, outputs: NDArray[Any]) -> Judgement:
         """What follows from the outputs of an input's members."""
         gaps = self._gaps(outputs, members.present)
-        return Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps))
+        return Judgement(members.codes, outputs, members.present, gaps, self._exceed(gaps), members.kinds)
 
     def _exceed(self, gaps: Floats) -> Mask:
         return gaps > self.threshold + self.resolution

@@ -1,7 +1,7 @@
-"""The seam of families: members, who of them counts, keys; and a mapping that changes another column along.
+"""The seam of families: members, who of them counts, keys; and a link that changes another column along.
 
-The mapping is a toy link of `relationship` to `sex`: (Male, Husband) and (Female, Wife) are one family. It goes through
-search, estimate, breakdown and compare without any of them knowing of it.
+The link is one of `relationship` to `sex`: (Male, Husband) and (Female, Wife) are one family. It goes through search,
+estimate, breakdown and compare without any of them knowing of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, breakdown, compare, estimate, search
+from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, search
 from fairprobe.estimate.exact import NotSolved, solve
 from fairprobe.retrain.augment import Augmenter
 from fairprobe.retrain.parts import Rows
@@ -27,24 +27,7 @@ PLAIN = Domain(
 )
 
 
-class Spouse:
-    """The part of a spouse is played by Wife among women and by Husband among men; Single is itself."""
-
-    columns = (1,)
-    levels = (2,)
-    spouse = np.array([1, 0])
-
-    def canonical(self, codes):
-        relationship, sex = codes[:, 1], codes[:, 2]
-        is_spouse = (sex >= 0) & (relationship == self.spouse[np.maximum(sex, 0)])
-        return np.where(is_spouse, 0, np.where(relationship == 2, 1, -1))[:, None]
-
-    def played(self, roles, combinations):
-        spouse = np.where(combinations >= 0, self.spouse[np.maximum(combinations[:, 0], 0)][:, None], -1)
-        return np.where(roles[None] == 0, spouse[:, None, :], 2)
-
-
-LINKED = PLAIN.with_roles(Spouse())
+LINKED = PLAIN.with_links([Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])])
 
 
 def is_allowed(row):
@@ -158,7 +141,7 @@ def test_training_rows_are_flipped_with_what_changes_along():
 
 def test_who_can_not_follow_refuses():
     numbers = Domain([Integer("a", 0, 9), Integer("b", 0, 2), Integer("sex", 0, 1)], sensitive=["sex"])
-    linked = numbers.with_roles(Spouse())
+    linked = numbers.with_links([Link("b", "sex", [{0: 1, 1: 0}])])
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 10, 200), rng.integers(0, 3, 200), rng.integers(0, 2, 200)])
     tree = DecisionTreeClassifier(random_state=0).fit(X, rng.integers(0, 2, 200))

@@ -13,10 +13,10 @@ import pandas as pd
 from reference import Count, Reference, clopper_pearson, mcnemar, mean_interval, rates, verdict
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
-from world import Column, Model, Row, Rule, World, answer, holds, make_world, shown
+from world import Column, Model, Row, Rule, World, WorldLink, answer, holds, make_world, rule_text, shown
 
 import fairprobe
-from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe import Category, Derived, Domain, Integer, Link, Ordinal, Real
 from fairprobe.errors import DataError, DomainError
 
 CI_WORLDS = 200
@@ -39,7 +39,12 @@ def check_seed(seed: int) -> None:
 
 def check_world(world: World) -> None:
     """Check what the package says of a world. Some is checked in every other world only, to save time."""
-    check = Check(world)
+    try:
+        check = Check(world)
+    except DomainError:
+        if may_refuse(world):
+            return
+        raise
     check.estimates()
     check.breakdowns()
     check.solved()
@@ -50,6 +55,20 @@ def check_world(world: World) -> None:
     else:
         check.comparison("rows")
         check.search()
+
+
+def may_refuse(world: World) -> bool:
+    """Whether nothing is allowed, or constraints forbid what a link says is played: such a domain is refused."""
+    reference = Reference(world)
+    pairs = {
+        (link.sensitive, key, link.column, player)
+        for link in world.links
+        for role in link.roles
+        for key, player in role
+        if key in reference.compared[world.names[link.sensitive]]
+    }
+    valid = reference.valid
+    return not valid or any(not any(row[s] == key and row[c] == player for row in valid) for s, key, c, player in pairs)
 
 
 def same(what: str, got: Any, expected: Any) -> None:
@@ -90,8 +109,9 @@ class Constraint:
 class Asked:
     """A model that keeps every row it was asked about."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, hidden: list[int]) -> None:
         self.model = model
+        self.hidden = hidden
         self.batches: list[list[Row]] = []
 
     @property
@@ -102,6 +122,8 @@ class Asked:
         rows = rows_of(batch)
         if not rows:
             raise DifferenceError("a model must not be asked about nothing")
+        for place in self.hidden:
+            rows = [(*row[:place], None, *row[place:]) for row in rows]
         self.batches.append(rows)
         return np.array([answer(self.model, row) for row in rows])
 
@@ -157,7 +179,8 @@ def make_model(world: World, model: Model) -> Any:
     """A model for the package."""
     if world.is_fitted:
         return fitted_model(world, model)
-    return AskedFunction(model) if world.form == "function" else AskedEstimator(model)
+    hidden = sorted(world.names.index(name) for name in world.hidden)
+    return (AskedFunction if world.form == "function" else AskedEstimator)(model, hidden)
 
 
 def make_parameter(column: Column) -> Any:
@@ -165,6 +188,8 @@ def make_parameter(column: Column) -> Any:
     common = {"missing": column.missing, "dtype": column.dtype}
     if column.kind == "integer":
         return Integer(column.name, *column.bounds, **common)
+    if column.kind == "derived":
+        return None
     if column.kind == "real":
         return Real(column.name, *column.bounds, **common)
     return (Category if column.kind == "category" else Ordinal)(column.name, column.values, **common)
@@ -175,7 +200,30 @@ def make_domain(world: World) -> Domain:
     sensitive: Any = dict(world.sensitive)
     if all(listed is None for listed in sensitive.values()):
         sensitive = list(sensitive)
-    return Domain(map(make_parameter, world.columns), sensitive, map(Constraint, world.rules))
+    parameters = [make_parameter(column) for column in world.columns]
+    for place, source, pairs in world.derived:
+        parameters[place] = Derived(world.names[place], world.names[source], dict(pairs))
+    return Domain(
+        parameters,
+        sensitive,
+        [make_rule(world, rule) for rule in world.rules],
+        [make_link(world, link) for link in world.links],
+        world.hidden,
+    )
+
+
+def make_rule(world: World, rule: Rule) -> Any:
+    """A constraint, as text where the world has it so."""
+    text = rule_text(rule, world.columns) if world.are_texts else None
+    return Constraint(rule) if text is None else text
+
+
+def make_link(world: World, link: WorldLink) -> Link:
+    """A link of the package."""
+    names = world.names[link.column], world.names[link.sensitive]
+    if link.roles:
+        return Link(*names, [dict(role) for role in link.roles])
+    return Link(*names, per=link.per) if link.per is not None else Link(*names, shift=dict(link.shift))
 
 
 def make_rows(world: World) -> Any:
@@ -350,7 +398,7 @@ class Check:
         self.queries(population, share.n_queries, model)
         if isinstance(model, Asked):
             members = [self.reference.members(row, self.reference.sensitive, population) for row in inputs]
-            self.asked(population, model, [row for family in members for _, row in family])
+            self.asked(population, model, [self.reference.seen(row) for family in members for _, row in family])
 
     def experiments(self, what: str, share: Any, count: Count) -> None:
         """The running mean over the experiments, and the paper's interval."""
@@ -463,7 +511,7 @@ class Check:
 
     def search_from_rows(self) -> None:
         """`start=`: just the rows given are judged, those with unlisted sensitive values too."""
-        if self.world.strategy == "uniform":
+        if self.world.strategy == "uniform" or self.world.links:
             return
         starts = [start for start in map(self.reference.started, self.world.rows) if start is not None]
         model = make_model(self.world, self.world.model)
@@ -481,7 +529,8 @@ class Check:
         same(
             "start: families", set(map(self.reference.key, rows_of(found.cases))), families & set(self.reference.cases)
         )
-        lonely = [start for start in starts if len(self.reference.families[self.reference.key(start)]) < 2]
+        families_of = [self.reference.families[self.reference.key(start)] for start in starts]
+        lonely = [family for family in families_of if not self.reference.is_comparable(family)]
         same("start: n_not_comparable", found.n_not_comparable, len(lonely))
         if self.world.model.output == "label" and not set(rows_of(found.cases)) <= set(starts):
             raise DifferenceError("start: a case that is no row")

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from scipy.stats import beta, binom, t
-from world import Column, Model, Row, World, answer, holds
+from world import Column, Model, Row, World, WorldLink, answer, holds
 
 MIN_COMPARABLE = 0.9
 
@@ -49,22 +49,32 @@ class Reference:
             name: columns[name].values if listed is None else _in_order(listed) for name, listed in world.sensitive
         }
         self._allowed: dict[Row, bool] = {}
+        self.hidden = [self.place[name] for name in world.hidden]
 
     # The domain
 
     @cached_property
     def inputs(self) -> list[Row]:
-        """All inputs of the domain, constraints aside, in order."""
+        """All inputs of the domain, constraints aside, in order; none whose values links do not let go together."""
+        derived = {column: (source, dict(pairs)) for column, source, pairs in self.world.derived}
         levels = [
-            self.compared.get(column.name, (*column.values, None) if column.missing else column.values)
-            for column in self.world.columns
+            (None,)
+            if index in derived
+            else self.compared.get(column.name, (*column.values, None) if column.missing else column.values)
+            for index, column in enumerate(self.world.columns)
         ]
-        return list(itertools.product(*levels))
+        rows = []
+        for values in itertools.product(*levels):
+            row = list(values)
+            for column, (source, pairs) in derived.items():
+                row[column] = pairs.get(row[source])
+            rows.append(tuple(row))
+        return [row for row in rows if self.goes_together(row)]
 
     def is_allowed(self, row: Row) -> bool:
-        """Whether no constraint forbids it."""
+        """Whether no constraint, and no link's table, forbids it."""
         if row not in self._allowed:
-            self._allowed[row] = all(holds(rule, row) for rule in self.world.rules)
+            self._allowed[row] = all(holds(rule, row) for rule in self.world.rules) and self.goes_together(row)
         return self._allowed[row]
 
     @cached_property
@@ -72,28 +82,89 @@ class Reference:
         """The inputs that are allowed."""
         return [row for row in self.inputs if self.is_allowed(row)]
 
+    # Links
+
+    def goes_together(self, row: Row) -> bool:
+        """Whether every linked value has a role with the row's sensitive values."""
+        return all(self.role(link, row) is not None for link in self.world.links)
+
+    def role(self, link: WorldLink, row: Row) -> Any:
+        """The part that a row's value plays; None if its values do not go together."""
+        own, tied = row[link.column], row[link.sensitive]
+        if link.roles:
+            named = {player for role in link.roles for _, player in role}
+            if own not in named:
+                return "itself", own
+            return next(((place,) for place, role in enumerate(link.roles) if (tied, own) in role), None)
+        if own is None:
+            return "missing", None
+        added = link.added(tied, self.step(link))
+        return None if added is None else ("number", round(own - added, 6))
+
+    def step(self, link: WorldLink) -> Any:
+        return self.world.columns[link.column].bounds[2]
+
+    def player(self, link: WorldLink, row: Row, value: Any) -> tuple[bool, Any]:
+        """Whether somebody plays the row's part with another sensitive value, and who."""
+        role = self.role(link, row)
+        if role is None:
+            return False, None
+        if role[0] in ("itself", "missing"):
+            return True, role[1]
+        if role[0] == "number":
+            low, high, step = self.world.columns[link.column].bounds
+            difference = link.added(value, step) - link.added(row[link.sensitive], step)
+            moved = row[link.column] + difference
+            if difference == 0:
+                return True, row[link.column]
+            return low - 1e-9 <= moved <= high + 1e-9, self.on_grid(link, moved)
+        found = dict(link.roles[role[0]]).get(value)
+        return found is not None, found
+
+    def on_grid(self, link: WorldLink, number: Any) -> Any:
+        """The very number of the grid, where it is one."""
+        near = [value for value in self.world.columns[link.column].values if abs(value - number) < 1e-9]
+        return near[0] if near else number
+
     # Families
 
-    def changed(self, row: Row, names: tuple[str, ...], values: Row) -> Row:
-        """The row with other values of some parameters."""
+    def changed(self, row: Row, names: tuple[str, ...], values: Row) -> Row | None:
+        """The row with other values of some parameters, and with what changes along; None if there is nobody."""
         new = list(row)
         for name, value in zip(names, values, strict=True):
             new[self.place[name]] = value
+        for link in self.world.links:
+            if self.names[link.sensitive] in names:
+                exists, player = self.player(link, row, new[link.sensitive])
+                if not exists:
+                    return None
+                new[link.column] = player
+        for column, source, pairs in self.world.derived:
+            if new[source] != row[source]:
+                new[column] = dict(pairs).get(new[source])
         return tuple(new)
 
     def combinations(self, names: tuple[str, ...]) -> list[Row]:
         """The values compared, in domain order."""
         return list(itertools.product(*(self.compared[name] for name in names)))
 
+    def seen(self, row: Row) -> Row:
+        """What the model sees of a row."""
+        return tuple(None if index in self.hidden else value for index, value in enumerate(row))
+
     def members(self, row: Row, names: tuple[str, ...], population: str) -> list[tuple[Row, Row]]:
         """Those of a row's family that are compared, each with its combination, in domain order.
 
         A row that is itself among them needs no constraint's leave; in the domain as a whole none does.
         """
+        if not self.goes_together(row):
+            return []
         found = []
         for values in self.combinations(names):
             member = self.changed(row, names, values)
-            is_itself = member == row
+            if member is None:
+                continue
+            is_itself = all(member[self.place[name]] == row[self.place[name]] for name in self.sensitive)
             if population == "domain" or is_itself or self.is_allowed(member):
                 found.append((values, member))
         return found
@@ -137,7 +208,7 @@ class Reference:
                 count.n_left_out += 1
                 continue
             members = self.members(row, names, population)
-            if len(members) < 2:
+            if not self.is_comparable([member for _, member in members]):
                 count.n_not_comparable += 1
                 continue
             outputs = [answer(model, member) for _, member in members]
@@ -169,21 +240,21 @@ class Reference:
     # A search
 
     @cached_property
-    def families(self) -> dict[Row, list[Row]]:
-        """The allowed members, in domain order, of each family that has one; by its values that are not sensitive."""
-        free = [index for index, name in enumerate(self.names) if name not in self.sensitive]
-        found: dict[Row, list[Row]] = {}
-        for row in self.inputs:
-            key = tuple(row[index] for index in free)
-            if key in found:
-                continue
-            members = [self.changed(row, self.sensitive, values) for values in self.combinations(self.sensitive)]
-            found[key] = [member for member in members if self.is_allowed(member)]
-        return {key: members for key, members in found.items() if members}
+    def families(self) -> dict[Any, list[Row]]:
+        """The allowed members, in domain order, of each family that has one; by what they share."""
+        found: dict[Any, list[Row]] = {}
+        for row in self.valid:
+            if self.key(row) not in found:
+                members = [self.changed(row, self.sensitive, values) for values in self.combinations(self.sensitive)]
+                found[self.key(row)] = [each for each in members if each is not None and self.is_allowed(each)]
+        return found
 
-    def key(self, row: Row) -> Row:
+    def key(self, row: Row) -> Any:
         """What a row has in common with its twins."""
-        return tuple(value for value, name in zip(row, self.names, strict=True) if name not in self.sensitive)
+        fixed = {self.place[name] for name in self.sensitive} | {column for column, _, _ in self.world.derived}
+        linked = {link.column for link in self.world.links}
+        free = tuple(value for index, value in enumerate(row) if index not in fixed | linked)
+        return free, tuple(self.role(link, row) for link in self.world.links)
 
     @cached_property
     def cases(self) -> dict[Row, list[Row]]:
@@ -195,6 +266,10 @@ class Reference:
             if self.is_hit([answer(model, member) for member in members])
         }
 
+    def is_comparable(self, members: list[Row]) -> bool:
+        """Whether two of them are different rows to the model."""
+        return len(set(map(self.seen, members))) > 1
+
     def started(self, row: Row) -> Row | None:
         """The input that a search starts from, given a real row; None if there is none.
 
@@ -205,6 +280,9 @@ class Reference:
             return None
         start: list[Row] = []
         for column, value in zip(self.world.columns, row, strict=True):
+            if column.kind == "derived":
+                start.append((None,))
+                continue
             listed = dict(self.world.sensitive).get(column.name)
             if column.bounds is not None and listed is None and value is not None:
                 value = self._on_grid(column, value)
@@ -218,8 +296,11 @@ class Reference:
         members = list(itertools.product(*(start[self.place[name]] for name in self.sensitive)))
         if len(members) > 1:
             members += self.combinations(self.sensitive)
-        inputs = (self.changed(tuple(values[0] for values in start), self.sensitive, member) for member in members)
-        return next((member for member in inputs if self.is_allowed(member)), None)
+        first = [values[0] for values in start]
+        for column, source, pairs in self.world.derived:
+            first[column] = dict(pairs).get(first[source])
+        inputs = (self.changed(tuple(first), self.sensitive, member) for member in members)
+        return next((member for member in inputs if member is not None and self.is_allowed(member)), None)
 
     def _on_grid(self, column: Column, value: Any) -> Any:
         nearest = min(column.values, key=lambda own: abs(own - value))

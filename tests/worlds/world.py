@@ -39,17 +39,41 @@ class Column:
     def is_number(self) -> bool:
         return all(isinstance(value, (int, float)) for value in self.values)
 
+    @property
+    def is_plain_number(self) -> bool:
+        """Truth values are none."""
+        return self.is_number and not any(isinstance(value, bool) for value in self.values)
+
 
 @dataclass(frozen=True)
 class Rule:
     """A constraint: `pairs` allows the listed pairs of values of two columns, `implies` says what goes with a value,
 
-    `most` bounds a number, `apart` forbids that two columns are equal, `never` forbids all.
+    `most` bounds a number, `apart` forbids that two columns are equal, `never` forbids all. `less` wants the first
+    number below the second, `sum` the first two no more than the third together; what is missing keeps neither.
     """
 
     kind: str
     columns: tuple[int, ...] = ()
     values: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorldLink:
+    """What a column, by its number, changes to along with a sensitive one: by roles, or by numbers added."""
+
+    column: int
+    sensitive: int
+    roles: tuple[tuple[tuple[Any, Any], ...], ...] = ()
+    """Each the pairs of a sensitive value and who plays the role with it."""
+    shift: tuple[tuple[Any, Any], ...] = ()
+    per: Any = None
+
+    def added(self, value: Any, step: Any) -> Any:
+        """What is added with a sensitive value; None if that is not known."""
+        if self.per is not None:
+            return None if value is None else math.floor(self.per * value / step + 0.5) * step
+        return dict(self.shift).get(value)
 
 
 @dataclass(frozen=True)
@@ -96,6 +120,12 @@ class World:
     limit: float
     """The share that a verdict allows."""
     seed: int
+    are_texts: bool = False
+    """Whether rules are given as text, where they can be said so."""
+    links: tuple[WorldLink, ...] = ()
+    hidden: tuple[str, ...] = ()
+    derived: tuple[tuple[int, int, tuple[tuple[Any, Any], ...]], ...] = ()
+    """A derived column's number, its source's, and the pairs of a value of the source and what follows."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,11 +148,41 @@ def holds(rule: Rule, row: Row) -> bool:
     if rule.kind == "most":
         return first is None or first <= rule.values[0]
     second = row[rule.columns[1]]
+    if rule.kind == "less":
+        return first is not None and second is not None and first < second
+    if rule.kind == "sum":
+        third = row[rule.columns[2]]
+        return None not in (first, second, third) and first + second <= third
     if rule.kind == "pairs":
         return (first, second) in rule.values
     if rule.kind == "apart":
         return first is None or second is None or first != second
     return first != rule.values[0] or second == rule.values[1]
+
+
+def rule_text(rule: Rule, columns: tuple[Column, ...]) -> str | None:
+    """A rule as text; None if it cannot be said so."""
+    names = [columns[column].name for column in rule.columns]
+    if rule.kind == "never" or (rule.kind == "pairs" and not rule.values):
+        return None
+    if rule.kind == "most" and not columns[rule.columns[0]].is_plain_number:
+        return None
+    if rule.kind == "most":
+        return f"{names[0]} <= {rule.values[0]!r} or {names[0]} is missing"
+    if rule.kind == "less":
+        return f"{names[0]} < {names[1]}"
+    if rule.kind == "sum":
+        return f"{names[0]} + {names[1]} <= {names[2]}"
+    if rule.kind == "pairs":
+        return " or ".join(f"({_equals(names[0], a)} and {_equals(names[1], b)})" for a, b in rule.values)
+    if rule.kind == "apart":
+        alike = len({columns[column].is_plain_number for column in rule.columns}) == 1
+        return f"{names[0]} != {names[1]}" if alike else None
+    return f"not ({_equals(names[0], rule.values[0])}) or {_equals(names[1], rule.values[1])}"
+
+
+def _equals(name: str, value: Any) -> str:
+    return f"{name} is missing" if value is None else f"{name} == {value!r}"
 
 
 def answer(model: Model, row: Row) -> Any:
@@ -185,7 +245,7 @@ def make_world(rng: Any) -> World:
     places = [index for index, column in enumerate(columns) if column.name in dict(sensitive)]
     output = "label" if fitted else rng.choice(("label",) * 5 + ("score", "value", "proba"))
     model = _model(rng, columns, places, output, fitted)
-    return World(
+    world = World(
         columns=columns,
         sensitive=sensitive,
         rules=_rules(rng, columns, places),
@@ -200,6 +260,105 @@ def make_world(rng: Any) -> World:
         limit=rng.choice((0.0, 0.0, 0.05, 0.2, 0.5, 0.9)),
         seed=rng.randrange(1000),
     )
+    return _enriched(rng, world, places) if rng.random() < 0.6 else world
+
+
+def _enriched(rng: Any, world: World, places: list[int]) -> World:
+    """More of it: text, numbers compared, what is derived, linked and hidden."""
+    world = dataclasses.replace(world, are_texts=rng.random() < 0.8)
+    numbers = [index for index, column in enumerate(world.columns) if column.is_plain_number]
+    if len(numbers) > 1 and rng.random() < 0.3:
+        kind = "sum" if len(numbers) > 2 and rng.random() < 0.5 else "less"
+        rule = Rule(kind, tuple(rng.sample(numbers, 3 if kind == "sum" else 2)))
+        world = dataclasses.replace(world, rules=(*world.rules, rule))
+    if not world.is_fitted and rng.random() < 0.35:
+        world = _with_derived(rng, world)
+    if rng.random() < 0.7:
+        world = _with_links(rng, world, places)
+    if not world.is_fitted and rng.random() < 0.3:
+        world = _with_hidden(rng, world, places)
+    return world
+
+
+def _with_derived(rng: Any, world: World) -> World:
+    source = rng.randrange(len(world.columns))
+    values = rng.choice(((1, 2, 3), ("low", "high")))
+    pairs = [(value, rng.choice(values)) for value in world.columns[source].values]
+    if world.columns[source].missing and rng.random() < 0.5:
+        pairs.append((None, rng.choice(values)))
+    listed = tuple(dict.fromkeys(value for _, value in pairs))
+    parent = world.columns[source]
+    column = Column("d0", "derived", listed, missing=parent.missing and len(pairs) == len(parent.values))
+    place = len(world.columns)
+    rows = tuple(
+        (*row, rng.choice(values) if rng.random() < 0.3 else dict(pairs).get(row[source])) for row in world.rows
+    )
+    rules = world.rules
+    if rng.random() < 0.3:
+        other = rng.randrange(place)
+        rules = (*rules, Rule("implies", (place, other), (rng.choice(listed), rng.choice(world.columns[other].values))))
+    models = [
+        dataclasses.replace(model, uses=(*model.uses, place) if rng.random() < 0.7 else model.uses, known={})
+        for model in (world.model, world.other)
+    ]
+    return dataclasses.replace(
+        world,
+        columns=(*world.columns, column),
+        rows=rows,
+        rules=rules,
+        model=models[0],
+        other=models[1],
+        derived=((place, source, tuple(pairs)),),
+    )
+
+
+def _with_links(rng: Any, world: World, places: list[int]) -> World:
+    derived = [column for column, _, _ in world.derived]
+    free = [index for index in range(len(world.columns)) if index not in places and index not in derived]
+    links = [_link(rng, world, column, rng.choice(places)) for column in free if rng.random() < 0.6]
+    return dataclasses.replace(world, links=tuple(link for link in links if link is not None))
+
+
+def _link(rng: Any, world: World, column: int, sensitive: int) -> WorldLink | None:
+    linked, tied = world.columns[column], world.columns[sensitive]
+    listed = dict(world.sensitive)[tied.name]
+    compared = tied.values if listed is None else tuple(value for value in listed if value is not None)
+    if linked.bounds is not None and rng.random() < 0.5:
+        step = linked.bounds[2]
+        if None in (listed or ()):
+            return None
+        if tied.is_plain_number and rng.random() < 0.4:
+            return WorldLink(column, sensitive, per=rng.choice((-1, 1, 0.5, 2)) * step)
+        known = dict.fromkeys((*compared, *(value for value in tied.values if rng.random() < 0.7)))
+        if tied.bounds is not None:
+            known = dict.fromkeys(compared)
+        return WorldLink(column, sensitive, shift=tuple((value, rng.randint(-2, 2) * step) for value in known))
+    keys = [value for value in compared if rng.random() < 0.9]
+    if tied.bounds is None:
+        keys += [value for value in tied.values if value not in compared and rng.random() < 0.5]
+    players = {key: rng.sample(linked.values, len(linked.values)) for key in keys}
+    roles = []
+    for _ in range(rng.randint(1, max(1, len(linked.values) - 1))):
+        role = tuple((key, players[key].pop()) for key in keys if players[key] and rng.random() < 0.85)
+        if role:
+            roles.append(role)
+    return WorldLink(column, sensitive, roles=tuple(roles)) if roles else None
+
+
+def _with_hidden(rng: Any, world: World, places: list[int]) -> World:
+    hidden = [index for index in places if rng.random() < 0.7]
+    models = [
+        dataclasses.replace(
+            model,
+            uses=tuple(index for index in model.uses if index not in hidden),
+            rare=(),
+            spot=None,
+            known={},
+        )
+        for model in (world.model, world.other)
+    ]
+    names = tuple(world.columns[index].name for index in hidden)
+    return dataclasses.replace(world, hidden=names, model=models[0], other=models[1])
 
 
 def _columns(rng: Any, fitted: bool) -> tuple[tuple[Column, ...], tuple[tuple[str, Row | None], ...]]:

@@ -108,11 +108,10 @@ def _domain_given(reference: str, compared: dict[str, list[str] | None]) -> Doma
         return Domain(domain.parameters, _compared(domain.parameters, compared), domain.constraints)
     from fairprobe.domain.toml import read
 
-    parameters, named = read(reference)
-    if compared:
-        return Domain(parameters, _compared(parameters, compared))
+    content = read(reference)
+    sensitive: Any = _compared(content.parameters, compared) if compared else content.sensitive
     try:
-        return Domain(parameters, named)
+        return Domain(content.parameters, sensitive, content.constraints, content.links, content.hidden)
     except DomainError as error:
         raise DomainError(f"{reference}: {error}") from None
 

@@ -1,6 +1,9 @@
 """What an input may be."""
 
+from fairprobe.domain.constraints import Rule
+from fairprobe.domain.derived import Derived
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
 
-__all__ = ["Category", "Domain", "Integer", "Ordinal", "Parameter", "Real"]
+__all__ = ["Category", "Derived", "Domain", "Integer", "Link", "Ordinal", "Parameter", "Real", "Rule"]

@@ -1,21 +1,45 @@
-"""Constraints: callables over a batch that say which inputs are allowed."""
+"""Constraints: what cannot be, as text or as callables over a batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import nearest
 from fairprobe.domain import radix
-from fairprobe.errors import DomainError
+from fairprobe.domain.allowed import Block, TooManyError, Variable, as_operand, is_number, make_variable, operand
+from fairprobe.domain.categorical import Ordinal
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.expressions import (
+    Among,
+    Arithmetic,
+    Comparison,
+    Constant,
+    Formula,
+    Join,
+    Missing,
+    Name,
+    Not,
+    Operand,
+    Rank,
+    evaluate,
+    names_in,
+    parse,
+    text_of,
+)
+from fairprobe.domain.parameter import Parameter
+from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.domain.domain import Constraint, Domain
+Constraint = Callable[["pd.DataFrame"], Any]
 
 PATIENCE = 1_000_000
 """How many candidates are drawn before a thin domain is given up."""
@@ -23,20 +47,335 @@ PATIENCE = 1_000_000
 THINNEST = 1e-4
 """The smallest fraction of allowed candidates that sampling by rejection is good for."""
 
+PROBE = 20_000
+"""Candidates drawn to tell how thin a domain is that is sampled by rejection."""
 
-def checked(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
-    """The constraints; what cannot be called is refused."""
-    if not isinstance(constraints, Iterable):
-        raise DomainError.about("constraints", f"must be a list of callables, got {constraints!r}")
-    kept = tuple(constraints)
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint as text: true of what is allowed.
+
+    >>> Rule("age >= 18 or `marital-status` == 'Never-married'").matches({"age": [17], "marital-status": ["Divorced"]})
+    array([False])
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        parse(self.text)
+
+    @cached_property
+    def formula(self) -> Formula:
+        """The text's tree, not yet held against parameters."""
+        return parse(self.text)
+
+    def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
+        """Of which rows it is true."""
+        names = names_in(self.formula)
+        absent = [name for name in names if name not in frame]
+        if absent:
+            raise DataError(f"the data must have a column for every name in {self.text!r}, got none for {absent[0]!r}")
+        operands = {name: as_operand(list(frame[name])) for name in names}
+        return evaluate(self.formula, operands, len(next(iter(operands.values()))))
+
+    def __repr__(self) -> str:
+        return f"Rule({self.text!r})"
+
+
+def checked(constraints: Iterable[Any]) -> tuple[Rule | Constraint, ...]:
+    """The constraints, texts as rules; what is neither text nor callable is refused."""
+    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+        raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
+    kept = tuple(Rule(each) if isinstance(each, str) else each for each in constraints)
     for constraint in kept:
-        if not callable(constraint):
-            raise DomainError(f"a constraint must be a callable that takes a frame of inputs, got {constraint!r}")
+        if not isinstance(constraint, Rule) and not callable(constraint):
+            raise DomainError(
+                f"a constraint must be a text, or a callable that takes a frame of inputs, got {constraint!r}"
+            )
     return kept
 
 
-def allowed(constraints: Iterable[Constraint], frame: pd.DataFrame) -> Mask:
-    """Which rows all constraints allow."""
+# Rules held against parameters
+
+
+class _Binder:
+    """Holds a rule against parameters: names and values must be known, and what is compared must be alike."""
+
+    def __init__(self, text: str, parameters: Mapping[str, Parameter]) -> None:
+        self.text = text
+        self.parameters = parameters
+
+    def error(self, rule: str) -> DomainError:
+        return DomainError(f"constraint {self.text!r}: {rule}")
+
+    def formula(self, node: Any) -> Formula:
+        if isinstance(node, bool):
+            raise self.error("a rule must say something about a parameter, got a truth value alone")
+        if isinstance(node, Not):
+            return Not(self.formula(node.part))
+        if isinstance(node, Join):
+            return Join(node.word, tuple(map(self.formula, node.parts)))
+        if not names_in(node):
+            raise self.error("every comparison must name a parameter, got one of constants")
+        if isinstance(node, Missing):
+            self.kind(node.item)
+            return node
+        if isinstance(node, Among):
+            for value in node.values:
+                self.comparison(Comparison("==", node.item, Constant(value)))
+            return node
+        return self.comparison(node)
+
+    def parameter(self, name: str) -> Parameter:
+        if name not in self.parameters:
+            known = list(self.parameters)
+            raise self.error(f"a name must be that of a parameter, got {name!r}{nearest(name, known)}")
+        return self.parameters[name]
+
+    def kind(self, term: Any) -> str:
+        """Whether a term is a number, or one of the values listed."""
+        if isinstance(term, Constant):
+            return "number" if isinstance(term.value, (int, float)) and not isinstance(term.value, bool) else "listed"
+        if isinstance(term, Name):
+            return "number" if is_number(self.parameter(term.name)) else "listed"
+        for side in (term.left, term.right):
+            if self.kind(side) != "number":
+                raise self.error(f"only numbers can be reckoned with, got {text_of(side)}")
+        return "number"
+
+    def comparison(self, node: Comparison) -> Comparison:
+        left, right = node.left, node.right
+        if isinstance(left, Constant):  # the name first
+            turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(node.symbol, node.symbol)
+            return self.comparison(Comparison(turned, right, left))
+        kinds = self.kind(left), self.kind(right)
+        if kinds == ("number", "number"):
+            return Comparison(node.symbol, left, right)
+        if isinstance(left, Name) and kinds[0] == "listed" and isinstance(right, Constant):
+            values = listed_values(self.parameter(left.name))
+            if not any(type(value) is type(right.value) and value == right.value for value in values):
+                near = nearest(right.value, values)
+                raise self.error(f"{left.name!r} must be compared with one of its values, got {right.value!r}{near}")
+        elif kinds[0] != kinds[1] or isinstance(left, Arithmetic):
+            raise self.error(f"like must be compared with like, got {text_of(left)} and {text_of(right)}")
+        return node if node.symbol in ("==", "!=") else self.ranked(node)
+
+    def ranked(self, node: Comparison) -> Comparison:
+        """An order of values that are no numbers: that of an ordinal parameter."""
+        assert isinstance(node.left, Name)
+        parameter = self.parameter(node.left.name)
+        if not isinstance(parameter, Ordinal):
+            raise self.error(
+                f"the values of {parameter.name!r} must have an order for {node.symbol!r}, got a {parameter.kind}"
+            )
+        values = tuple(listed_values(parameter))
+        if isinstance(node.right, Constant):
+            return Comparison(node.symbol, Rank(parameter.name, values), Constant(values.index(node.right.value)))
+        assert isinstance(node.right, Name)
+        other = self.parameter(node.right.name)
+        if not isinstance(other, Ordinal) or tuple(listed_values(other)) != values:
+            raise self.error(f"{parameter.name!r} and {other.name!r} must have the same values in the same order")
+        return Comparison(node.symbol, Rank(parameter.name, values), Rank(other.name, values))
+
+
+def listed_values(parameter: Parameter) -> Sequence[Any]:
+    """The values of a parameter that is no number, those included that are not compared."""
+    if isinstance(parameter, Derived):
+        return parameter._categories()
+    return getattr(parameter, "categories", ()) or getattr(parameter, "values", ())
+
+
+def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
+    """A rule held against parameters."""
+    return _Binder(rule.text, {parameter.name: parameter for parameter in parameters}).formula(rule.formula)
+
+
+# What all of them allow
+
+
+class Restrictions:
+    """All that restricts a domain: rules in blocks of parameters that they tie together, and callables."""
+
+    def __init__(
+        self, parameters: Sequence[Parameter], rules: Sequence[Formula], callables: Sequence[Constraint]
+    ) -> None:
+        self._parameters = parameters
+        self._names = [parameter.name for parameter in parameters]
+        self._rules = list(rules)
+        self.callables = tuple(callables)
+
+    def also(self, rule: Formula) -> Restrictions:
+        """With another rule."""
+        return Restrictions(self._parameters, [*self._rules, rule], self.callables)
+
+    def __bool__(self) -> bool:
+        return bool(self._rules or self.callables)
+
+    @cached_property
+    def levels(self) -> Codes:
+        """How many values each parameter may take; one that is derived has no choice."""
+        return np.array([1 if isinstance(p, Derived) else p.levels for p in self._parameters], dtype=np.int64)
+
+    @cached_property
+    def blocks(self) -> list[Block | _Rejecting]:
+        """The parameters that rules tie together, as tables where these are small enough."""
+        return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
+
+    def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
+        """Rules that share a parameter, directly or by way of others, with their parameters in domain order."""
+        groups: list[tuple[set[int], list[Formula]]] = []
+        for rule in rules:
+            columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
+            apart = []
+            for group in groups:
+                if group[0] & columns:
+                    columns, mine = columns | group[0], group[1] + mine
+                else:
+                    apart.append(group)
+            groups = [*apart, (columns, mine)]
+        return [(sorted(columns), mine) for columns, mine in groups]
+
+    def _source(self, name: str) -> int:
+        """The column that decides a name's value."""
+        parameter = self._parameters[self._names.index(name)]
+        return self._names.index(parameter.source if isinstance(parameter, Derived) else name)
+
+    def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
+        try:
+            return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
+        except TooManyError:
+            return _Rejecting(self, columns, rules)
+
+    def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
+        parameter = self._parameters[column]
+        named = frozenset().union(*map(names_in, rules))
+        derived = {
+            other.name: other.by_code
+            for other in self._parameters
+            if isinstance(other, Derived) and other.source == parameter.name and other.name in named
+        }
+        return make_variable(column, parameter, derived, rules)
+
+    def operands(self, names: Iterable[str], codes: Codes) -> dict[str, Operand]:
+        """Parameters' values as rules see them."""
+        found = {}
+        for name in names:
+            parameter = self._parameters[self._names.index(name)]
+            found[name] = operand(parameter, codes[:, self._source(name)])
+        return found
+
+    def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
+        """Which inputs are allowed."""
+        allowed = np.ones(len(codes), dtype=bool)
+        for block in self.blocks:
+            allowed &= block.allows(codes)
+        if self.callables and allowed.any():
+            allowed[allowed] = _all_hold(self.callables, decode(codes[allowed]))
+        return allowed
+
+    def allows_rows(self, frame: pd.DataFrame) -> Mask:
+        """Which real rows are allowed; their values may lie off the grid."""
+        allowed = np.ones(len(frame), dtype=bool)
+        if not len(frame):
+            return allowed
+        named = frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
+        operands = {name: self._row_operand(name, frame[name]) for name in named}
+        for rule in self._rules:
+            allowed &= evaluate(rule, operands, len(frame))
+        return allowed & _all_hold(self.callables, frame)
+
+    def _row_operand(self, name: str, column: pd.Series[Any]) -> Operand:
+        import pandas as pd
+
+        parameter = self._parameters[self._names.index(name)]
+        if not is_number(parameter):
+            return as_operand(column.astype(object).tolist())
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+        if not isinstance(parameter, Derived):
+            # On the grid, the very number of the grid: a float32 of 0.1 is another.
+            codes = parameter.encode(column)
+            numbers[codes >= 0] = parameter.numbers(codes[codes >= 0])
+        return numbers
+
+    # Counting and sampling
+
+    @cached_property
+    def n(self) -> int | None:
+        """How many inputs are allowed; None where only trying tells."""
+        if self.callables or any(isinstance(block, _Rejecting) for block in self.blocks):
+            return None
+        tied = {column for block in self.blocks for column in block.columns}
+        n = 1
+        for column, n_levels in enumerate(self.levels.tolist()):
+            n *= 1 if column in tied else n_levels
+        for block in self.blocks:
+            n *= block.n  # type: ignore[union-attr]  # all are tables
+        return n
+
+    def candidates(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs that the rules allow, drawn uniformly; callables have not been asked."""
+        codes = radix.sample(n, self.levels, rng)
+        for block in self.blocks:
+            block.sample(codes, rng)
+        return codes
+
+    @cached_property
+    def acceptance(self) -> float:
+        """The part of the candidates that is kept, where some are drawn in vain: 1 where none are."""
+        rng = np.random.default_rng(0)
+        parts = [block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting)]
+        return float(np.prod(parts)) if parts else 1.0
+
+
+class _Rejecting:
+    """A block whose table would be too large: drawn until the rules hold, these columns alone."""
+
+    def __init__(self, restrictions: Restrictions, columns: Sequence[int], rules: Sequence[Formula]) -> None:
+        self._restrictions = restrictions
+        self.columns = list(columns)
+        self._rules = list(rules)
+        self._named = sorted(frozenset().union(*map(names_in, rules)))
+
+    def allows(self, codes: Codes) -> Mask:
+        """Which inputs are allowed, as far as this block goes."""
+        operands = self._restrictions.operands(self._named, codes)
+        allowed = np.ones(len(codes), dtype=bool)
+        for rule in self._rules:
+            allowed &= evaluate(rule, operands, len(codes))
+        return allowed
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> None:
+        """Write allowed values into the block's columns."""
+        waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
+        while len(waiting):
+            drawn = self._draw(max(len(waiting), 1024), codes.shape[1], rng)
+            kept = drawn[self.allows(drawn)][: len(waiting)]
+            for column in self.columns:
+                codes[waiting[: len(kept)], column] = kept[:, column]
+            waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
+            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+                raise too_thin(n_kept, n_drawn)
+
+    def _draw(self, n: int, n_columns: int, rng: np.random.Generator) -> Codes:
+        codes = np.zeros((n, n_columns), dtype=np.int64)
+        codes[:, self.columns] = radix.sample(n, self._restrictions.levels[self.columns], rng)
+        return codes
+
+    def acceptance(self, rng: np.random.Generator) -> float:
+        """The part of what is drawn that is kept."""
+        return float(self.allows(self._draw(PROBE, len(self._restrictions.levels), rng)).mean())
+
+
+def too_thin(n_kept: int, n_drawn: int) -> DomainError:
+    """The refusal of a domain of which next to nothing is allowed, where that can only be tried."""
+    return DomainError(
+        f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
+        f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
+    )
+
+
+def _all_hold(constraints: Iterable[Constraint], frame: pd.DataFrame) -> Mask:
+    """Which rows all callables allow."""
     mask = np.ones(len(frame), dtype=bool)
     if len(frame):
         for constraint in constraints:
@@ -56,22 +395,3 @@ def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:
             f"for {len(frame)} rows"
         )
     return answer
-
-
-def sample(domain: Domain, n: int, rng: np.random.Generator) -> Codes:
-    """`n` allowed inputs drawn uniformly, by rejection."""
-    kept: list[Codes] = []
-    n_kept = n_drawn = 0
-    while n_kept < n:
-        if not n_kept and n_drawn >= domain.size and domain.n_families == 0:
-            raise DomainError(f"the constraints must allow an input, got none of {domain.size:,}: loosen them")
-        if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
-            raise DomainError(
-                f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
-                f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
-            )
-        candidates = radix.sample(max(n, 1024), domain.levels, rng)
-        kept.append(candidates[domain.allows(candidates)])
-        n_kept += len(kept[-1])
-        n_drawn += len(candidates)
-    return np.concatenate(kept)[:n] if kept else np.empty((0, len(domain.levels)), dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain import constraints as rules
 from fairprobe.domain import radix
-from fairprobe.domain.families import Families, Roles
+from fairprobe.domain.constraints import PATIENCE, THINNEST, Constraint, Restrictions, Rule, bind, checked, too_thin
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.expressions import Comparison, Constant, Join, Name
+from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
+from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.rules import check_once, is_missing
 from fairprobe.errors import DataError, DomainError
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    Constraint = Callable[[pd.DataFrame], Any]
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
 
 MAX_COMBINATIONS = 1000
@@ -42,7 +44,10 @@ class Domain:
         sensitive: the names of those that must not change the outcome; or a mapping of the name to the values to
             compare (None: all), which a `Real` or wide `Integer` needs. A missing value is compared only if None is
             listed among the values.
-        constraints: callables that take a frame of inputs and return a truth value for each: True where allowed.
+        constraints: texts such as "`capital-gain` == 0 or `capital-loss` == 0", true of what is allowed; or callables
+            that take a frame of inputs and return a truth value for each.
+        links: what changes along with a sensitive value.
+        hidden: sensitive parameters that the model does not take: only what is linked to them can carry them.
 
     >>> from fairprobe import Category, Integer
     >>> domain = Domain([Integer("age", 17, 90), Category("sex", ["Female", "Male"])], sensitive=["sex"])
@@ -55,14 +60,21 @@ class Domain:
     """
 
     def __init__(
-        self, parameters: Iterable[Parameter], sensitive: Sensitive, constraints: Iterable[Constraint] = ()
+        self,
+        parameters: Iterable[Parameter],
+        sensitive: Sensitive,
+        constraints: Iterable[str | Rule | Constraint] = (),
+        links: Iterable[Link] = (),
+        hidden: Iterable[str] = (),
     ) -> None:
         compared = _checked_sensitive(sensitive)
         self.parameters = _checked_parameters(parameters, compared)
         self.sensitive = tuple(compared)
-        self.constraints = rules.checked(constraints)
-        self._roles: Roles | None = None
+        self.constraints = checked(constraints)
+        self.links = tuple(links)
+        self.hidden = _checked_hidden(hidden, self.sensitive)
         _check_combinations(self)
+        _check_restrictions(self)
 
     # What it is
 
@@ -73,54 +85,77 @@ class Domain:
         sensitive: Sensitive,
         *,
         parameters: Iterable[Parameter] = (),
-        constraints: Iterable[Constraint] = (),
+        constraints: Iterable[str | Rule | Constraint] = (),
+        links: Iterable[Link] = (),
+        hidden: Iterable[str] = (),
     ) -> Domain:
         """Infer kinds, bounds and dtypes from a frame of inputs; `parameters` given replace the inferred by name."""
-        from fairprobe.domain.health import health_of_data, warn_of_health
+        from fairprobe.domain.health import check_rules_of_data, health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 
-        domain = cls(infer_parameters(frame, parameters), sensitive, constraints)
+        domain = cls(infer_parameters(frame, parameters), sensitive, constraints, links, hidden)
+        check_rules_of_data(frame, domain)
         warn_of_health(health_of_data(frame, domain), stacklevel=3)
         return domain
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str], *, constraints: Iterable[Constraint] = ()) -> Domain:
-        """Read a domain that `to_toml` wrote, or that you did."""
+        """Read a domain that `to_toml` wrote, or that you did; callables, which no file holds, are given again."""
         from fairprobe.domain.toml import read
 
-        parameters, sensitive = read(path)
         try:
-            return cls(parameters, sensitive, constraints)
+            content = read(path)
+            return cls(
+                content.parameters,
+                content.sensitive,
+                [*content.constraints, *constraints],
+                content.links,
+                content.hidden,
+            )
         except DomainError as error:
             raise DomainError(f"{path}: {error}") from None
 
     def to_toml(self, path: str | PathLike[str]) -> None:
-        """Write the domain to a file; a domain with constraints cannot be, as they are callables."""
+        """Write the domain to a file; constraints that are callables cannot be."""
         from fairprobe.domain.toml import write
 
-        if self.constraints:
+        if self.restrictions.callables:
             raise DomainError(
-                f"a domain file cannot hold callables, got {len(self.constraints)} constraints: write "
-                "domain.without_constraints() and give them again to from_toml(path, constraints=...)"
+                f"a domain file cannot hold callables, got {len(self.restrictions.callables)} constraints: say them as "
+                "text, or write domain.without_constraints() and give them again to from_toml(path, constraints=...)"
             )
-        write(path, self.parameters, self.sensitive)
+        write(path, self)
+
+    def with_constraints(self, constraints: Iterable[str | Rule | Constraint]) -> Domain:
+        """The same, less what these forbid too."""
+        return self._but(constraints=self.constraints + checked(constraints))
 
     def without_constraints(self) -> Domain:
         """The whole product of the parameters' domains."""
         return self._but(constraints=())
 
+    def with_links(self, links: Iterable[Link]) -> Domain:
+        """The same inputs, but twins also differ in what these change along with their sensitive values."""
+        return self._but(links=self.links + tuple(links))
+
+    def without_links(self) -> Domain:
+        """Twins that differ in the sensitive parameters alone, and nothing that links forbid."""
+        return self._but(links=())
+
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""
-        return self._but(sensitive=tuple(sensitive))
-
-    def with_roles(self, roles: Roles) -> Domain:
-        """The same inputs, but twins also differ in what changes along with their sensitive values."""
-        return self._but(_roles=roles)
+        kept = tuple(sensitive)
+        return self._but(
+            sensitive=kept,
+            links=tuple(link for link in self.links if link.sensitive in kept),
+            hidden=tuple(name for name in self.hidden if name in kept),
+        )
 
     def _but(self, **changes: Any) -> Domain:
         other = object.__new__(Domain)
-        kept = ("parameters", "sensitive", "constraints", "_roles")
+        kept = ("parameters", "sensitive", "constraints", "links", "hidden")
         other.__dict__.update({name: changes.get(name, getattr(self, name)) for name in kept})
+        _check_restrictions(other)
         return other
 
     @cached_property
@@ -130,13 +165,22 @@ class Domain:
 
     @cached_property
     def levels(self) -> Codes:
-        """How many values each parameter may take."""
-        return np.array([parameter.levels for parameter in self.parameters], dtype=np.int64)
+        """How many values each parameter may take; one that is derived has no choice."""
+        return self.restrictions.levels
 
     @property
     def size(self) -> int:
         """How many inputs there are, before constraints."""
-        return math.prod(parameter.levels for parameter in self.parameters)
+        return math.prod(self.levels.tolist())
+
+    @cached_property
+    def n_valid(self) -> int | None:
+        """How many inputs are allowed; None where that is too many to be looked at one by one."""
+        if self.restrictions.n is not None or self.size > ENUMERABLE:
+            return self.restrictions.n
+        blocks = (np.arange(first, min(first + BLOCK, self.size)) for first in range(0, self.size, BLOCK))
+        inputs = (np.column_stack(np.unravel_index(index, self.levels.tolist())) for index in blocks)
+        return sum(int(self.allows(self.completed(codes)).sum()) for codes in inputs)
 
     @cached_property
     def sensitive_columns(self) -> tuple[int, ...]:
@@ -145,13 +189,49 @@ class Domain:
 
     @cached_property
     def free_columns(self) -> tuple[int, ...]:
-        """The positions of the other parameters."""
-        return tuple(column for column in range(len(self.parameters)) if column not in self.sensitive_columns)
+        """The positions of the parameters that can be moved: neither sensitive nor derived."""
+        fixed = {*self.sensitive_columns, *(column for column, _ in self.derived)}
+        return tuple(column for column in range(len(self.parameters)) if column not in fixed)
+
+    @cached_property
+    def derived(self) -> tuple[tuple[int, int], ...]:
+        """The positions of the derived parameters, each with that of its source."""
+        return tuple(
+            (column, self.names.index(parameter.source))
+            for column, parameter in enumerate(self.parameters)
+            if isinstance(parameter, Derived)
+        )
+
+    @cached_property
+    def visible(self) -> tuple[str, ...]:
+        """The names of the columns that the model takes, in order."""
+        return tuple(name for name in self.names if name not in self.hidden)
+
+    @property
+    def seen(self) -> list[Parameter]:
+        """The parameters that the model takes, in order."""
+        return [self[name] for name in self.visible]
+
+    @cached_property
+    def hidden_places(self) -> list[int]:
+        """Which of the sensitive parameters are hidden, by their place among these."""
+        return [place for place, name in enumerate(self.sensitive) if name in self.hidden]
 
     @cached_property
     def families(self) -> Families:
         """Who is compared with whom."""
-        return Families(self, self._roles)
+        return Families(self, self._links)
+
+    @cached_property
+    def _links(self) -> Links | None:
+        return Links(self.links, self.parameters, self.sensitive) if self.links else None
+
+    @cached_property
+    def restrictions(self) -> Restrictions:
+        """All that forbids an input: constraints, and what the links' tables say."""
+        rules = [bind(each, self.parameters) for each in self.constraints if isinstance(each, Rule)]
+        callables = [each for each in self.constraints if not isinstance(each, Rule)]
+        return Restrictions(self.parameters, rules + (self._links.rules if self._links else []), callables)
 
     @property
     def combinations(self) -> Codes:
@@ -166,15 +246,41 @@ class Domain:
     @property
     def is_restricted(self) -> bool:
         """Whether some inputs are not allowed."""
-        return bool(self.constraints) or self._roles is not None
+        return bool(self.restrictions)
 
     # Inputs as codes
 
+    def completed(self, codes: Codes) -> Codes:
+        """The same inputs with their derived columns filled in; the array itself where there are none."""
+        if not self.derived:
+            return codes
+        completed = codes.copy()
+        for column, source in self.derived:
+            completed[:, column] = codes[:, source]
+        return completed
+
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """`n` inputs drawn uniformly, as codes."""
-        if self.is_restricted:
-            return rules.sample(self, n, rng)
-        return radix.sample(n, self.levels, rng)
+        if not self.restrictions:
+            return self.completed(radix.sample(n, self.levels, rng))
+        if not self.restrictions.callables:
+            return self.completed(self.restrictions.candidates(n, rng))
+        return self._sample_by_rejection(n, rng)
+
+    def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
+        """Of callables nothing is known but what they say of inputs."""
+        kept = [np.empty((0, len(self.levels)), dtype=np.int64)]
+        n_kept = n_drawn = 0
+        while n_kept < n:
+            if not n_kept and n_drawn >= self.size and self.n_families == 0:
+                raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
+            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+                raise too_thin(n_kept, n_drawn)
+            candidates = self.completed(self.restrictions.candidates(max(n, 1024), rng))
+            kept.append(candidates[self.allows(candidates)])
+            n_kept += len(kept[-1])
+            n_drawn += len(candidates)
+        return np.concatenate(kept)[:n]
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
         """`n` inputs drawn uniformly, as a frame."""
@@ -183,14 +289,11 @@ class Domain:
 
     def allows(self, codes: Codes) -> Mask:
         """Which of a batch of inputs no constraint forbids."""
-        allowed = self.families.keep_roles(codes)
-        if self.constraints and len(codes):
-            allowed &= self.allows_frame(self.decode(codes))
-        return allowed
+        return self.restrictions.allows(codes, self.decode)
 
     def allows_frame(self, frame: pd.DataFrame) -> Mask:
         """Which rows no constraint forbids; their values may lie off the grid."""
-        return rules.allowed(self.constraints, frame)
+        return self.restrictions.allows_rows(frame)
 
     def contains(self, codes: Codes) -> Mask:
         """Which rows that `encode` gave are inputs: every value has a code, and no constraint forbids it."""
@@ -214,8 +317,9 @@ class Domain:
         absent = [name for name in self.names if name not in frame.columns]
         if absent:
             raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
-        codes = [parameter.encode(frame[parameter.name], nearest=nearest) for parameter in self.parameters]
-        return np.column_stack(codes)
+        # A derived parameter's code is its source's, whatever stands in its column.
+        sources = [p.source if isinstance(p, Derived) else p.name for p in self.parameters]
+        return np.column_stack([self[name].encode(frame[name], nearest=nearest) for name in sources])
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Rows with the parameters' columns alone, each in the dtype that the domain has for it.
@@ -251,18 +355,23 @@ class Domain:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Domain):
             return NotImplemented
-        mine, theirs = ((d.parameters, d.sensitive, d.constraints, d._roles) for d in (self, other))
-        return mine == theirs
+        return self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash((self.parameters, self.sensitive, self.constraints))
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.parameters, self.sensitive, self.constraints, self.links, self.hidden
 
     def __repr__(self) -> str:
-        size = magnitude(self.size)
-        limited = f", {len(self.constraints)} constraints" if self.constraints else ""
-        return (
-            f"Domain({len(self.parameters)} parameters, {size} inputs, sensitive: {', '.join(self.sensitive)}{limited})"
-        )
+        parts = [
+            f"{len(self.parameters)} parameters, {magnitude(self.size)} inputs, sensitive: {', '.join(self.sensitive)}"
+        ]
+        parts += [f"{len(self.constraints)} constraints"] if self.constraints else []
+        parts += [f"links: {', '.join(link.column for link in self.links)}"] if self.links else []
+        parts += [f"hidden: {', '.join(self.hidden)}"] if self.hidden else []
+        return f"Domain({', '.join(parts)})"
 
 
 def magnitude(n: int, exact_below: int = 10**9) -> str:
@@ -291,27 +400,95 @@ def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
 def _checked_parameters(
     parameters: Iterable[Parameter], compared: Mapping[str, Sequence[Any] | None]
 ) -> tuple[Parameter, ...]:
-    checked = tuple(parameters)
-    for parameter in checked:
+    given = tuple(parameters)
+    for parameter in given:
         if not isinstance(parameter, Parameter):
             raise DomainError(f"a parameter must be an Integer, Real, Category or Ordinal, got {parameter!r}")
-    repeated = [name for name, count in Counter(p.name for p in checked).items() if count > 1]
+    repeated = [name for name, count in Counter(p.name for p in given).items() if count > 1]
     if repeated:
         raise DomainError(f"parameters must have distinct names, got {', '.join(repeated)} more than once")
-    unknown = [name for name in compared if name not in {p.name for p in checked}]
+    unknown = [name for name in compared if name not in {p.name for p in given}]
     if unknown:
-        names = [p.name for p in checked]
+        names = [p.name for p in given]
         raise DomainError(
             f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
             f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
         )
-    return tuple(_restricted(p, p.name in compared, compared.get(p.name)) for p in checked)
+    kept = {p.name: _restricted(p, p.name in compared, compared.get(p.name)) for p in given}
+    return tuple(_bound(p, kept) if isinstance(p, Derived) else p for p in kept.values())
+
+
+def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:
+    """A derived parameter that knows its source's values."""
+    source = parameters.get(derived.source)
+    if source is None or isinstance(source, Derived):
+        near = nearest(derived.source, [name for name in parameters if name != derived.name])
+        raise DomainError(
+            f"parameter {derived.name!r}: source must name a parameter that is not derived, "
+            f"got {derived.source!r}{near}"
+        )
+    return derived.bound(source)
+
+
+def _checked_hidden(hidden: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(hidden, str) or not isinstance(hidden, Iterable):
+        raise DomainError.about("hidden", f"must be a list of names, got {hidden!r}")
+    names = tuple(hidden)
+    for name in names:
+        if name not in sensitive:
+            raise DomainError.about(
+                "hidden",
+                f"must name sensitive parameters, {', '.join(sensitive)}; got {name!r}{nearest(name, sensitive)}",
+            )
+    return names
+
+
+def _check_restrictions(domain: Domain) -> None:
+    """Rules and links must make sense together: each alone allows something, and so do all of them."""
+    if not domain.constraints and not domain.links:
+        return
+    together = domain.restrictions
+    if together.n == 0:
+        for rule in [each for each in domain.constraints if isinstance(each, Rule)]:
+            if Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).n == 0:
+                raise DomainError(f"constraint {rule.text!r} must allow an input, got none of {magnitude(domain.size)}")
+        raise DomainError(
+            f"the constraints{' and links' if domain.links else ''} must allow an input together, got none of "
+            f"{magnitude(domain.size)}: loosen them"
+        )
+    for link in domain.links if domain.constraints else ():
+        _check_agrees(domain, link)
+
+
+def _check_agrees(domain: Domain, link: Link) -> None:
+    """No constraint may forbid what a link's table says is played."""
+    compared = plain_values(domain[link.sensitive])
+    for role in (link.roles or {}).values():
+        for value, player in role.items():
+            if value not in compared:
+                continue
+            pair = Join(
+                "and",
+                (
+                    Comparison("==", Name(link.sensitive), Constant(value)),
+                    Comparison("==", Name(link.column), Constant(player)),
+                ),
+            )
+            if domain.restrictions.also(pair).n == 0:
+                raise DomainError(
+                    f"the link of {link.column!r} to {link.sensitive!r} must not contradict the constraints: they "
+                    f"allow no input with {link.sensitive}={value} and {link.column}={player}"
+                )
 
 
 def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
     """A sensitive parameter with only the values to compare: all that are given, else all but the missing one."""
     if not name_is_sensitive:
         return parameter
+    if isinstance(parameter, Derived):
+        raise DomainError(
+            f"a sensitive parameter must not be derived, got {parameter.name!r}: name {parameter.source!r}"
+        )
     if values is None:
         return dataclasses.replace(parameter, missing=False) if parameter.missing else parameter
     if isinstance(values, str) or not isinstance(values, Iterable):

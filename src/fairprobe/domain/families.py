@@ -1,9 +1,10 @@
 """Families: an input and its twins. The only place that knows who is compared with whom.
 
 A family's members are in blocks, one for every combination of the sensitive values that are compared, in domain order.
-A member counts only if it is allowed; an input of whose family fewer than two members count is not comparable.
-What changes along with a sensitive value is told by `Roles`; without any, twins differ in the sensitive parameters
-alone. Whoever can't follow roles (a solver, a stand-in) asks `is_plain` first.
+A member counts only if it exists and is allowed; an input of whose family fewer than two members count, or are
+different rows to the model, is not comparable. What changes along with a sensitive value is told by `Links`; without
+any, twins differ in the sensitive parameters alone. Whoever can't follow them (a solver, a stand-in) asks `is_plain`
+first.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.dtypes import in_dtype
+from fairprobe.domain.links import NONE, Links
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,39 +28,14 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 
-NONE = -1
-"""The code of a value that is none of those compared, or of a member that does not exist."""
-
-
-class Roles(Protocol):
-    """What changes along with the sensitive values: which part a value plays, and who plays it in each combination."""
-
-    @property
-    def columns(self) -> Sequence[int]:
-        """The columns that change along."""
-
-    @property
-    def levels(self) -> Sequence[int]:
-        """How many roles each of these columns has."""
-
-    def canonical(self, codes: Codes) -> Codes:
-        """By input, then column: the role that it plays; -1 where its values do not go together.
-
-        A sensitive code is NONE in a real row whose value is none of those compared.
-        """
-
-    def played(self, roles: Codes, combinations: Codes) -> Codes:
-        """By combination, input and column: the code that plays the role there; -1 where none does."""
-
-
 class Families:
     """The families of a domain."""
 
-    def __init__(self, domain: Domain, roles: Roles | None = None) -> None:
+    def __init__(self, domain: Domain, links: Links | None = None) -> None:
         self._domain = domain
-        self._roles = roles
+        self._links = links
         self._sensitive = list(domain.sensitive_columns)
-        self._along: list[int] = [] if roles is None else list(roles.columns)
+        self._along: list[int] = [] if links is None else list(links.columns)
         levels = [range(domain.parameters[column].levels) for column in self._sensitive]
         self.combinations: Codes = np.array(list(itertools.product(*levels)), dtype=np.int64)
         """The sensitive parameters' codes, one member a row, in domain order."""
@@ -66,12 +43,12 @@ class Families:
     @property
     def is_plain(self) -> bool:
         """Whether twins differ in the sensitive parameters alone."""
-        return self._roles is None
+        return self._links is None
 
     @property
     def is_complete(self) -> bool:
-        """Whether every member of every family is allowed."""
-        return self.is_plain and not self._domain.constraints
+        """Whether every member of every family counts."""
+        return self.is_plain and not self._domain.restrictions and not self._domain.hidden
 
     def __len__(self) -> int:
         """How many members a family has, if all are allowed."""
@@ -81,13 +58,16 @@ class Families:
 
     def varied(self, codes: Codes) -> list[tuple[int, Codes]]:
         """The columns that members differ in, each with its codes by member, then input (or one for all inputs)."""
-        fixed = [(column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)]
-        if self._roles is None:
-            return fixed
-        played = self._roles.played(self._roles.canonical(codes), self.combinations)
-        # A member that does not exist keeps the input's own value: `Members.present` leaves it out.
-        own = codes[None, :, self._along]
-        return fixed + list(zip(self._along, np.where(played < 0, own, played).transpose(2, 0, 1), strict=True))
+        varied = [
+            (column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)
+        ]
+        if self._links is not None:
+            played = self._links.played(self._links.canonical(codes), self.combinations)
+            # A member that does not exist keeps the input's own value: `Members.present` leaves it out.
+            own = codes[None, :, self._along]
+            varied += zip(self._along, np.where(played < 0, own, played).transpose(2, 0, 1), strict=True)
+        sources = dict(varied)
+        return varied + [(column, sources[source]) for column, source in self._domain.derived if source in sources]
 
     def members(self, codes: Codes) -> Codes:
         """All members, allowed or not: a block of rows for each combination."""
@@ -111,15 +91,9 @@ class Families:
             own = own * self._domain.levels[column] + codes[:, column]
         return own
 
-    def keep_roles(self, codes: Codes) -> Mask:
-        """Which inputs have values that go together."""
-        if self._roles is None:
-            return np.ones(len(codes), dtype=bool)
-        return np.asarray((self._roles.canonical(codes) >= 0).all(axis=1))
-
     def of(self, codes: Codes) -> Members:
         """The members of a batch of inputs."""
-        return Members(self, codes)
+        return Members(self, self._domain.completed(codes))
 
     # What makes two inputs one
 
@@ -128,19 +102,19 @@ class Families:
         """How many values each column of `canonical` has; a sensitive one has one."""
         levels = self._domain.levels.copy()
         levels[self._sensitive] = 1
-        if self._roles is not None:
-            levels[self._along] = self._roles.levels
+        if self._links is not None:
+            levels[self._along] = self._links.levels
         return levels
 
     def canonical(self, codes: Codes) -> Codes:
         """The coordinates that all members share: the same for all of a family, others for any other family.
 
-        Nothing is to be read in the sensitive columns.
+        Nothing is to be read in the sensitive and the derived columns.
         """
-        if self._roles is None:
+        if self._links is None:
             return codes
-        shared = codes.copy()
-        shared[:, self._along] = self._roles.canonical(codes)
+        shared = codes.astype(np.int64)
+        shared[:, self._along] = self._links.canonical(shared)
         return shared
 
     @property
@@ -163,18 +137,17 @@ class Families:
     def enumerate(self, size: int) -> Iterator[Codes]:
         """An input of every family, allowed or not, in blocks of at most `size`."""
         levels = self._domain.levels.copy()
-        if self._roles is None:
+        if self.is_plain:
             levels[self._sensitive] = 1
         total = math.prod(levels.tolist())
         for first in range(0, total, size):
             index = np.arange(first, min(first + size, total))
-            codes = np.column_stack(np.unravel_index(index, levels.tolist())).astype(np.int64)
-            yield codes if self._roles is None else codes[self._are_first(codes)]
+            codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels.tolist())).astype(np.int64))
+            yield codes if self.is_plain else codes[self._are_first(codes)]
 
     def _are_first(self, codes: Codes) -> Mask:
         """Which inputs are the first allowed member of their family."""
-        present = self.of(codes).present
-        assert present is not None
+        present = self.of(codes).allowed
         own = self.place(codes)
         return np.asarray(present.any(axis=0) & (present.argmax(axis=0) == own) & self._domain.allows(codes))
 
@@ -202,19 +175,35 @@ class Members:
 
     @cached_property
     def present(self) -> Mask | None:
-        """Which members are compared and allowed, by member, then input; None if all are."""
-        if self.families.is_complete:
-            return None
-        domain, shape = self.families._domain, (len(self.families), len(self.codes))
-        return self._exist() & domain.allows(self.rows).reshape(shape)
+        """Which members exist and are allowed, by member, then input; None if all are."""
+        return None if self.families.is_complete else self.allowed
 
-    def _exist(self) -> Mask:
-        """Which members have somebody in every role."""
-        roles = self.families._roles
-        if roles is None:
-            return np.ones((len(self.families), len(self.codes)), dtype=bool)
-        played = roles.played(roles.canonical(self.codes), self.families.combinations)
-        return np.asarray((played >= 0).all(axis=2))
+    @cached_property
+    def allowed(self) -> Mask:
+        """The same, also where all are."""
+        shape = (len(self.families), len(self.codes))
+        allowed = self.families._domain.allows(self.rows).reshape(shape)
+        links = self.families._links
+        if links is not None:
+            allowed &= (links.played(links.canonical(self.codes), self.families.combinations) >= 0).all(axis=2)
+        return allowed
+
+    @cached_property
+    def kinds(self) -> Codes | None:
+        """By member, then input: a number that is the same for members which are the same row to the model.
+
+        None if all differ: only where a sensitive parameter is hidden may two be the same.
+        """
+        domain = self.families._domain
+        if not domain.hidden:
+            return None
+        shape = (len(self.families), len(self.codes))
+        rows = self.rows.reshape(*shape, self.codes.shape[1])
+        seen = [rows[:, :, column] for column in self.families._along]
+        seen += [domain.parameters[column].value_ids[rows[:, :, column]] for column, _ in domain.derived]  # type: ignore[attr-defined]
+        return _kinds(
+            _seen_of(self.families.combinations, domain), [np.broadcast_to(part, shape) for part in seen], shape
+        )
 
     @property
     def sizes(self) -> Codes:
@@ -239,9 +228,28 @@ class Members:
         return some
 
 
-def comparable(present: Mask | None, n: int) -> Mask:
-    """Which of n inputs have two members at least."""
+def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask:
+    """Which of n inputs have two members at least that are not the same row to the model."""
+    if kinds is not None:
+        exists = np.ones(kinds.shape, dtype=bool) if present is None else present
+        lowest = np.where(exists, kinds, np.iinfo(np.int64).max).min(axis=0)
+        return np.asarray(np.where(exists, kinds, -1).max(axis=0) > lowest)
     return np.ones(n, dtype=bool) if present is None else np.asarray(present.sum(axis=0) >= 2)
+
+
+def _seen_of(members: Codes, domain: Domain) -> Codes:
+    """By member, a number for the sensitive values that the model sees."""
+    visible = [place for place in range(members.shape[1]) if place not in domain.hidden_places]
+    return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _kinds(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
+    """Numbers that are the same where all of what the model sees is."""
+    kinds = np.broadcast_to(members[:, None], shape)
+    for part in seen:
+        ids = np.unique(part, return_inverse=True)[1].reshape(shape)
+        kinds = np.unique(kinds * (int(ids.max(initial=0)) + 1) + ids, return_inverse=True)[1].reshape(shape)
+    return kinds
 
 
 class FrameMembers:
@@ -286,14 +294,32 @@ class FrameMembers:
 
     @cached_property
     def present(self) -> Mask:
-        """By member, then row: who is compared in one of the sets, and allowed."""
+        """By member, then row: who is compared in one of the sets, and counts."""
         wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
         wanted &= self._exist()
         is_self = (self.members[:, None] == self.own[None]).all(axis=2)
         ask = wanted & ~is_self
-        if self._domain.constraints and ask.any():
+        if self._domain.restrictions and ask.any():
             wanted[ask] = self._domain.allows_frame(self.joined(ask))
         return wanted
+
+    @cached_property
+    def kinds(self) -> Codes | None:
+        """By member, then row: a number that is the same for members which are the same row to the model."""
+        import pandas as pd
+
+        if not self._domain.hidden:
+            return None
+        shape, everyone = (len(self.members), len(self._frame)), np.arange(len(self._frame))
+        seen: list[NDArray[Any]] = []
+        for _, sensitive, linked in self._along:
+            seen.append(np.stack([linked.values(code) for code in self.members[:, sensitive]]))
+        if self._domain.derived:
+            frames = [self._as(place, everyone) for place in range(len(self.members))]
+            for column, _ in self._domain.derived:
+                values = np.concatenate([frame[self._domain.names[column]].astype(object) for frame in frames])
+                seen.append(pd.factorize(values)[0].reshape(shape))
+        return _kinds(_seen_of(self.members, self._domain), seen, shape)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -317,51 +343,47 @@ class FrameMembers:
     def _as(self, place: int, rows: NDArray[np.intp]) -> pd.DataFrame:
         """Some rows as a member."""
         changed = self._frame.iloc[rows].reset_index(drop=True)
-        for name, code in zip(self._domain.sensitive, self.members[place], strict=True):
+        member = self.members[place]
+        moved: dict[str, Any] = {}
+        for name, code in zip(self._domain.sensitive, member, strict=True):
             if code >= 0:
                 values = self._domain[name].decode(np.full(len(rows), code))
+                moved[name] = np.flatnonzero(self.own[rows, self._domain.sensitive.index(name)] != code)
                 changed[name] = in_dtype(values, changed[name].dtype)
-        for column, codes in self._played(place, rows):
-            moved = np.flatnonzero(codes >= 0)
-            name = self._domain.names[column]
-            values = changed[name].astype(object)
-            values.iloc[moved] = self._domain.parameters[column].decode(codes[moved])
-            changed[name] = in_dtype(values, self._frame[name].dtype)
+        for name, sensitive, linked in self._along:
+            if member[sensitive] >= 0:
+                moved[name], values = linked.changed(member[sensitive], rows)
+                self._put(changed, name, moved[name], values)
+        for column, source in self._domain.derived:
+            derived, name = self._domain.parameters[column], self._domain.names[source]
+            if len(moved.get(name, ())):
+                values = derived.of(changed[name].iloc[moved[name]].tolist())  # type: ignore[attr-defined]
+                self._put(changed, derived.name, moved[name], values)
         return changed
+
+    def _put(self, changed: pd.DataFrame, name: str, rows: NDArray[np.intp], values: Any) -> None:
+        """Other values in some rows of a column, in its dtype."""
+        if len(rows):
+            column = changed[name].astype(object)
+            column.iloc[rows] = np.asarray(values, dtype=object)
+            changed[name] = in_dtype(column, self._frame[name].dtype)
 
     # What changes along
 
     @cached_property
-    def _roles(self) -> tuple[Codes, Codes]:
-        """The codes of what changes along, NONE off the grid, and the roles played."""
-        roles, domain = self._families._roles, self._domain
-        assert roles is not None
-        codes = np.zeros((len(self._frame), len(domain.levels)), dtype=np.int64)
-        codes[:, list(domain.sensitive_columns)] = self.own
-        for column in roles.columns:
-            codes[:, column] = domain.parameters[column].encode(self._frame[domain.names[column]])
-        along = codes[:, list(roles.columns)].copy()
-        codes[:, list(roles.columns)] = np.maximum(along, 0)
-        return along, np.where(along < 0, 0, roles.canonical(codes))
+    def _along(self) -> list[tuple[str, int, Any]]:
+        links = self._families._links
+        return [] if links is None else links.of_rows(self._frame)
 
     def _exist(self) -> Mask:
-        """Which members have somebody in every role; a value off the grid is nobody's role and stays."""
-        roles = self._families._roles
-        if roles is None:
-            return np.ones((len(self.members), len(self._frame)), dtype=bool)
-        along, played = self._roles
-        there = roles.played(np.maximum(played, 0), self.members) >= 0
-        return np.asarray((there | (along < 0)).all(axis=2) & (played >= 0).all(axis=1))
-
-    def _played(self, place: int, rows: NDArray[np.intp]) -> list[tuple[int, Codes]]:
-        """By column that changes along, the codes that some rows have as a member; NONE where the value stays."""
-        roles = self._families._roles
-        if roles is None:
-            return []
-        along, played = self._roles
-        codes = roles.played(np.maximum(played[rows], 0), self.members[[place]])[0]
-        stays = (along[rows] < 0) | (codes == along[rows])
-        return list(zip(roles.columns, np.where(stays, NONE, codes).T, strict=True))
+        """Which members have somebody in every role; a row whose values do not go together is none, not even itself."""
+        exist = np.ones((len(self.members), len(self._frame)), dtype=bool)
+        for _, sensitive, linked in self._along:
+            exist &= linked.goes_together[None]
+            for member, code in zip(exist, self.members[:, sensitive], strict=True):
+                if code >= 0:
+                    member &= linked.exists(code)
+        return exist
 
 
 def _holds_only(holds: Sequence[bool], outside: Mask, changed: Sequence[bool]) -> bool:

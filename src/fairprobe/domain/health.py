@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
-from fairprobe.errors import HealthWarning
+from fairprobe.errors import DataError, HealthWarning
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Remark = tuple[str, str]
 """The check's name and what it says."""
+
+THIN = 0.01
+"""A smaller part of what is drawn is worth a word."""
 
 MOST_ROWS = 20_000
 """So many rows are looked at, spread evenly."""
@@ -73,7 +77,42 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
         remarks += _single_valued(parameter)
         remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
         remarks += _named_as_label(parameter)
-    return remarks + _determined_columns(rows, domain)
+    return remarks + _determined_columns(rows, domain) + health_of_rules(frame, domain)
+
+
+def check_rules_of_data(frame: pd.DataFrame, domain: Domain) -> None:
+    """Refuse a rule that no row keeps: it is likelier that the rule is wrong than that all rows are."""
+    for rule in domain.constraints:
+        if isinstance(rule, Rule):
+            kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
+            if not kept.any():
+                raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {len(frame):,}")
+
+
+def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
+    """Rules that real rows break: either the rows are wrong, or the rule is."""
+    remarks = []
+    for rule in domain.constraints:
+        if isinstance(rule, Rule):
+            kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
+            if not kept.all():
+                n = len(frame) - int(kept.sum())
+                remarks.append(("rule-broken", f"constraint {rule.text!r} is broken by {n:,} of {len(frame):,} rows"))
+    return remarks
+
+
+def health_of_domain(domain: Domain) -> list[Remark]:
+    """How thin what the constraints allow is, where inputs are drawn until they hold."""
+    part = domain.restrictions.acceptance
+    if part >= THIN:
+        return []
+    return [
+        (
+            "thin-domain",
+            f"the constraints that compare wide parameters with each other allow about {part:.2g} of their values: "
+            "inputs are drawn until one is allowed, which takes the longer; narrow the parameters or use coarser steps",
+        )
+    ]
 
 
 def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:

@@ -11,38 +11,114 @@
     dtype = "int64"
 
 A sensitive parameter may have `compare = [25, 45, 65]`: only these of its values are compared. With
-`compare_missing = true` a missing value is compared with the others too.
+`compare_missing = true` a missing value is compared with the others too. What cannot be, what follows from another
+parameter and what changes along with a sensitive one:
+
+    constraints = ["`capital-gain` == 0 or `capital-loss` == 0"]
+
+    [[parameter]]
+    name = "education-num"
+    kind = "derived"
+    source = "education"
+    of = ["HS-grad", "Bachelors"]
+    is = [9, 13]
+
+    [[link]]
+    column = "relationship"
+    sensitive = "sex"
+    role = [{name = "spouse", of = ["Male", "Female"], is = ["Husband", "Wife"]}]
+
+    [data]
+    label = "income"
+
+`hidden = ["sex"]` names sensitive parameters that the model does not take.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
+from fairprobe.domain.constraints import Rule
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import KINDS, Parameter
 from fairprobe.domain.rules import check_once
 from fairprobe.errors import DomainError
 
+if TYPE_CHECKING:
+    from fairprobe.domain.domain import Domain
+
 FORMAT = 1
 COMPARE, COMPARE_MISSING = "compare", "compare_missing"
+DATA = {"label": str, "ignore": list, "missing": list}
+"""What the command line remembers of the data: the label's column, those left out, what stands for no value."""
 
 
-def write(path: str | PathLike[str], parameters: tuple[Parameter, ...], sensitive: tuple[str, ...]) -> None:
+@dataclass(frozen=True)
+class Content:
+    """What a domain file holds."""
+
+    parameters: list[Parameter]
+    sensitive: dict[str, list[Any] | None]
+    constraints: list[str]
+    links: list[Link]
+    hidden: list[str]
+    data: dict[str, Any]
+    """As `DATA` says, where it was said."""
+
+
+def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
     """Write the file."""
     import tomli_w
 
-    tables = [_as_table(p) | ({COMPARE_MISSING: True} if p.missing and p.name in sensitive else {}) for p in parameters]
-    content = {"format": FORMAT, "sensitive": list(sensitive), "parameter": tables}
-    Path(path).write_text(tomli_w.dumps(content), encoding="utf-8")
+    sensitive = domain.sensitive
+    tables = [
+        _as_table(p) | ({COMPARE_MISSING: True} if p.missing and p.name in sensitive else {}) for p in domain.parameters
+    ]
+    content = {
+        "format": FORMAT,
+        "sensitive": list(sensitive),
+        "hidden": list(domain.hidden),
+        "constraints": [rule.text for rule in domain.constraints if isinstance(rule, Rule)],
+        "data": {name: value for name, value in (data or {}).items() if value},
+        "link": [_link_table(link) for link in domain.links],
+        "parameter": tables,
+    }
+    needed = {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
+    Path(path).write_text(tomli_w.dumps(needed), encoding="utf-8")
+
+
+def _link_table(link: Link) -> dict[str, Any]:
+    """TOML's keys are texts, so a link's values are written beside each other."""
+    table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
+    if link.roles is not None:
+        table["role"] = [
+            {"name": name, "of": list(role), "is": list(role.values())} for name, role in link.roles.items()
+        ]
+    elif link.shift is not None:
+        table["shift"] = {"of": list(link.shift), "by": list(link.shift.values())}
+    else:
+        table["per"] = link.per
+    return table
 
 
 def _as_table(parameter: Parameter) -> dict[str, Any]:
     table: dict[str, Any] = {"name": parameter.name, "kind": parameter.kind}
+    if isinstance(parameter, Derived):
+        pairs = {key: value for key, value in parameter.mapping.items() if key is not None and value is not None}
+        return table | {
+            "source": parameter.source,
+            "of": list(pairs),
+            "is": list(pairs.values()),
+            "dtype": parameter.dtype,
+        }
     for field in dataclasses.fields(parameter):
         value = getattr(parameter, field.name)
         if value != field.default or field.name == "dtype":
@@ -50,13 +126,29 @@ def _as_table(parameter: Parameter) -> dict[str, Any]:
     return table
 
 
-def read(path: str | PathLike[str]) -> tuple[list[Parameter], dict[str, list[Any] | None]]:
-    """Read the parameters and the sensitive ones with the values to compare."""
+def read(path: str | PathLike[str]) -> Content:
+    """Read the file."""
     content = _load(Path(path))
-    try:
-        return _parse(content)
-    except DomainError as error:
-        raise DomainError(f"{path}: {error}") from None
+    if content.get("format") != FORMAT:
+        raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
+    known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")
+    for name in sorted(set(content) - set(known)):
+        raise DomainError(f"a domain file has {', '.join(known)}; got {name}{nearest(name, known)}")
+    sensitive, hidden = _names(content, "sensitive"), _names(content, "hidden")
+    tables, links = _tables(content, "parameter"), _tables(content, "link")
+    constraints = content.get("constraints", [])
+    if not isinstance(constraints, list) or not all(isinstance(text, str) for text in constraints):
+        raise DomainError(f"constraints must be a list of texts, got {constraints!r}")
+    check_once(sensitive)
+    compare = {name: values for table in tables for name, values in _compared(table, sensitive)}
+    return Content(
+        [_from_table(table) for table in tables],
+        {name: compare.get(name) for name in sensitive},
+        constraints,
+        [_link_from(table) for table in links],
+        hidden,
+        _data(content.get("data", {})),
+    )
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -68,22 +160,54 @@ def _load(path: Path) -> dict[str, Any]:
         raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
 
 
-def _parse(content: dict[str, Any]) -> tuple[list[Parameter], dict[str, list[Any] | None]]:
-    if content.get("format") != FORMAT:
-        raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
-    unknown = set(content) - {"format", "sensitive", "parameter"}
-    if unknown:
-        raise DomainError(
-            f"a domain file has format, sensitive and [[parameter]] tables, got {', '.join(sorted(unknown))}"
-        )
-    sensitive, tables = content.get("sensitive", []), content.get("parameter", [])
-    if not isinstance(sensitive, list) or not all(isinstance(name, str) for name in sensitive):
-        raise DomainError(f"sensitive must be a list of names, got {sensitive!r}")
+def _names(content: dict[str, Any], key: str) -> list[str]:
+    names = content.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DomainError(f"{key} must be a list of names, got {names!r}")
+    return names
+
+
+def _tables(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    tables = content.get(key, [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise DomainError(f"parameters must be [[parameter]] tables, got {tables!r}")
-    check_once(sensitive)
-    compare = {name: values for table in tables for name, values in _compared(table, sensitive)}
-    return [_from_table(table) for table in tables], {name: compare.get(name) for name in sensitive}
+        raise DomainError(f"{key}s must be [[{key}]] tables, got {tables!r}")
+    return tables
+
+
+def _data(table: Any) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise DomainError(f"data must be a table, got {table!r}")
+    for name, value in table.items():
+        if name not in DATA:
+            raise DomainError(f"data has {', '.join(DATA)}; got {name!r}{nearest(name, DATA)}")
+        if not isinstance(value, DATA[name]):
+            raise DomainError(f"data.{name} must be {'a list' if DATA[name] is list else 'a text'}, got {value!r}")
+    return table
+
+
+def _link_from(table: dict[str, Any]) -> Link:
+    table = dict(table)
+    column, sensitive = table.pop("column", None), table.pop("sensitive", None)
+    if not isinstance(column, str) or not isinstance(sensitive, str):
+        raise DomainError(f"a link must have column and sensitive, two names, got {column!r} and {sensitive!r}")
+    roles, shift, per = table.pop("role", None), table.pop("shift", None), table.pop("per", None)
+    for name in sorted(table):
+        known = ("role", "shift", "per")
+        raise DomainError(f"the link of {column!r} has {', '.join(known)}; got {name!r}{nearest(name, known)}")
+    if roles is not None:
+        by_name = {str(role.get("name", place)): _pairs(role, "is", column) for place, role in enumerate(roles)}
+        return Link(column, sensitive, by_name)
+    if shift is not None:
+        return Link(column, sensitive, shift=_pairs(shift, "by", column))
+    return Link(column, sensitive, per=per)
+
+
+def _pairs(table: dict[str, Any], to: str, name: str) -> dict[Any, Any]:
+    """Two lists beside each other as a mapping."""
+    keys, values = table.get("of"), table.get(to)
+    if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
+        raise DomainError(f"{name!r}: of and {to} must be two lists of the same length, got {keys!r} and {values!r}")
+    return dict(zip(keys, values, strict=True))
 
 
 def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str, list[Any]]]:
@@ -111,9 +235,14 @@ def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str
 def _from_table(table: dict[str, Any]) -> Parameter:
     fields = dict(table)
     name, kind = fields.get("name"), fields.pop("kind", None)
+    if kind == Derived.kind:
+        mapping = _pairs(fields, "is", str(name))
+        return Derived(fields.get("name"), fields.get("source"), mapping, dtype=fields.get("dtype", ""))  # type: ignore[arg-type]  # made sure of there
     if not isinstance(kind, str) or kind not in KINDS:
-        near = nearest(kind, KINDS)
-        raise DomainError(f"parameter {name!r}: kind must be one of {', '.join(KINDS)}, got {kind!r}{near}")
+        near = nearest(kind, [*KINDS, Derived.kind])
+        raise DomainError(
+            f"parameter {name!r}: kind must be one of {', '.join([*KINDS, Derived.kind])}, got {kind!r}{near}"
+        )
     known = {field.name for field in dataclasses.fields(KINDS[kind])}
     for key in sorted(fields.keys() - known):
         raise DomainError(

@@ -41,7 +41,7 @@ class Count:
         hits = self._oracle.are_discriminatory(batch.outputs, present)
         if batch.second is not None:
             hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
-        counted = comparable(present, len(batch.own))
+        counted = comparable(present, len(batch.own), batch.kinds)
         if batch.counted is not None:
             self.n_not_comparable += int((batch.counted & ~counted).sum())
             counted &= batch.counted

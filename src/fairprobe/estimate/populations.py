@@ -47,6 +47,8 @@ class Judged:
     """Which inputs are of the population; None if all are."""
     members: Codes | None = None
     """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
+    kinds: Codes | None = None
+    """By member, then input: the same for members that are the same row to the model; None if all differ."""
     second: NDArray[Any] | None = None
     """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
     n_contradicted: int = 0
@@ -64,7 +66,7 @@ def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> Judged:
     """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
     judgement = oracle.judge(codes)
     own = codes[:, list(oracle.domain.sensitive_columns)]
-    batch = Judged(judgement.outputs, judgement.present, own)
+    batch = Judged(judgement.outputs, judgement.present, own, kinds=judgement.kinds)
     if not twice:
         return batch
 
@@ -142,7 +144,7 @@ def _judged_rows(oracle: Oracle, members: FrameMembers, *, twice: bool) -> Judge
         outputs[some] = answers
         return outputs[:, rows]
 
-    batch = Judged(ask(slice(None)), present, members.own, members=members.members)
+    batch = Judged(ask(slice(None)), present, members.own, members=members.members, kinds=members.kinds)
     return _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 

@@ -35,7 +35,7 @@ class ArrayForm:
 
     def __init__(self, domain: Domain, dtype: DTypeLike, columns: Sequence[str] | None = None) -> None:
         self._domain = domain
-        self._columns = list(columns or domain.names)
+        self._columns = list(columns or domain.visible)
         self._order = None if self._columns == list(domain.names) else [domain.names.index(c) for c in self._columns]
         self.dtype = np.dtype(dtype)
         lines = [parameter.affine for parameter in domain.parameters]
@@ -43,7 +43,9 @@ class ArrayForm:
         self._scale = np.array([line[1] if line else 1.0 for line in lines]).astype(self.dtype)
         self._is_shifted = bool((self._offset != 0).any())
         self._is_scaled = bool((self._scale != 1).any())
-        self._others = [column for column, line in enumerate(lines) if line is None]
+        # What is hidden is left out in the end, so it needs no numbers.
+        hidden = [domain.names.index(name) for name in domain.hidden]
+        self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
         """The inputs themselves, one a row."""

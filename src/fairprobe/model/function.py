@@ -23,8 +23,8 @@ def abilities(model: Any) -> Abilities:
 def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
     """Call it as it is: with an array if all parameters are numbers, else with a frame."""
     name = getattr(model, "__name__", type(model).__name__)
-    numeric = all(parameter.is_numeric for parameter in domain.parameters)
+    numeric = all(parameter.is_numeric for parameter in domain.seen)
     if batch == "frame" or (batch is None and not numeric):
-        return Adapter(model, FrameForm(domain, domain.names), name, is_function=True)
+        return Adapter(model, FrameForm(domain, domain.visible), name, is_function=True)
     form = ArrayForm(domain, natural_dtype(domain)) if numeric else ObjectForm(domain)
     return Adapter(model, form, name, is_function=True)

@@ -156,20 +156,30 @@ def _form(model: Any, domain: Domain, batch: str | None) -> Form:
     else:
         _check_count(model, domain)
     if batch == "frame" or (batch is None and columns is not None):
-        names = columns or list(domain.names)
+        names = columns or list(domain.visible)
         return FrameForm(domain, names, fitted_categories(model, domain, names))
-    if not all(parameter.is_numeric for parameter in domain.parameters):
+    if not all(parameter.is_numeric for parameter in domain.seen):
         return ObjectForm(domain, columns)
     return ArrayForm(domain, _dtype(model, domain), columns)
 
 
 def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
+    hidden = [name for name in names if name in domain.hidden]
+    if hidden:
+        raise DataError(
+            f"a hidden parameter must be none that the model takes, got {hidden[0]!r}: leave it out of hidden"
+        )
     absent = [name for name in names if name not in domain.names]
     if absent:
         raise DataError(
             f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
         )
-    unknown = [name for name in domain.names if name not in names]
+    unknown = [name for name in domain.visible if name not in names]
+    if unknown and all(name in domain.sensitive for name in unknown):
+        raise DataError(
+            f"{type(model).__name__} was not fitted on the sensitive {', '.join(unknown)}: say so by "
+            f"hidden={unknown!r}, --hidden on the command line, and by links what changes along with it"
+        )
     if unknown:
         raise DataError(
             f"every parameter must be a column that {type(model).__name__} was fitted on, got {', '.join(unknown)}: "
@@ -179,16 +189,16 @@ def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
 
 def _check_count(model: Any, domain: Domain) -> None:
     n = getattr(model, "n_features_in_", None)
-    if n is not None and n != len(domain.parameters):
+    if n is not None and n != len(domain.visible):
         raise DataError(
             f"{type(model).__name__} was fitted on {n} columns, so the domain must have as many parameters, "
-            f"got {len(domain.parameters)}: {', '.join(domain.names)}"
+            f"got {len(domain.visible)}: {', '.join(domain.visible)}"
         )
 
 
 def _dtype(model: Any, domain: Domain) -> type[Any]:
     """What the model takes without converting it again."""
-    if works_on_float32(model) and all(map(_is_exact_in_float32, domain.parameters)):
+    if works_on_float32(model) and all(map(_is_exact_in_float32, domain.seen)):
         return np.float32
     if hasattr(model, "n_features_in_"):
         return np.float64
@@ -197,7 +207,7 @@ def _dtype(model: Any, domain: Domain) -> type[Any]:
 
 def natural_dtype(domain: Domain) -> type[Any]:
     """Integers if all parameters are, else floats."""
-    whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.parameters)
+    whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.seen)
     return np.int64 if whole else np.float64
 
 

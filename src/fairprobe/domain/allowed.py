@@ -1,0 +1,313 @@
+"""Which inputs rules allow, as a table of states: counted exactly, sampled without rejection, checked by look-up.
+
+Rules tie some parameters together: a block. A block is walked parameter by parameter; a state is what is left of its
+rules once the values so far are put into them. Two ways there that leave the same are one state, so that rules which
+compare parameters with constants make a handful of states, however many inputs there are. In each step the values of
+the parameter that lead everywhere to the same states are one atom (capital-gain: 0, above 0).
+
+Where a block would take too many states (a comparison of two wide numbers), it is sampled by rejection, alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.domain.expressions import (
+    Among,
+    Comparison,
+    Constant,
+    Formula,
+    Leaf,
+    Missing,
+    Name,
+    Operand,
+    evaluate,
+    leaves_of,
+    names_in,
+    substitute,
+)
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rules import is_missing, plain
+
+MOST_STATES = 20_000
+MOST_ENTRIES = 20_000_000
+"""What a step's table may take: states, and states times values."""
+
+MOST_LEVELS = 4_000_000
+"""A parameter with more is cut at the constants that it is compared with; nothing else can be said of it in tables."""
+
+DEAD = -1
+
+State = tuple[frozenset[Formula] | None, ...]
+"""What is left of the rules, for each of some cases looked at side by side; None where they are broken."""
+
+
+class TooManyError(Exception):
+    """The states, or the values, are too many for a table."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A parameter in cells, runs of levels that no rule tells apart, and what rules see of them by name."""
+
+    column: int
+    n_levels: int
+    starts: Codes
+    """The first level of each cell."""
+    operands: Mapping[str, Operand]
+    """The values at these, of the parameter and of what is derived from it."""
+
+    @property
+    def sizes(self) -> Codes:
+        """How many levels each cell has."""
+        return np.diff(self.starts, append=self.n_levels)
+
+    def cells(self, codes: Codes) -> Codes:
+        """The cell of each code."""
+        if len(self.starts) == self.n_levels:
+            return codes
+        return np.searchsorted(self.starts, codes, side="right") - 1
+
+    def value(self, cell: int) -> dict[str, Any]:
+        """The values at a cell by name; None where missing."""
+        return {name: _plain(values[cell]) for name, values in self.operands.items()}
+
+
+def _plain(value: Any) -> Any:
+    return None if is_missing(value) else plain(value)
+
+
+def make_variable(
+    column: int, parameter: Parameter, derived: Mapping[str, Sequence[Any]], rules: Sequence[Formula]
+) -> Variable:
+    """A parameter as rules see it; `derived` has, by name, the values that follow from its levels."""
+    n = parameter.levels
+    if n <= MOST_LEVELS:
+        starts = np.arange(n)
+    else:
+        if derived:
+            raise TooManyError
+        starts = _cut(
+            parameter, [leaf for rule in rules for leaf in leaves_of(rule) if parameter.name in names_in(leaf)]
+        )
+    operands: dict[str, Operand] = {parameter.name: operand(parameter, starts)}
+    for name, values in derived.items():
+        operands[name] = as_operand(values)
+    return Variable(column, n, starts, operands)
+
+
+def operand(parameter: Parameter, codes: Codes) -> Operand:
+    """A parameter's values as rules see them: numbers as floats, anything else as objects."""
+    if is_number(parameter):
+        return parameter.numbers(codes)
+    return as_operand(np.asarray(parameter.decode(codes), dtype=object))
+
+
+def is_number(parameter: Parameter) -> bool:
+    """Whether rules see numbers; truth values are none."""
+    values = getattr(parameter, "values", ())
+    return parameter.is_numeric and not any(isinstance(value, bool) for value in values)
+
+
+def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
+    """Values as rules see them: None where one is missing."""
+    plain = [_plain(value) for value in values]
+    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in plain):
+        return np.array([math.nan if value is None else value for value in plain], dtype=np.float64)
+    made = np.empty(len(plain), dtype=object)
+    made[:] = plain
+    return made
+
+
+def _cut(parameter: Parameter, leaves: Sequence[Leaf]) -> Codes:
+    """The levels next to each constant, one by one, and the runs between: within a run every answer is the same."""
+    constants: list[float] = []
+    for leaf in leaves:
+        if isinstance(leaf, Missing) and isinstance(leaf.item, Name):
+            continue
+        if isinstance(leaf, Among) and isinstance(leaf.item, Name):
+            constants += leaf.values
+        elif isinstance(leaf, Comparison) and isinstance(leaf.left, Name) and isinstance(leaf.right, Constant):
+            constants.append(leaf.right.value)
+        elif isinstance(leaf, Comparison) and isinstance(leaf.right, Name) and isinstance(leaf.left, Constant):
+            constants.append(leaf.left.value)
+        else:
+            raise TooManyError
+    n_values = parameter.levels - parameter.missing
+    low, step = (float(parameter.numbers(np.array([code]))[0]) for code in (0, 1))
+    near = np.rint((np.array(constants) - low) / (step - low)).clip(-3, n_values + 2).astype(np.int64)
+    starts = (near[:, None] + np.arange(-1, 3)).ravel()
+    starts = np.unique(np.concatenate([[0], starts[(starts >= 0) & (starts < n_values)]]))
+    return np.append(starts, n_values) if parameter.missing else starts
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One parameter of a block: where its atoms lead from each state."""
+
+    variable: Variable
+    atom: Codes
+    """By cell."""
+    table: NDArray[np.int32]
+    """By state, then atom: the state it leads to; the last one where rules are broken."""
+
+    @cached_property
+    def weights(self) -> list[int]:
+        """How many levels each atom has."""
+        weights = np.zeros(self.table.shape[1], dtype=np.int64)
+        np.add.at(weights, self.atom, self.variable.sizes)
+        return [int(weight) for weight in weights]
+
+    @cached_property
+    def order(self) -> tuple[Codes, Codes, Codes]:
+        """The cells by atom, where each ends if levels are counted in that order, and where each atom begins."""
+        cells = np.argsort(self.atom, kind="stable")
+        ends = np.cumsum(self.variable.sizes[cells])
+        return cells, ends, np.concatenate([[0], np.cumsum(self.weights)])[:-1]
+
+    def draw(self, atoms: Codes, rng: np.random.Generator) -> Codes:
+        """A level of each atom, uniformly."""
+        cells, ends, firsts = self.order
+        place = firsts[atoms] + rng.integers(0, np.array(self.weights)[atoms])
+        which = np.searchsorted(ends, place, side="right")
+        return self.variable.starts[cells[which]] + place - (ends[which] - self.variable.sizes[cells[which]])
+
+
+class Block:
+    """Parameters that rules tie together, as a table of states."""
+
+    def __init__(self, variables: Sequence[Variable], start: State) -> None:
+        self.columns = [variable.column for variable in variables]
+        self.steps: list[_Step] = []
+        states: list[State] = [start]
+        for variable in variables:
+            step, states = _step(variable, states)
+            self.steps.append(step)
+        self.ends = states
+        """What the walks come to: nothing is left of any rule, or it is broken."""
+
+    # For one case: all rules at once
+
+    @cached_property
+    def counts(self) -> list[list[int]]:
+        """By step, then state: how many ways lead on from there that break no rule."""
+        counts = [[int(end[0] is not None) for end in self.ends] + [0]]
+        for step in reversed(self.steps):
+            ways = [[w * counts[0][to] for w, to in zip(step.weights, row, strict=True)] for row in step.table.tolist()]
+            counts.insert(0, [*map(sum, ways), 0])
+        return counts
+
+    @property
+    def n(self) -> int:
+        """How many combinations of the block's values are allowed."""
+        return self.counts[0][0]
+
+    def allows(self, codes: Codes) -> Mask:
+        """Which inputs are allowed, as far as this block goes."""
+        state = np.zeros(len(codes), dtype=np.int64)
+        for step in self.steps:
+            atoms = step.atom.take(step.variable.cells(codes[:, step.variable.column]))
+            n_atoms = step.table.shape[1]
+            broken = state == len(step.table)
+            state = step.table.ravel().take(np.where(broken, 0, state * n_atoms + atoms)).astype(np.int64)
+            if broken.any():
+                state[broken] = self._dead(step)
+        alive = np.array([end[0] is not None for end in self.ends] + [False])
+        return alive[state]
+
+    def _dead(self, step: _Step) -> int:
+        place = self.steps.index(step)
+        return len(self.steps[place + 1].table) if place + 1 < len(self.steps) else len(self.ends)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> None:
+        """Write allowed values into the block's columns, every combination with the same chance."""
+        state = np.zeros(len(codes), dtype=np.int64)
+        for step, after in zip(self.steps, self.counts[1:], strict=True):
+            atoms = np.empty(len(codes), dtype=np.int64)
+            for each in np.unique(state).tolist():
+                rows = np.flatnonzero(state == each)
+                ways = [w * after[to] for w, to in zip(step.weights, step.table[each].tolist(), strict=True)]
+                atoms[rows] = _choose(ways, len(rows), rng)
+            codes[:, step.variable.column] = step.draw(atoms, rng)
+            state = step.table[state, atoms].astype(np.int64)
+
+
+def _choose(ways: Sequence[int], n: int, rng: np.random.Generator) -> Codes:
+    """So many places, each as likely as it has ways; exact as far as their number fits a word."""
+    ends = list(itertools.accumulate(ways))
+    if ends[-1] < 2**63:
+        return np.searchsorted(np.array(ends), rng.integers(0, ends[-1], size=n), side="right")
+    parts = np.array([end / ends[-1] for end in ends])
+    return np.searchsorted(parts, rng.random(n), side="right")
+
+
+def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
+    """Where each value leads from each state."""
+    n_cells = len(variable.starts)
+    if len(states) * n_cells > MOST_ENTRIES:
+        raise TooManyError
+    number: dict[State, int] = {}
+    rows, atom = [], np.zeros(n_cells, dtype=np.int64)
+    for state in states:
+        group, targets = _ways(variable, state)
+        reached = [DEAD if all(rules is None for rules in to) else number.setdefault(to, len(number)) for to in targets]
+        if len(number) > MOST_STATES:
+            raise TooManyError
+        rows.append(np.array(reached, dtype=np.int32)[group])
+        atom = np.unique(atom * len(targets) + group, return_inverse=True)[1].reshape(-1)
+    first = np.unique(atom, return_index=True)[1]
+    table = np.stack(rows)[:, first] if rows else np.zeros((0, len(first)), dtype=np.int32)
+    table[table == DEAD] = len(number)
+    return _Step(variable, atom, table), list(number)
+
+
+def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
+    """The values in groups that lead to the same state, and these states."""
+    n_cells, mine = len(variable.starts), variable.operands.keys()
+    rules = {rule for case in state if case is not None for rule in case if names_in(rule) & mine}
+    leaves = dict.fromkeys(leaf for rule in rules for leaf in leaves_of(rule) if names_in(leaf) & mine)
+    group = np.zeros(n_cells, dtype=np.int64)
+    truths: dict[Leaf, Mask] = {}
+    for leaf in leaves:
+        if names_in(leaf) <= mine:
+            truths[leaf] = evaluate(leaf, variable.operands, n_cells)
+            group = group * 2 + truths[leaf]
+            if len(truths) % 40 == 0:  # before the numbers of groups outgrow a word
+                group = np.unique(group, return_inverse=True)[1].reshape(-1)
+    if len(truths) < len(leaves):
+        # A value is compared with one that comes later: what is left hangs on the very value.
+        if n_cells < variable.n_levels or n_cells > MOST_STATES:
+            raise TooManyError
+        group = np.arange(n_cells)
+    firsts, group = np.unique(group, return_index=True, return_inverse=True)[1:]
+    targets = []
+    for cell in firsts.tolist():
+        known = {leaf: bool(truth[cell]) for leaf, truth in truths.items()}
+        values = variable.value(cell)
+        targets.append(tuple(_left(case, rules, values, known) for case in state))
+    return group.reshape(-1), targets
+
+
+def _left(
+    case: frozenset[Formula] | None, rules: set[Formula], values: Mapping[str, Any], known: Mapping[Leaf, bool]
+) -> frozenset[Formula] | None:
+    """What is left of a case's rules; None if one is broken."""
+    if case is None:
+        return None
+    left = set(case - rules)
+    for rule in case & rules:
+        rest = substitute(rule, values, known)
+        if rest is False:
+            return None
+        if rest is not True:
+            left.add(rest)
+    return frozenset(left)

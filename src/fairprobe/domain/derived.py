@@ -1,0 +1,104 @@
+"""Parameters that another one determines: not sampled, not moved, computed at the edge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rules import is_missing, natural_dtype, plain
+from fairprobe.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Derived(Parameter):
+    """A function of another parameter, as `education-num` is of `education`.
+
+    Its code is its source's. In real rows its values stay as they are, unless what its source is changes.
+
+    >>> years = Derived("education-num", "education", {"HS-grad": 9, "Bachelors": 13})
+    >>> years.of(["Bachelors", "HS-grad", None])
+    [13, 9, None]
+    """
+
+    source: str
+    mapping: Mapping[Any, Any]
+    """The value for each value of the source; for None, where that is missing (missing too, by default)."""
+    by_code: Sequence[Any] = field(default=(), kw_only=True, repr=False, compare=False)
+    """The value for each code of the source, once the domain has both."""
+
+    kind: ClassVar[str] = "derived"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
+        if not isinstance(self.source, str) or self.source == self.name:
+            raise DomainError(f"parameter {self.name!r}: source must name another parameter, got {self.source!r}")
+        if not isinstance(self.mapping, Mapping) or not self.mapping:
+            raise DomainError(f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s")
+        known = {None if is_missing(key) else plain(key): plain(value) for key, value in self.mapping.items()}
+        self._set(mapping=known)
+
+    def bound(self, source: Parameter) -> Derived:
+        """With its values by the source's codes."""
+        values = [plain(value) for value in np.asarray(source.decode(np.arange(source.levels)), dtype=object)]
+        absent = [value for value in values if not is_missing(value) and value not in self.mapping]
+        if absent:
+            raise DomainError(
+                f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s, got none for "
+                f"{', '.join(map(repr, absent[:5]))}{' and others' if len(absent) > 5 else ''}"
+            )
+        by_code = tuple(self.of(values))
+        missing = any(value is None for value in by_code)
+        dtype = self.dtype or natural_dtype([value for value in by_code if value is not None], missing)
+        return replace(self, by_code=by_code, dtype=dtype, missing=missing)
+
+    def of(self, values: Sequence[Any]) -> list[Any]:
+        """What follows from values of the source; None from one that is none of its."""
+        return [self.mapping.get(None if is_missing(value) else plain(value)) for value in values]
+
+    @cached_property
+    def value_ids(self) -> Codes:
+        """By the source's code, a number that is the same for the same value."""
+        ids = {value: number for number, value in enumerate(dict.fromkeys(self.by_code))}
+        return np.array([ids[value] for value in self.by_code], dtype=np.int64)
+
+    def _n_values(self) -> int:
+        return len(self.by_code) - self.missing
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its values are numbers (truth values count as 0 and 1)."""
+        return all(isinstance(value, (bool, int, float)) for value in self.by_code if value is not None)
+
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of the source's codes."""
+        import pandas as pd
+
+        values = np.array(self.by_code, dtype=object)[codes]
+        if self.dtype in ("object", "category"):
+            return (
+                pd.Series(values, dtype=object)
+                if self.dtype == "object"
+                else pd.Categorical(values, self._categories())
+            )
+        return pd.array(values, dtype=self.dtype) if self.dtype[:1].isupper() else pd.Series(values).astype(self.dtype)
+
+    def _categories(self) -> Sequence[Any]:
+        return list(dict.fromkeys(value for value in self.by_code if value is not None))
+
+    def numbers(self, codes: Codes) -> Floats:
+        """The values as floats, missing ones as NaN."""
+        return np.array([math.nan if value is None else value for value in self.by_code], dtype=np.float64)[codes]
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        raise AssertionError("the code of a derived parameter is its source's")  # pragma: no cover
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.source, tuple(self.mapping.items())))
