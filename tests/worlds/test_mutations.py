@@ -13,8 +13,9 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
+from fairprobe.domain import allowed, expressions, links
 from fairprobe.domain import domain as domains
-from fairprobe.domain.families import NONE, Families, FrameMembers
+from fairprobe.domain.families import NONE, Families, FrameMembers, Members
 from fairprobe.estimate import Share, counting, intervals, populations, run
 from fairprobe.estimate.counting import Count
 from fairprobe.estimate.making import Maker
@@ -79,7 +80,7 @@ def _places(oracle):
 
 @mutation(seed=0)
 def inputs_that_are_not_comparable_count_in_n(patch):
-    patch.setattr(counting, "comparable", lambda present, n: np.ones(n, dtype=bool))
+    patch.setattr(counting, "comparable", lambda present, n, kinds=None: np.ones(n, dtype=bool))
 
 
 @mutation(seed=0)
@@ -165,7 +166,7 @@ def rows_left_out_are_not_said(patch):
     patch.setattr(Target, "n_left_out", 0)
 
 
-@mutation(seed=29)
+@mutation(seed=92)
 def real_rows_are_moved_to_the_grid(patch):
     make = Rows.__init__
 
@@ -181,6 +182,67 @@ def real_rows_are_moved_to_the_grid(patch):
                 self.frame[name] = values
 
     patch.setattr(Rows, "__init__", moved)
+
+
+# What cannot be, what changes along, what is hidden
+
+
+@mutation(seed=1)
+def a_comparison_with_a_missing_value_is_true(patch):
+    compared = expressions._compared
+
+    def with_missing(symbol, left, right):
+        answer = compared(symbol, left, right)
+        for side in (left, right):
+            if isinstance(side, np.ndarray):
+                answer = answer | expressions._absent(side)
+        return answer
+
+    patch.setattr(expressions, "_compared", with_missing)
+
+
+@mutation(seed=1)
+def a_table_of_states_takes_two_values_for_one(patch):
+    ways = allowed._ways
+
+    def coarse(variable, state):
+        group, targets = ways(variable, state)
+        return np.minimum(group, len(targets) - 2) if len(targets) > 2 else group, targets
+
+    patch.setattr(allowed, "_ways", coarse)
+
+
+@mutation(seed=1)
+def links_forbid_nothing(patch):
+    patch.setattr(links._Table, "rules", lambda self: iter(()))
+
+
+@mutation(seed=4)
+def a_shift_past_a_bound_is_clipped(patch):
+    played = links._Shift.played
+
+    def clipped(self, roles, sensitive):
+        codes = roles[None] - self._highest + self._shift[sensitive][:, None]
+        return np.where(played(self, roles, sensitive) < 0, codes.clip(0, self._n_values - 1), codes)
+
+    patch.setattr(links._Shift, "played", clipped)
+
+
+@mutation(seed=10)
+def rows_keep_what_is_linked(patch):
+    for rows in (links._TableRows, links._ShiftRows):
+        patch.setattr(rows, "changed", lambda self, code, rows: (np.zeros(0, dtype=np.int64), []))
+
+
+@mutation(seed=18)
+def members_that_are_the_same_row_to_the_model_are_compared(patch):
+    for kind in (Members, FrameMembers):
+        patch.setattr(kind, "kinds", None)
+
+
+@mutation(seed=10)
+def what_is_derived_does_not_follow_its_source_in_rows(patch):
+    patch.setattr(FrameMembers, "_put", lambda self, changed, name, rows, values: None)
 
 
 # E. "Exactly", wrongly

@@ -143,8 +143,8 @@ def _cut(parameter: Parameter, leaves: Sequence[Leaf]) -> Codes:
         else:
             raise TooManyError
     n_values = parameter.levels - parameter.missing
-    low, step = (float(parameter.numbers(np.array([code]))[0]) for code in (0, 1))
-    near = np.rint((np.array(constants) - low) / (step - low)).clip(-3, n_values + 2).astype(np.int64)
+    low, step = parameter.low, parameter.step  # type: ignore[attr-defined]  # so many values only a grid has
+    near = np.rint((np.array(constants) - low) / step).clip(-3, n_values + 2).astype(np.int64)
     starts = (near[:, None] + np.arange(-1, 3)).ravel()
     starts = np.unique(np.concatenate([[0], starts[(starts >= 0) & (starts < n_values)]]))
     return np.append(starts, n_values) if parameter.missing else starts

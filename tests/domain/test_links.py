@@ -1,0 +1,318 @@
+"""Links: tables of roles and shifts, as codes and for real rows; what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairprobe import Category, Derived, Domain, Integer, Link, Ordinal, Real, estimate, search
+from fairprobe.errors import DataError, DomainError
+from fairprobe.store import Keys
+from random_domains import every_input
+
+SPOUSE = Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])
+PARAMETERS = [
+    Category("relationship", ["Husband", "Wife", "Single"]),
+    Integer("height", 150, 160, 2),
+    Category("race", ["A", "B", "C"]),
+    Category("sex", ["Female", "Male"]),
+]
+DOMAIN = Domain(PARAMETERS, ["sex"])
+
+
+# Families are mutual, and have one key
+
+
+@st.composite
+def linked_domains(draw):
+    """A domain with a table and a shift on random columns, with one or two sensitive parameters."""
+    values = [f"v{i}" for i in range(draw(st.integers(2, 4)))]
+    others = ["a", "b"]
+    column = Category("role", [f"r{i}" for i in range(draw(st.integers(2, 5)))], missing=draw(st.booleans()))
+    number = Integer("n", 0, draw(st.integers(1, 12)), missing=draw(st.booleans()))
+    keys = draw(st.lists(st.sampled_from(values), min_size=1, unique=True))
+    players = {key: list(draw(st.permutations(column.values))) for key in keys}
+    roles = []
+    for _ in range(draw(st.integers(1, len(column.values)))):
+        role = {key: players[key].pop() for key in keys if players[key] and draw(st.integers(0, 5))}
+        if role:
+            roles.append(role)
+    links = [Link("role", "s", roles)] if roles else []
+    if draw(st.booleans()):
+        tied, known = draw(st.sampled_from([("s", values), ("t", others)]))
+        links.append(Link("n", tied, shift={value: draw(st.integers(-5, 5)) for value in known}))
+    parameters = [column, Category("s", values), number, Category("t", others), Integer("x", 0, 1)]
+    return Domain(parameters, ["s", "t"], links=links)
+
+
+@given(linked_domains())
+def test_members_are_mutual_and_share_one_key(domain):
+    codes = every_input(domain)
+    codes = codes[domain.allows(codes)]
+    assert domain.n_valid == len(codes)
+    members = domain.families.of(codes)
+    keys = Keys(domain).of(codes).ravel()
+    by_input = {tuple(row): key for row, key in zip(codes.tolist(), keys.tolist(), strict=True)}
+    rows = members.rows.reshape(len(domain.families), len(codes), -1)
+    families = [
+        frozenset(tuple(rows[place, i]) for place in np.flatnonzero(members.allowed[:, i])) for i in range(len(codes))
+    ]
+    family_of = dict(zip(by_input, families, strict=True))
+    for own, family in family_of.items():
+        assert own in family
+        assert all(family_of[member] == family and by_input[member] == by_input[own] for member in family)
+    assert len(set(keys.tolist())) == len(set(families)) == domain.n_families
+    assert (keys >= 0).all()
+    assert (keys < domain.families.n_keys).all()
+
+
+@given(linked_domains())
+def test_rows_have_the_same_members_as_codes(domain):
+    codes = every_input(domain)
+    frame = domain.decode(codes)
+    inside = domain.allows(codes)
+    by_codes = domain.families.of(codes)
+    by_rows = domain.families.of_frame(frame)
+    assert np.array_equal(by_rows.present, by_codes.allowed & inside[None])
+    present = by_rows.present
+    expected = domain.decode(by_codes.rows[present.ravel()])
+    pd.testing.assert_frame_equal(by_rows.frame.reset_index(drop=True), expected, check_dtype=False)
+
+
+# By hand
+
+
+def test_a_table():
+    linked = DOMAIN.with_links([SPOUSE])
+    assert linked.n_valid == 6 * 3 * 4  # no female husband, no male wife
+    assert linked.without_links() == DOMAIN
+    frame = pd.DataFrame(
+        {
+            "relationship": ["Husband", "Single", "Husband", "Cousin"],
+            "height": [150, 151, 152, 153],
+            "race": "A",
+            "sex": ["Male", "Male", "Female", "Female"],
+        }
+    )
+    members = linked.families.of_frame(frame)
+    assert members.present.sum(axis=0).tolist() == [2, 2, 0, 2]
+    women = members.frame.iloc[:3]
+    assert women["relationship"].tolist() == ["Wife", "Single", "Cousin"]
+    assert women["height"].tolist() == [150, 151, 153]
+
+
+def test_a_column_for_a_value_that_is_not_compared():
+    table = [{"A": "Husband", "B": "Wife", "C": "Single"}]
+    parameters = [Category("relationship", ["Husband", "Wife", "Single", "Other"]), *PARAMETERS[2:]]
+    frame = pd.DataFrame({"relationship": ["Single", "Wife", "Other"], "race": "C", "sex": "Male"})
+    listed = {"race": ["A", "B"]}
+    members = Domain(parameters, listed, links=[Link("relationship", "race", table)]).families.of_frame(frame)
+    assert members.present.sum(axis=0).tolist() == [2, 0, 2]
+    assert members.frame["relationship"].tolist() == ["Husband", "Other", "Wife", "Other"]
+    without = [{"A": "Husband", "B": "Wife"}]
+    members = Domain(parameters, listed, links=[Link("relationship", "race", without)]).families.of_frame(frame)
+    assert members.present.sum(axis=0).tolist() == [2, 0, 2]  # Single is named nowhere now; Wife is, but not for C
+
+
+def test_an_empty_cell_is_a_member_that_does_not_exist():
+    domain = Domain(
+        PARAMETERS, ["race"], links=[Link("relationship", "race", [{"A": "Husband", "B": "Wife", "C": None}])]
+    )
+    codes = domain.encode(pd.DataFrame({"relationship": ["Husband"], "height": [150], "race": ["A"], "sex": ["Male"]}))
+    assert domain.families.of(codes).allowed[:, 0].tolist() == [True, True, False]
+
+
+def test_a_shift():
+    domain = DOMAIN.with_links([Link("height", "sex", shift={"Male": 4, "Female": 0})])
+    assert domain.n_valid == domain.size
+    frame = pd.DataFrame(
+        {"relationship": "Single", "height": [150, 152.5, 160, 158, 170, np.nan], "race": "A", "sex": "Female"}
+    )
+    members = domain.families.of_frame(frame)
+    assert members.present.sum(axis=0).tolist() == [2, 2, 1, 1, 1, 2]
+    men = members.frame.iloc[6:]
+    assert men["height"].tolist()[:2] == [154.0, 156.5]
+    assert np.isnan(men["height"].iloc[2])
+
+
+def test_a_shift_per_unit_of_a_number():
+    parameters = [Integer("age", 20, 60), Real("tenure", 0, 40, 0.5), Category("sex", ["f", "m"])]
+    domain = Domain(parameters, {"age": [20, 30, 40]}, links=[Link("tenure", "age", per=0.75)])
+    frame = pd.DataFrame({"age": [20, 25], "tenure": [3.0, 12.25], "sex": "f"})
+    members = domain.families.of_frame(frame)
+    assert members.frame["tenure"].tolist() == [3.0, 8.25, 10.5, 15.75, 18.0, 23.25]
+
+
+def test_what_is_derived_follows_what_is_linked():
+    married = Derived("married", "relationship", {"Husband": 1, "Wife": 2, "Single": 0})
+    domain = Domain([*PARAMETERS, married], ["sex"], links=[SPOUSE])
+    frame = pd.DataFrame(
+        {"relationship": ["Husband", "Single"], "height": 150, "race": "A", "sex": "Male", "married": [1, 7]}
+    )
+    women = domain.families.of_frame(frame).frame.iloc[:2]
+    assert women["married"].tolist() == [2, 7]  # of what did not change, it stays as it was
+    rows = domain.decode(domain.families.of(domain.encode(frame)).rows)
+    assert rows["married"].tolist() == [2, 0, 1, 0]
+
+
+# Hidden
+
+
+def test_a_hidden_column_without_a_link_compares_nothing():
+    domain = Domain(PARAMETERS, ["sex"], hidden=["sex"])
+    seen = []
+
+    def model(X):
+        seen.append(list(X.columns))
+        return (X["relationship"] == "Husband").to_numpy()
+
+    share = estimate(model, domain, batch="frame")
+    assert (share.n, share.n_not_comparable) == (0, domain.size)
+    assert "nothing of the domain could be compared" in share.sentence()
+    assert {tuple(columns) for columns in seen} == {("relationship", "height", "race")}
+
+
+def test_a_hidden_column_is_audited_over_its_links():
+    domain = Domain(PARAMETERS, ["sex"], hidden=["sex"], links=[SPOUSE])
+
+    def model(X):
+        return ((X["relationship"] == "Husband") & (X["height"] > 154)).to_numpy()
+
+    share = estimate(model, domain, batch="frame")
+    assert (share.n, share.n_not_comparable) == (2 * 6 * 3, 2 * 6 * 3)
+    assert share.hits == 2 * 3 * 3
+    found = search(model, domain, batch="frame", n_walkers=10, n_global=100)
+    assert found.n_cases == 3 * 3
+    assert set(found.cases["relationship"]) | set(found.twins["relationship"]) == {"Husband", "Wife"}
+    assert "sex" in found.cases
+
+
+def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
+    from sklearn.tree import DecisionTreeClassifier
+
+    X = Domain([Integer("a", 0, 3), Integer("sex", 0, 1)], ["sex"]).sample(50, seed=0)
+    tree = DecisionTreeClassifier().fit(X[["a"]], X["a"] > 1)
+    domain = Domain([Integer("a", 0, 3), Integer("sex", 0, 1)], ["sex"])
+    with pytest.raises(DataError, match=r"was not fitted on the sensitive sex: say so by hidden=\['sex'\]"):
+        estimate(tree, domain)
+    assert estimate(tree, Domain(domain.parameters, ["sex"], hidden=["sex"])).n == 0
+    both = DecisionTreeClassifier().fit(X, X["a"] > 1)
+    with pytest.raises(DataError, match="a hidden parameter must be none that the model takes, got 'sex'"):
+        estimate(both, Domain(domain.parameters, ["sex"], hidden=["sex"]))
+
+
+# In a file
+
+
+def test_a_domain_with_all_of_it_round_trips(tmp_path):
+    parameters = [
+        *PARAMETERS,
+        Integer("age", 20, 60),
+        Derived("tall", "height", {value: value > 154 for value in range(150, 161, 2)}),
+        Derived("group", "relationship", {"Husband": "m", "Wife": "m", "Single": "s"}, dtype="object"),
+    ]
+    domain = Domain(
+        parameters,
+        {"sex": None, "race": ["B", "A"], "age": [20, 40]},
+        ["age > 30 or relationship == 'Single'", "race != 'A' or height <= 158"],
+        [SPOUSE, Link("height", "age", per=0.1)],
+        hidden=["race"],
+    )
+    domain.to_toml(tmp_path / "domain.toml")
+    again = Domain.from_toml(tmp_path / "domain.toml")
+    assert again == domain
+    pd.testing.assert_frame_equal(again.sample(200, seed=0), domain.sample(200, seed=0))
+    shifted = DOMAIN.with_links([Link("height", "sex", shift={"Male": 4, "Female": 0})])
+    shifted.to_toml(tmp_path / "shifted.toml")
+    assert Domain.from_toml(tmp_path / "shifted.toml") == shifted
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        (
+            [Link("relationship", "sex", [{"Male": "Husbnd"}])],
+            "must name values of 'relationship', got 'Husbnd'",
+        ),
+        (
+            [Link("relationship", "sex", [{"male": "Husband"}])],
+            "got 'male': did you mean 'Male'",
+        ),
+        ([Link("relation", "sex", [{"Male": "Husband"}])], "must name a parameter: did you mean 'relationship'?"),
+        ([Link("relationship", "race", [{"A": "Husband"}])], "must name a sensitive parameter, one of sex"),
+        ([Link("sex", "sex", [{"Male": "Female"}])], "must change a parameter that is not sensitive"),
+        ([SPOUSE, SPOUSE], "a column may have one link, got two for 'relationship'"),
+        ([Link("height", "sex", shift={"Male": 1, "Female": 0})], "must shift by whole steps of 2, got 1"),
+        ([Link("height", "sex", shift={"Male": 2})], "must have a shift for each value that is compared, got none for"),
+        ([Link("relationship", "sex", shift={"Male": 2, "Female": 0})], "needs a column of numbers on a grid"),
+        ([Link("height", "sex", per=2)], "needs a numeric sensitive parameter for per"),
+        (["relationship"], "a link must be a fairprobe.Link, got 'relationship'"),
+    ],
+)
+def test_links_that_are_refused(links, message):
+    with pytest.raises(DomainError) as caught:
+        DOMAIN.with_links(links)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Link("a", "s", [{"x": "1", "y": "1"}, {"x": "1"}]), "must be one-to-one, got '1' in two roles of 'x'"),
+        (lambda: Link("a", "s"), "must have one of roles, shift and per, got none"),
+        (lambda: Link("a", "s", [{"x": 1}], per=2), "got roles and per"),
+        (lambda: Link("a", "s", "Husband"), "must have a mapping of sensitive values to values for each role"),
+        (lambda: Link("a", "s", shift={"x": "y"}), "shift must have a number for each sensitive value"),
+        (lambda: Link("a", "s", per=0), "per must be a number other than 0, got 0"),
+        (
+            lambda: DOMAIN.with_links([SPOUSE]).with_constraints(["relationship != 'Wife'"]),
+            "must not contradict the constraints: they allow no input with sex=Female and relationship=Wife",
+        ),
+        (
+            lambda: Domain(PARAMETERS, ["sex"], hidden=["race"]),
+            "hidden must name sensitive parameters, sex; got 'race'",
+        ),
+        (lambda: Derived("a", "a", {1: 1}), "source must name another parameter, got 'a'"),
+        (lambda: Derived("a", "b", {}), "mapping must have a value for each of 'b''s"),
+        (
+            lambda: Domain([*PARAMETERS, Derived("a", "race", {"A": 1})], ["sex"]),
+            "mapping must have a value for each of 'race''s, got none for 'B', 'C'",
+        ),
+        (
+            lambda: Domain([*PARAMETERS, Derived("a", "rce", {"A": 1})], ["sex"]),
+            "source must name a parameter that is not derived, got 'rce': did you mean 'race'?",
+        ),
+        (
+            lambda: Domain([*PARAMETERS, Derived("a", "race", {"A": 1, "B": 2, "C": 3})], ["a"]),
+            "a sensitive parameter must not be derived, got 'a': name 'race'",
+        ),
+        (
+            lambda: Domain(
+                [*PARAMETERS, Derived("a", "race", {"A": 1, "B": 2, "C": 3})],
+                ["sex"],
+                links=[Link("a", "sex", [{"Male": 1}])],
+            ),
+            "must change 'race', which 'a' is derived from",
+        ),
+    ],
+)
+def test_refused(make, message):
+    with pytest.raises(DomainError) as caught:
+        make()
+    assert message in str(caught.value)
+
+
+def test_ordinals_and_numbers_can_be_linked_by_tables():
+    domain = Domain(
+        [Ordinal("size", ["S", "M", "L"]), Integer("n", 0, 3), Category("sex", ["f", "m"])],
+        ["sex"],
+        links=[Link("size", "sex", [{"f": "M", "m": "L"}]), Link("n", "sex", {"low": {"f": 0, "m": 1}})],
+    )
+    twins = domain.decode(domain.families.of(domain.encode(pd.DataFrame({"size": ["M"], "n": [0], "sex": ["f"]}))).rows)
+    assert twins.iloc[1].tolist() == ["L", 1, "m"]
