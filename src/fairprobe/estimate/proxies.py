@@ -38,9 +38,9 @@ class Proxies:
     """How well columns tell a sensitive one."""
 
     table: pd.DataFrame
-    """A row for each sensitive column and each other one, and for all of these together: which `value` is told best, and
-    with what `auc`, between `low` and `high`: the probability that of two people, one with that value and one without,
-    the one with it gets the higher score. 0.5 is guessing. Ordered by `auc`."""
+    """A row for each sensitive column and each other one, and for all of these together: which `value` is told best,
+    and with what `auc`, between `low` and `high`: the probability that of two people, one with that value and one
+    without, the one with it gets the higher score. 0.5 is guessing. Ordered by `auc`."""
     confidence: float
     """All intervals hold together with this confidence; they are approximations for many rows."""
     n: int
@@ -89,8 +89,8 @@ def proxies(
 ) -> Proxies:
     """Which columns give sensitive ones away: alone, and all other columns together.
 
-    Scores are cross-validated: each row's comes from rows of the other folds. A sensitive number with many values is told
-    above from below its median; of more than two values, each is told from the rest, and the best is shown.
+    Scores are cross-validated: each row's comes from rows of the other folds. A sensitive number with many values is
+    told above from below its median; of more than two values, each is told from the rest, and the best is shown.
 
     Args:
         X: rows with the sensitive columns and those that a model takes; without the label.
@@ -118,7 +118,7 @@ def proxies(
             scores = {value: _alone(mine[column], is_one[known], folds) for value, is_one in targets.items()}
             found.append((name, column, *_best(scores, targets, known, folds, each)))
         matrix = np.column_stack(list(mine.values())).astype(np.float64)
-        scores = {value: _together(matrix, is_one[known], folds, seed) for value, is_one in targets.items()}
+        scores = _together(matrix, {value: is_one[known] for value, is_one in targets.items()}, folds, seed)
         found.append((name, TOGETHER, *_best(scores, targets, known, folds, each)))
     return Proxies(_table(found, names), confidence, len(rows), seed)
 
@@ -154,8 +154,8 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
     kept = {value: is_one for value, is_one in targets.items() if FEWEST <= int(is_one.sum()) <= n - FEWEST}
     if not kept:
         raise DataError(
-            f"column {column.name!r} must have two values that {FEWEST} rows have each, got {values.nunique()} values in "
-            f"{n:,} rows"
+            f"column {column.name!r} must have two values that {FEWEST} rows have each, got {values.nunique()} values "
+            f"in {n:,} rows"
         )
     return dict(sorted(kept.items())[:1]) if len(kept) == 2 and not is_wide and values.nunique() == 2 else kept
 
@@ -188,16 +188,20 @@ def _alone(binned: Codes, is_one: Mask, folds: Codes) -> Floats:
     return scores
 
 
-def _together(matrix: Floats, is_one: Mask, folds: Codes, seed: int) -> Floats:
+def _together(matrix: Floats, targets: dict[str, Mask], folds: Codes, seed: int) -> dict[str, Floats]:
+    """Each row's scores by gradient boosting on the rows of the other folds: one model for all values."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    scores = np.empty(len(matrix))
+    number = np.zeros(len(matrix), dtype=np.int64)
+    for place, is_one in enumerate(targets.values(), 1):
+        number[is_one] = place
+    scores = np.zeros((len(targets) + 1, len(matrix)))
     for fold in range(int(folds.max()) + 1):
         others = folds != fold
         model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
-        model.fit(matrix[others], is_one[others])
-        scores[~others] = model.predict_proba(matrix[~others])[:, 1]
-    return scores
+        model.fit(matrix[others], number[others])
+        scores[np.ix_(model.classes_, np.flatnonzero(~others))] = model.predict_proba(matrix[~others]).T
+    return dict(zip(targets, scores[1:], strict=True))
 
 
 def _best(
