@@ -16,9 +16,9 @@ from scipy import stats
 from fairprobe import Domain, retrain
 from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.retrain.judging import How, Loss
+from fairprobe.retrain.judging import Loss
+from fairprobe.retrain.retrain_settings import AllSettings
 from fairprobe.retrain.rounds import Rule
-from fairprobe.retrain.settings import Settings
 
 CONFIDENCE = 0.8
 FALSE_ALARM = 1e-4
@@ -71,10 +71,10 @@ def change(n, share, rng, confidence):
 
 
 def settings(max_rounds, confidence):
-    return Settings(
+    return AllSettings(
         labels="mean", augment="flip", max_accuracy_loss=1.0, prove_accuracy=False, max_rounds=max_rounds,
         max_seconds=None, search_seconds=None, n_select=None, n_report=None, strategy="uniform",
-        how=How(confidence=confidence),
+        confidence=confidence,
     )  # fmt: skip
 
 

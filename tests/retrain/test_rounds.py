@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from planted import DOMAIN, Planted, cells, rows
 
 from fairprobe.estimate.compare import Comparison
-from fairprobe.retrain.judging import How, Judge, Loss
-from fairprobe.retrain.parts import Rows
-from fairprobe.retrain.recipe import Recipe
+from fairprobe.retrain import RetrainSettings
+from fairprobe.retrain.augment import Recipe
+from fairprobe.retrain.judging import Judge, Loss
+from fairprobe.retrain.parts import LabelledRows
 from fairprobe.retrain.rounds import STEP, Round, Rule, best_of, front_of, left_of
 
-SHARE = Judge(DOMAIN, Rows(*rows(20, 0)), 100, 0, How()).judge(Planted(cells(0, 40))).shares["domain"]
+SHARE = (
+    Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, RetrainSettings()).judge(Planted(cells(0, 40))).shares["domain"]
+)
 
 
 def change(low, high):
@@ -194,8 +197,8 @@ def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
 
 
 def test_left_of_models():
-    own = Rows(*rows(400, 1))
-    judge = Judge(DOMAIN, own, 1000, 2, How())
+    own = LabelledRows(*rows(400, 1))
+    judge = Judge(DOMAIN, own, 1000, 2, RetrainSettings())
     first, new = judge.judge(Planted(cells(0, 100))), judge.judge(Planted(cells(0, 50)))
     ratios = [new.shares[name].hits / first.shares[name].hits for name in ("domain", "rows")]
     assert left_of(first, new) == pytest.approx(np.mean(ratios))

@@ -21,14 +21,13 @@ from fairprobe.cli.words import Line, counted, duration, listed, say, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, loading_line, write_model
-from fairprobe.retrain import Retrained, retrain
-from fairprobe.retrain.amounts import N_REPORT, N_SELECT
+from fairprobe.retrain import Retrained, RetrainSettings, retrain
+from fairprobe.retrain.augment import AUTO
+from fairprobe.retrain.clock import N_REPORT, N_SELECT
 from fairprobe.retrain.labels import NAMES
 from fairprobe.retrain.parts import checked_rows, classes_of
-from fairprobe.retrain.plan import Plan, plan
-from fairprobe.retrain.recipe import AUTO
-from fairprobe.retrain.rounds import ACCEPT
-from fairprobe.retrain.settings import Settings
+from fairprobe.retrain.retrain_settings import ACCEPT, AllSettings
+from fairprobe.retrain.retraining import RetrainPlan, plan
 from fairprobe.retrain.supply import checked_cases
 from fairprobe.search import STRATEGIES
 
@@ -40,7 +39,8 @@ MEASURE = "How it is measured"
 
 FEWER = "fewer if --max-seconds needs it."
 
-_setting = partial(setting, retrain)
+_argument = partial(setting, retrain)
+_setting = partial(setting, RetrainSettings)
 
 OPTIONS = [
     *o.inputs(
@@ -48,7 +48,7 @@ OPTIONS = [
         "Rows to fit to (a subject has its own, the census); the domain is inferred from them unless --domain is given",
     ),
     option("held_out", "FILE", "Rows that the model has not seen, to choose and report by. Default: 30% of --data."),
-    _setting(
+    _argument(
         "augment",
         str,
         "What a round adds: case (as the paper), twins (a case with all its twins, one label), flip (rows with their "
@@ -56,7 +56,7 @@ OPTIONS = [
         "them, or auto, are searched over, and so are the amounts.",
         choices=("auto", *AUTO),
     ),
-    _setting(
+    _argument(
         "labels",
         str,
         "How what is added is labelled: vote (of five other kinds of classifier), mean (the model's own output "
@@ -74,14 +74,14 @@ OPTIONS = [
         MEASURE,
         choices=ACCEPT,
     ),
-    _setting("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
+    _argument("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
     _setting("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
     _setting("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
     _setting("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
     _setting("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
     _setting("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
     _setting("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
-    _setting("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
+    _argument("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
     _setting("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
     option("favourable", "LABEL", "The label whose rate is told by group. Default: the last in order.", o.RESULTS),
     o.out("Write the new model as .skops, if a round is accepted (else exit code 4). It must not be there yet."),
@@ -126,8 +126,10 @@ class Retrain(Command):
             raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings.of(keywords)
-        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
+        self.settings = RetrainSettings(**request.keywords(RetrainSettings))
+        arguments = ("labels", "augment", "max_accuracy_loss", "max_seconds")
+        AllSettings(**vars(self.settings), **{name: keywords[name] for name in arguments})
+        self.keywords = {**keywords, "settings": self.settings, "seed": checked_seed(keywords["seed"])}
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""
 
@@ -230,7 +232,7 @@ class Retrain(Command):
             if out is not None and result.accepted:
                 with live.spinner(f"writing {out.name}"):
                     out.write_by(
-                        lambda part: write_model(result.model, part, self.domain, self.rows, self.keywords["batch"])
+                        lambda part: write_model(result.model, part, self.domain, self.rows, self.settings.batch)
                     )
                 self.written["out"] = out.name
         except RunError as failure:
@@ -331,27 +333,27 @@ class Retrain(Command):
         ]
         beyond = "" if limit is None else f"; no round is begun that would take it beyond {limit:g} s"
         times = [
-            f"before the first round: {duration(planned.prepare)}",
-            f"a round: {duration(planned.round)}, and the search for cases",
-            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.ending)}",
-            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.total)}{beyond}",
+            f"before the first round: {duration(planned.seconds['prepare'])}",
+            f"a round: {duration(planned.seconds['round'])}, and the search for cases",
+            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.seconds['report'])}",
+            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.seconds['total'])}{beyond}",
         ]
         content = {"domain": domain_as_dict(self.domain), **planned.summary(), **files}
         return content, [
-            *plan_lines("retraining", self.request, self.domain, self.keywords, more),
+            *plan_lines("retraining", self.request, self.domain, vars(self.settings), more),
             (f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:", 0),
             *((f"  {line}", 4) for line in times),
         ]
 
 
-def _augment_words(settings: Settings) -> str:
+def _augment_words(settings: AllSettings) -> str:
     tried = ["+".join(parts) for parts in settings.augmentations]
     if settings.is_search:
         return f"{', '.join(tried)}: searched over, and so are the amounts"
     return f"{tried[0]}, in amounts that grow until a round is rejected"
 
 
-def _cases_words(planned: Plan, file: str | None) -> str:
+def _cases_words(planned: RetrainPlan, file: str | None) -> str:
     seconds = planned.settings.search_seconds
     within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
     searched = f"searched for as they are needed, {planned.settings.strategy}, {within}"
@@ -361,7 +363,7 @@ def _cases_words(planned: Plan, file: str | None) -> str:
     return given if planned.settings.labels == "given" else f"{given}; more are {searched}"
 
 
-def _accept_words(settings: Settings) -> str:
+def _accept_words(settings: AllSettings) -> str:
     if settings.accept == "paper":
         return "if the estimated share of the domain is lower"
     by = "the interval of the loss" if settings.prove_accuracy else "the loss"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.share import POPULATIONS, Share, percent
-from fairprobe.retrain.judging import Judged, Loss
-from fairprobe.retrain.recipe import Recipe
+from fairprobe.retrain.augment import Recipe
+from fairprobe.retrain.judging import Assessment, Loss
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,6 @@ class Round:
         )
 
 
-ACCEPT: Final = ("shown", "paper")
-"""Shown: by paired intervals, for all populations, with a limit on accuracy. Paper: the domain's estimate is lower."""
-
-
 @dataclass(frozen=True)
 class Rule:
     """When a new model may take the place of another."""
@@ -80,7 +76,7 @@ class Rule:
     least_accuracy: float
     """What the select part's accuracy must reach in any case."""
     accept: str = "shown"
-    """One of ACCEPT."""
+    """Or "paper"."""
 
     def decide(self, changes: dict[str, Comparison], loss: Loss, accuracy: float) -> tuple[bool, str]:
         """Whether to keep the new model, and why (not)."""
@@ -93,27 +89,18 @@ class Rule:
             return False, f"the share of {_named(worse)} is shown to be higher"
         if not better:
             return False, "no share is shown to be lower"
-        too_much = self._too_inaccurate(loss, accuracy)
-        if too_much:
-            return False, too_much
-        shown = "shown to be" if loss.high <= self.max_accuracy_loss else "not shown to be"
-        return (
-            True,
-            f"the share of {_named(better)} is shown to be lower; the accuracy lost is {shown} within the limit",
-        )
-
-    def _too_inaccurate(self, loss: Loss, accuracy: float) -> str | None:
         limit = f"the limit of {100 * self.max_accuracy_loss:.3g}"
         if loss.value > self.max_accuracy_loss:
-            return f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
+            return False, f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
         if self.prove_accuracy and loss.high > self.max_accuracy_loss:
-            return f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
+            return False, f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
         if accuracy < self.least_accuracy:
-            return f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
-        return None
+            return False, f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
+        within = f"{'shown' if loss.high <= self.max_accuracy_loss else 'not shown'} to be within the limit"
+        return True, f"the share of {_named(better)} is shown to be lower; the accuracy lost is {within}"
 
 
-def left_of(first: Judged, new: Judged) -> float:
+def left_of(first: Assessment, new: Assessment) -> float:
     """The share that is left, as a fraction of the first one, averaged over the populations that had any."""
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0

@@ -34,11 +34,6 @@ class Supply:
         """Cases at hand."""
         return 0 if self.codes is None else len(self.codes)
 
-    @property
-    def n_searched(self) -> int:
-        """Cases that a search of ours found."""
-        return 0 if self._hunt is None else self._hunt.n_found
-
     def has_cases(self, n: int) -> bool:
         """Whether there is one at least, after looking for so many."""
         return len(self._grown(n)) > 0
@@ -48,8 +43,11 @@ class Supply:
         codes = self._grown(n)
         if not n or not len(codes):
             return codes[:0], np.zeros((1, 0, 1))
-        if self._votes is None or self._votes.shape[1] < len(codes):
-            self._votes = self._labelled(codes)
+        known = 0 if self._votes is None else self._votes.shape[1]
+        if known < len(codes):
+            new = self._labeller(codes[known:])
+            self._votes = new if self._votes is None else np.concatenate([self._votes, new], axis=1)
+        assert self._votes is not None
         places = rng.permutation(len(codes))[:n]
         return codes[places], self._votes[:, places]
 
@@ -58,12 +56,6 @@ class Supply:
             self.codes = self._hunt.more(self.codes, n)
         assert self.codes is not None
         return self.codes
-
-    def _labelled(self, codes: Codes) -> Votes:
-        known = 0 if self._votes is None else self._votes.shape[1]
-        new = self._labeller.votes(codes[known:]) if len(codes) > known else None
-        parts = [votes for votes in (self._votes, new) if votes is not None]
-        return np.concatenate(parts, axis=1)
 
 
 class Hunt:
@@ -84,34 +76,28 @@ class Hunt:
         self._left = math.inf if max_seconds is None else max_seconds
         self._may_take = may_take
         self._settings = settings
-        self._is_over = False
-        self.n_found = 0
 
     def more(self, codes: Codes | None, n: int) -> Codes:
         """These cases and as many new ones as make n, or fewer."""
         pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
-        while len(pool) < n and not self._is_over:
+        while len(pool) < n:
             seconds = min(self._left, self._may_take())
             if seconds <= 0:
                 break
-            found = self._search(n, seconds)  # of so many at least as many as are missing are new
-            joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
-            self.n_found += len(joined) - len(pool)
-            pool = joined
-        return pool
-
-    def _search(self, n: int, seconds: float) -> Found:
-        begun = time.monotonic()
-        seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
+            begun = time.monotonic()
+            seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
             limit = None if seconds == math.inf else seconds
-            found = search(self._model, self._domain, max_cases=n, max_seconds=limit, seed=seed, **self._settings)
-        if found.stop_reason == StopReason.INTERRUPTED:
-            raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
-        self._left -= time.monotonic() - begun
-        self._is_over = self._left <= 0 or str(found.stop_reason) != "max-cases"
-        return found
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
+                # Of n cases, at least as many as are missing are new.
+                found = search(self._model, self._domain, max_cases=n, max_seconds=limit, seed=seed, **self._settings)
+            if found.stop_reason == StopReason.INTERRUPTED:
+                raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
+            # A search that ended for another reason has found all that it can, or all that there was time for.
+            is_full = found.stop_reason == StopReason.MAX_CASES
+            self._left = self._left - (time.monotonic() - begun) if is_full else 0.0
+            pool = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
+        return pool
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
@@ -142,8 +128,13 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
     return codes[first_seen(Keys(domain).of(codes))]
 
 
-def check_given(domain: Domain, codes: Codes, labels: NDArray[Any]) -> None:
-    """Refuse labels that contradict each other: a family goes in with one label."""
+def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> NDArray[Any]:
+    """The labels that stand beside the cases, in a column named as y or "label"; one for a family, which goes in so."""
+    names = [name for name in (getattr(y, "name", None), "label") if name is not None]
+    column = next((name for name in names if name in getattr(cases, "columns", ())), None)
+    if column is None:
+        raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
+    labels = np.asarray(cases[column])
     families: dict[tuple[int, ...], dict[Any, int]] = {}
     keys = map(tuple, Keys(domain).of(codes).tolist())
     for place, (key, label) in enumerate(zip(keys, labels.tolist(), strict=True)):
@@ -157,3 +148,4 @@ def check_given(domain: Domain, codes: Codes, labels: NDArray[Any]) -> None:
             f"{first!r} in row {row:,} and {second!r} in row {other:,}: keep one row of such a family, or give all of "
             "its rows one label"
         )
+    return labels
