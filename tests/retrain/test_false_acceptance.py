@@ -18,7 +18,7 @@ from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.paired import mcnemar_p, paired_difference
 from fairprobe.retrain.judging import Loss
 from fairprobe.retrain.retrain_settings import AllSettings
-from fairprobe.retrain.rounds import Rule
+from fairprobe.retrain.rounds import decide
 
 CONFIDENCE = 0.8
 FALSE_ALARM = 1e-4
@@ -81,13 +81,13 @@ def settings(max_rounds, confidence):
 def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=CONFIDENCE):
     """How often any of so many rounds is accepted, if each is compared with a model of its own: the worst case."""
     rng = np.random.default_rng([7, max_rounds, len(sizes)])
-    each = settings(max_rounds, confidence).round_confidence(len(sizes))
-    rule = Rule(1.0, False, each, 0.0)
+    wanted = settings(max_rounds, confidence)
+    each = wanted.round_confidence(len(sizes))
     level = Loss(0.0, 0.0, 0.0, 1.0, 1, each)
     n_accepted = 0
     for _ in range(repetitions):
         rounds = ({name: change(n, share, rng, each) for name, n in sizes.items()} for _ in range(max_rounds))
-        n_accepted += any(rule.decide(changes, level, 1.0)[0] for changes in rounds)
+        n_accepted += any(decide(wanted, changes, level, 1.0, 0.0)[0] for changes in rounds)
     return n_accepted
 
 

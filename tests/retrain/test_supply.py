@@ -24,10 +24,13 @@ def label(frame):
 
 
 def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
-    return Hunt(model, domain, np.random.SeedSequence(3), seconds, strategy="fully-directed")
+    return Hunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
 
 
-def supply(given=None, hunt=None):
+NONE = np.zeros((0, 3), dtype=np.int64)
+
+
+def supply(given=NONE, hunt=None):
     return Supply(by_function(label, DOMAIN, CLASSES), given, hunt)
 
 
@@ -78,7 +81,7 @@ def test_more_are_searched_for_when_they_are_needed():
 
 
 def test_without_cases_given_all_are_searched_for():
-    pool = supply(None, hunt())
+    pool = supply(NONE, hunt())
     codes, votes = pool.draw(50, np.random.default_rng(0))
     assert len(families(codes)) == 50
     check_votes(codes, votes)
@@ -86,7 +89,7 @@ def test_without_cases_given_all_are_searched_for():
 
 def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
     """120 families are discriminatory; asked for a few at a time, all are found in the end."""
-    pool = supply(None, hunt())
+    pool = supply(NONE, hunt())
     for n in range(5, 125, 5):
         codes, _ = pool.draw(n, np.random.default_rng(n))
         assert len(codes) == min(n, 120)
@@ -107,7 +110,7 @@ def test_cases_given_twice_keep_their_votes():
 
 
 def test_no_case_is_found():
-    codes, votes = supply(None, hunt(Outside())).draw(10, np.random.default_rng(0))
+    codes, votes = supply(NONE, hunt(Outside())).draw(10, np.random.default_rng(0))
     assert len(codes) == 0
     assert votes.shape == (1, 0, 1)
 
@@ -126,13 +129,13 @@ def test_a_search_keeps_to_its_time():
             return super().predict(np.asarray(batch)[:, [0, 1, 3]])
 
     searching = hunt(Wide(), 0.3, wide)
-    codes = searching.more(None, 10**7)
+    codes = searching.more(np.zeros((0, 4), dtype=np.int64), 10**7)
     assert 0 < len(codes) < 10**7
     assert len(searching.more(codes, 10**7)) == len(codes), "its time is used up"
 
 
 def test_the_same_seeds_find_the_same_cases():
-    first, again = (hunt().more(None, 50) for _ in range(2))
+    first, again = (hunt().more(NONE, 50) for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 

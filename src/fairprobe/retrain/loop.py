@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from fairprobe.retrain.labels import make_labeller
 from fairprobe.retrain.parts import LabelledRows, Parts
 from fairprobe.retrain.retrain_settings import AllSettings
 from fairprobe.retrain.retrained import CLONE, GIVEN, Retrained
-from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
+from fairprobe.retrain.rounds import Round, best_of, decide, left_of
 from fairprobe.retrain.supply import Hunt, Supply, distinct
 from fairprobe.retrain.trainer import Trainer, is_fitted
 
@@ -146,15 +147,10 @@ class Loop:
             with suppress(ModelError):
                 self.given = self._judge.judge(self.model)
         self.current, self.current_judged = self.reference, self.first
-        self.rule = Rule(
-            settings.max_accuracy_loss,
-            settings.prove_accuracy,
-            settings.round_confidence(len(self.first.shares)),
-            self._least_accuracy(),
-            settings.accept,
-        )
+        self.round_confidence = settings.round_confidence(len(self.first.shares))
+        self._least_accuracy = self._least_accuracy_allowed()
 
-    def _least_accuracy(self) -> float:
+    def _least_accuracy_allowed(self) -> float:
         """What a new model's accuracy must reach lest it fall behind the model given, where that can be told.
 
         A clone fitted on fewer rows may be unlucky. The model given may have learnt the select rows by heart; what
@@ -181,18 +177,14 @@ class Loop:
             self._committee_seed % 2**31,
             self.classes,
         )
+        seconds = math.inf if settings.search_seconds is None else settings.search_seconds
+        how = {name: getattr(settings, name) for name in ("strategy", "threshold", "output", "batch")}
         hunt = Hunt(
-            self.reference,
-            domain,
-            self._hunt_seeds,
-            settings.search_seconds,
+            self.reference, domain, self._hunt_seeds, seconds, how,
             lambda: _HUNTED * self.clock.left(is_first=not self.rounds),
-            strategy=settings.strategy,
-            threshold=settings.threshold,
-            output=settings.output,
-            batch=settings.batch,
-        )
-        given = None if self.cases is None else distinct(domain, self.cases)
+        )  # fmt: skip
+        none = np.zeros((0, len(domain.names)), dtype=np.int64)
+        given = none if self.cases is None else distinct(domain, self.cases)
         # What a search finds has no label to be given.
         self.supply = Supply(self.labeller, given, None if settings.labels == "given" else hunt)
 
@@ -267,11 +259,11 @@ class Loop:
         model = self.fit(rows)
         new = self._judge.judge(model)
         seconds = self.clock.now() - begun
-        confidence = self.rule.confidence
         # The paper's loop climbs from one model to the next; a search compares all with the first.
         to_beat = self.first if self.settings.is_search else self.current_judged
-        changes, loss = to_beat.against(new, confidence), self.first.loss_to(new, confidence)
-        accepted, why = self.rule.decide(changes, loss, new.accuracy)
+        changes = to_beat.against(new, self.round_confidence)
+        loss = self.first.loss_to(new, self.round_confidence)
+        accepted, why = decide(self.settings, changes, loss, new.accuracy, self._least_accuracy)
         done = Round(
             number=len(self.rounds) + 1,
             recipe=recipe,

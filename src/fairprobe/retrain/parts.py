@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -109,16 +109,11 @@ def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
 
 
 def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
-    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves."""
-    if held_out is not None:
-        select, report = _split(domain, held_out, (0.5, 0.5), rng)
-        return Parts(given, select, report, unseen=True)
-    fit, select, report = _split(domain, given, (1 - SELECT - REPORT, SELECT, REPORT), rng)
-    return Parts(fit, select, report, unseen=False)
+    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves.
 
-
-def _split(domain: Domain, rows: LabelledRows, sizes: Sequence[float], rng: np.random.Generator) -> list[LabelledRows]:
-    """At random, but every label with every combination of sensitive values in proportion."""
+    At random, but every label with every combination of sensitive values in proportion.
+    """
+    rows, sizes = (given, (1 - SELECT - REPORT, SELECT, REPORT)) if held_out is None else (held_out, (0.5, 0.5))
     strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
     for name in domain.sensitive:
         strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
@@ -131,4 +126,5 @@ def _split(domain: Domain, rows: LabelledRows, sizes: Sequence[float], rng: np.r
     parts = [rows.take(np.sort(order[part == i])) for i in range(len(sizes))]
     if min(map(len, parts)) < _FEWEST:
         raise DataError(f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least")
-    return parts
+    fit = parts[0] if held_out is None else given
+    return Parts(fit, parts[-2], parts[-1], unseen=held_out is not None)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairprobe.estimate.share import Remark
 from fairprobe.retrain.clock import N_REPORT, N_SELECT
 from fairprobe.retrain.controls import tried_controls
 from fairprobe.retrain.judging import Assessment, Judge, by_group
-from fairprobe.retrain.retrained import CLONE, GIVEN, Remark, Retrained, why_none
+from fairprobe.retrain.retrained import CLONE, GIVEN, Retrained, why_none
 
 if TYPE_CHECKING:
     from fairprobe.retrain.loop import Loop
@@ -47,7 +48,7 @@ def make(loop: Loop, *, with_controls: bool) -> Retrained:
         stop_reason=loop.stop_reason,
         n_rows=parts.sizes,
         n_inputs={"select": loop.n_select, "report": loop.n_report},
-        n_cases=loop.supply.n_cases,
+        n_cases=len(loop.supply.codes),
         seconds=loop.clock.seconds,
         seed=loop.seed,
         how=_how(loop, is_reported=is_reported),
@@ -99,7 +100,7 @@ def _how(loop: Loop, *, is_reported: bool) -> tuple[str, ...]:
         by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
         lines += [
             "a round was accepted if a share was shown to be lower and none higher, at "
-            f"{100 * loop.rule.confidence:.4g}% each, so that all rounds together keep "
+            f"{100 * loop.round_confidence:.4g}% each, so that all rounds together keep "
             f"{100 * settings.confidence:.4g}%",
             f"the accuracy lost, on the same rows, had to be at most {100 * settings.max_accuracy_loss:.3g} points, by "
             f"{by}",

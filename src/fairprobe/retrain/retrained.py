@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.intervals import clopper_pearson
 from fairprobe.estimate.plot import BAND, INK, SOFT, svg_panels
-from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
 from fairprobe.retrain.judging import Assessment, Loss
@@ -18,8 +18,6 @@ from fairprobe.retrain.rounds import Round, front_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Remark = tuple[str, str]
 
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"

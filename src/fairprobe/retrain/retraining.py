@@ -132,7 +132,10 @@ def prepare(
     others: Mapping[str, Any],
     **limits: Any,
 ) -> Loop:
-    """What `retrain` runs: all its arguments made sure of, the rows split, nothing fitted or asked yet."""
+    """What `retrain` runs: all its arguments made sure of, the rows split, nothing fitted or asked yet.
+
+    The limits are what of the arguments is a setting too: augment, max_accuracy_loss, max_seconds.
+    """
     checked_domain(domain)
     wanted = AllSettings(**vars(_with_others(settings, others)), labels=labels, **limits)
     check_choice(labels, committee)

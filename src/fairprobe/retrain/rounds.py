@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.share import POPULATIONS, Share, percent
 from fairprobe.retrain.augment import Recipe
 from fairprobe.retrain.judging import Assessment, Loss
+
+if TYPE_CHECKING:
+    from fairprobe.retrain.retrain_settings import AllSettings
 
 
 @dataclass(frozen=True)
@@ -65,39 +68,31 @@ class Round:
         )
 
 
-@dataclass(frozen=True)
-class Rule:
-    """When a new model may take the place of another."""
+def decide(
+    settings: AllSettings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
+) -> tuple[bool, str]:
+    """Whether a new model may take the place of another, and why (not).
 
-    max_accuracy_loss: float
-    prove_accuracy: bool
-    confidence: float
-    """Of each round's intervals: the error allowed to all of them is split."""
-    least_accuracy: float
-    """What the select part's accuracy must reach in any case."""
-    accept: str = "shown"
-    """Or "paper"."""
-
-    def decide(self, changes: dict[str, Comparison], loss: Loss, accuracy: float) -> tuple[bool, str]:
-        """Whether to keep the new model, and why (not)."""
-        if self.accept == "paper":
-            lower = changes["domain"].difference > 0
-            return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
-        worse = [name for name, change in changes.items() if change.high < 0]
-        better = [name for name, change in changes.items() if change.low > 0]
-        if worse:
-            return False, f"the share of {_named(worse)} is shown to be higher"
-        if not better:
-            return False, "no share is shown to be lower"
-        limit = f"the limit of {100 * self.max_accuracy_loss:.3g}"
-        if loss.value > self.max_accuracy_loss:
-            return False, f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
-        if self.prove_accuracy and loss.high > self.max_accuracy_loss:
-            return False, f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
-        if accuracy < self.least_accuracy:
-            return False, f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
-        within = f"{'shown' if loss.high <= self.max_accuracy_loss else 'not shown'} to be within the limit"
-        return True, f"the share of {_named(better)} is shown to be lower; the accuracy lost is {within}"
+    Its accuracy on the select part must reach the least in any case.
+    """
+    if settings.accept == "paper":
+        lower = changes["domain"].difference > 0
+        return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
+    worse = [name for name, change in changes.items() if change.high < 0]
+    better = [name for name, change in changes.items() if change.low > 0]
+    if worse:
+        return False, f"the share of {_named(worse)} is shown to be higher"
+    if not better:
+        return False, "no share is shown to be lower"
+    limit = f"the limit of {100 * settings.max_accuracy_loss:.3g}"
+    if loss.value > settings.max_accuracy_loss:
+        return False, f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
+    if settings.prove_accuracy and loss.high > settings.max_accuracy_loss:
+        return False, f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
+    if accuracy < least_accuracy:
+        return False, f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
+    within = f"{'shown' if loss.high <= settings.max_accuracy_loss else 'not shown'} to be within the limit"
+    return True, f"the share of {_named(better)} is shown to be lower; the accuracy lost is {within}"
 
 
 def left_of(first: Assessment, new: Assessment) -> float:

@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,12 @@ from fairprobe.store import Keys, first_seen
 class Supply:
     """A pool of distinct cases that grows when a round needs more, within limits."""
 
-    def __init__(self, labeller: Labeller, given: Codes | None, hunt: Hunt | None) -> None:
+    def __init__(self, labeller: Labeller, given: Codes, hunt: Hunt | None) -> None:
         self._labeller = labeller
         self._hunt = hunt
-        self.codes: Codes | None = given
+        self.codes = given
+        """The cases at hand."""
         self._votes: Votes | None = None
-
-    @property
-    def n_cases(self) -> int:
-        """Cases at hand."""
-        return 0 if self.codes is None else len(self.codes)
 
     def has_cases(self, n: int) -> bool:
         """Whether there is one at least, after looking for so many."""
@@ -52,52 +49,45 @@ class Supply:
         return codes[places], self._votes[:, places]
 
     def _grown(self, n: int) -> Codes:
-        if self._hunt is not None and (self.codes is None or len(self.codes) < n):
+        if self._hunt is not None:
             self.codes = self._hunt.more(self.codes, n)
-        assert self.codes is not None
         return self.codes
 
 
+@dataclass
 class Hunt:
     """Searches a model for cases, again and again with other seeds, until the time for it is used up."""
 
-    def __init__(
-        self,
-        model: Any,
-        domain: Domain,
-        seeds: np.random.SeedSequence,
-        max_seconds: float | None,
-        may_take: Callable[[], float] = lambda: math.inf,
-        **settings: Any,
-    ) -> None:
-        self._model = model
-        self._domain = domain
-        self._seeds = seeds
-        self._left = math.inf if max_seconds is None else max_seconds
-        self._may_take = may_take
-        self._settings = settings
+    model: Any
+    domain: Domain
+    seeds: np.random.SeedSequence
+    left: float
+    """Seconds for searching, in all; infinite for no limit."""
+    settings: dict[str, Any]
+    """Of `search`."""
+    may_take: Callable[[], float] = lambda: math.inf
+    """How long a search may take now, whatever is left in all."""
 
-    def more(self, codes: Codes | None, n: int) -> Codes:
+    def more(self, codes: Codes, n: int) -> Codes:
         """These cases and as many new ones as make n, or fewer."""
-        pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
-        while len(pool) < n:
-            seconds = min(self._left, self._may_take())
+        while len(codes) < n:
+            seconds = min(self.left, self.may_take())
             if seconds <= 0:
                 break
             begun = time.monotonic()
-            seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
+            seed = int(self.seeds.spawn(1)[0].generate_state(1)[0])
             limit = None if seconds == math.inf else seconds
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
                 # Of n cases, at least as many as are missing are new.
-                found = search(self._model, self._domain, max_cases=n, max_seconds=limit, seed=seed, **self._settings)
+                found = search(self.model, self.domain, max_cases=n, max_seconds=limit, seed=seed, **self.settings)
             if found.stop_reason == StopReason.INTERRUPTED:
                 raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
             # A search that ended for another reason has found all that it can, or all that there was time for.
             is_full = found.stop_reason == StopReason.MAX_CASES
-            self._left = self._left - (time.monotonic() - begun) if is_full else 0.0
-            pool = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
-        return pool
+            self.left = self.left - (time.monotonic() - begun) if is_full else 0.0
+            codes = distinct(self.domain, np.concatenate([codes, self.domain.encode(found.cases)]))[:n]
+        return codes
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
