@@ -14,8 +14,8 @@ from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows
 from scipy import stats
 
 from fairprobe import Domain, retrain
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
 from fairprobe.retrain.judging import How, Loss
 from fairprobe.retrain.rounds import Rule
 from fairprobe.retrain.settings import Settings

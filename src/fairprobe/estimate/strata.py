@@ -9,9 +9,10 @@ the boxes came from, a search among other things; only its width depends on how 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +23,11 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
-from fairprobe.estimate import intervals
-from fairprobe.estimate.counting import Count
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.populations import Asking, Target, chunk, judged
+from fairprobe.estimate.bounds.intervals import checked_confidence
+from fairprobe.estimate.bounds.stratified import strata_bounds
+from fairprobe.estimate.counting import Survey
+from fairprobe.estimate.populations import Population, chunk, judged
 from fairprobe.estimate.share import Share
-from fairprobe.estimate.stratified import strata_bounds
 from fairprobe.model import Model
 
 if TYPE_CHECKING:
@@ -63,40 +63,29 @@ def estimate_strata(
 
     `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
     """
-    intervals.checked_confidence(confidence)
+    checked_confidence(confidence)
     boxes = _checked_boxes(checked_domain(domain), strata)
-    target = Target(Asking(model, domain, threshold, output, batch), "domain")
-    seed = checked_seed(seed)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=ESTIMATE_STREAM))
+    target = Population(model, domain, "domain", threshold, output, batch)
+    survey = Survey(target, [domain.sensitive], confidence, checked_seed(seed), favourable=favourable)
+    survey.detail = f"{len(boxes)} strata and the rest"
+    rng = np.random.default_rng(np.random.SeedSequence(survey.seed, spawn_key=ESTIMATE_STREAM))
     weights = [box.weight for box in boxes]
-    rest = 1 - sum(weights, Fraction(0))
-    checked_count("n_samples", n_samples, at_least=len(boxes) + 1)
-    sizes = _allocation([float(weight) for weight in weights], float(rest), n_samples)
-    pooled = Count(target.oracle, domain.sensitive, n_samples)
+    weights.append(1 - sum(weights, Fraction(0)))
+    checked_count("n_samples", n_samples, at_least=len(weights))
+    sizes = _allocation(list(map(float, weights)), n_samples)
+    (pooled,) = survey.counts
+    samplers: list[Callable[..., Codes]] = [*(box.sample for box in boxes), partial(_sample_rest, target.domain, boxes)]
     hits = []
-    with target.oracle.asker.quiet():
-        strata_samples: list[_Levels | _Rest] = [*boxes, _Rest(target.domain, boxes)]
-        for stratum, size in zip(strata_samples, sizes, strict=True):
+    with target.quiet():
+        for sample, size in zip(samplers, sizes, strict=True):
             before = pooled.hits
             step = chunk(target.oracle, max(1, size))
             for first in range(0, size, step):
-                pooled.add(judged(target.oracle, stratum.sample(min(step, size - first), rng)))
+                pooled.add(judged(target.oracle, sample(min(step, size - first), rng)))
             hits.append(pooled.hits - before)
-    maker = Maker(target.oracle, "domain", confidence, favourable, seed, detail=f"{len(boxes)} strata and the rest")
-    everything = [*weights, rest]
-    value, low, high = strata_bounds(everything, hits, sizes, confidence)
-    _, lower, upper = strata_bounds(everything, hits, sizes, confidence, one_sided=True)
-    return maker.make(
-        value,
-        (low, high),
-        (lower, upper),
-        n=pooled.n,
-        hits=pooled.hits,
-        method="strata",
-        sensitive=domain.sensitive,
-        outcomes=pooled.outcomes(),
-        n_queries=target.oracle.asker.n_queries,
-    )
+    value, low, high = strata_bounds(weights, hits, sizes, confidence)
+    _, lower, upper = strata_bounds(weights, hits, sizes, confidence, one_sided=True)
+    return survey.share(pooled, "strata", (low, high), (lower, upper), value)
 
 
 def propose_strata(
@@ -196,22 +185,15 @@ class _Levels:
         return all((mine & theirs).any() for mine, theirs in zip(self.allowed, other.allowed, strict=True))
 
 
-@dataclass(frozen=True)
-class _Rest:
-    """What lies in none of the boxes."""
-
-    domain: Domain
-    boxes: list[_Levels]
-
-    def sample(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs of the rest, drawn uniformly: those of the domain, less those in a box."""
-        kept: list[Codes] = []
-        while sum(map(len, kept)) < n:
-            codes = self.domain.sample_codes(n, rng)
-            for box in self.boxes:
-                codes = codes[~box.holds(codes)]
-            kept.append(codes)
-        return np.concatenate(kept)[:n]
+def _sample_rest(domain: Domain, boxes: Sequence[_Levels], n: int, rng: np.random.Generator) -> Codes:
+    """Inputs that lie in none of the boxes, drawn uniformly: those of the domain, less those in a box."""
+    kept: list[Codes] = []
+    while sum(map(len, kept)) < n:
+        codes = domain.sample_codes(n, rng)
+        for box in boxes:
+            codes = codes[~box.holds(codes)]
+        kept.append(codes)
+    return np.concatenate(kept)[:n]
 
 
 def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
@@ -261,13 +243,14 @@ def _allowed(parameter: Any, values: Any) -> Mask:
     return allowed
 
 
-def _allocation(weights: list[float], rest: float, n: int) -> list[int]:
+def _allocation(weights: list[float], n: int) -> list[int]:
     """How many inputs each stratum gets, the rest last.
 
     The boxes share a tenth of them, or their part of the domain if that is more, by weight ** (2/3): that makes the sum
     of their widths, each as weight / sqrt(n), the least.
     """
-    for_boxes = n * (max(BOXES_SAMPLES, sum(weights)) if rest else 1.0)
-    parts = np.array(weights) ** (2 / 3)
+    *boxes, rest = weights
+    for_boxes = n * (max(BOXES_SAMPLES, sum(boxes)) if rest else 1.0)
+    parts = np.array(boxes) ** (2 / 3)
     sizes = np.maximum(1, (for_boxes * parts / parts.sum()).astype(np.int64)).tolist()
     return [*sizes, max(1, n - sum(sizes)) if rest else 0]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.domain.domain import Domain
-from fairprobe.estimate.populations import Asking, Target
+from fairprobe.estimate.populations import Population
 from fairprobe.retrain.clock import KEPT, Clock
 from fairprobe.retrain.judging import How
 from fairprobe.retrain.parts import Parts
@@ -52,7 +52,7 @@ class Speed:
 
 def seconds_per_input(model: Any, domain: Domain, how: How, *, quick: bool) -> float:
     """How long a model, or what stands in for it, takes to judge an input, by trying."""
-    target = Target(Asking(model, domain, how.threshold, how.output, how.batch), "domain")
+    target = Population(model, domain, "domain", how.threshold, how.output, how.batch)
     if quick:
         target.oracle.asker = quick_asker(model, target.oracle.asker)
     for _ in target.families(_WARM_UP, 0):

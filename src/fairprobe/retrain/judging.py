@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison, paired
-from fairprobe.estimate.counting import Count, combination_words
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Asking, Target
-from fairprobe.estimate.run import Watch
+from fairprobe.estimate.counting import Survey, combination_words
+from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
 from fairprobe.retrain.parts import Rows
 from fairprobe.standins import quick_asker
@@ -122,24 +119,18 @@ class Judge:
 
     def labels(self, model: Any, rows: Rows) -> NDArray[Any]:
         """The model's labels of rows."""
-        target = Target(Asking(model, self._domain, None, "label", self._how.batch), "domain")
+        target = Population(model, self._domain, "domain", None, "label", self._how.batch)
         return target.oracle.asker.ask_frame(rows.frame)
 
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
         how = self._how
-        asking = Asking(model, self._domain, how.threshold, how.output, how.batch)
-        target, watch = Target(asking, population), Watch(asking)
+        target = Population(model, self._domain, population, how.threshold, how.output, how.batch)
         if self._quick:
             target.oracle.asker = quick_asker(model, target.oracle.asker)
-        count = Count(target.oracle, self._domain.sensitive, n_samples=1000)
-        hits = []
-        with target.oracle.asker.quiet() if target.rows is None else nullcontext():
-            for batch in target.families(self._n, self._seed):
-                watch.add(batch)
-                hits.append(count.add(batch))
-        maker = Maker(target.oracle, target.name, how.confidence, None, self._seed, target.n_left_out)
-        maker.health += watch.remarks(target.oracle)
-        return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
+        survey = Survey(target, [self._domain.sensitive], how.confidence, self._seed)
+        with target.quiet():
+            hits = [survey.add(batch)[0] for batch in target.families(self._n, self._seed)]
+        return survey.shares()[0], np.concatenate(hits)
 
 
 def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: Any) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.estimate.plot import BAND, INK, SOFT, svg_panels
+from fairprobe.estimate.drawing import BAND, INK, SOFT, svg_panels
 from fairprobe.estimate.share import POPULATIONS
 from fairprobe.retrain.rounds import front_of
 

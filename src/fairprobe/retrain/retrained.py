@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.intervals import clopper_pearson
 from fairprobe.estimate.share import Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.exact.halves import balanced
-from fairprobe.estimate.exact.outcome import UnfitError, shown
+from fairprobe.estimate.exact.preprocessing import Seen
+from fairprobe.estimate.exact.solved import UnfitError, shown
 
 TRIED = 0.1
 """The part of sampling's effort that is risked on what may come to nothing."""
@@ -31,54 +31,57 @@ WORDS = 10
 """So many times longer takes a tree's row if it holds words, which a model must encode first."""
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How much sampling would do, and what is to be solved in its place."""
+def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float) -> int:
+    """How many boxes trees may cut the domain into, where sampling would ask so many rows; raises if none."""
+    domain, n_trees = seen.domain, len(trees)
+    n_nodes, n_leaves = sum(tree.node_count for tree in trees), sum(tree.n_leaves for tree in trees)
+    # A wide parameter is looked at by halving, once for each test.
+    n_looks = sum(
+        (n_nodes - n_leaves) * n_levels.bit_length() if seen.is_searchable(parameter) else n_levels
+        for parameter, n_levels in enumerate(domain.levels.tolist())
+    )
+    slowness = _slowness(domain, n_trees)
+    reading = _looking(domain, n_trees, 1) + n_looks + n_nodes * (1 + 6 / n_trees) / slowness
+    per_box = (3 + 2.5 * len(domain.combinations) + 80 / n_trees) / slowness
+    foreseen = reading + per_box * boxes_foreseen(trees, seen.sensitive_columns(), domain)
+    allowed = n_rows if foreseen <= n_rows else TRIED * n_rows
+    if reading + per_box > allowed:
+        name = "a tree" if n_trees == 1 else f"{n_trees:,} trees"
+        raise UnfitError(f"{name} with {n_leaves:,} leaves may take longer to count than {_sampling(domain, n_rows)}")
+    return int((allowed - reading) / per_box)
 
-    domain: Domain
-    n_rows: float
-    """How many rows sampling would ask."""
-    n_looks: int
-    """How many rows are looked at to read the model, a level of a parameter each."""
-    n_trees: int = 1
-    """How many trees a row passes through."""
 
-    def max_boxes(self, trees: Sequence[Any], sensitive: Collection[int]) -> int:
-        """How many boxes trees may cut the domain into; `sensitive` are the columns made of sensitive parameters."""
-        n_nodes = sum(tree.node_count for tree in trees)
-        reading = self._looking(1) + n_nodes * (1 + 6 / self.n_trees) / self._slowness
-        per_box = (3 + 2.5 * len(self.domain.combinations) + 80 / self.n_trees) / self._slowness
-        foreseen = reading + per_box * boxes_foreseen(trees, sensitive, self.domain)
-        allowed = self.n_rows if foreseen <= self.n_rows else TRIED * self.n_rows
-        if reading + per_box > allowed:
-            n_leaves = sum(tree.n_leaves for tree in trees)
-            name = "a tree" if len(trees) == 1 else f"{len(trees):,} trees"
-            raise UnfitError(f"{name} with {n_leaves:,} leaves may take longer to count than {self._sampling}")
-        return int((allowed - reading) / per_box)
+def check_halves(seen: Seen, n_rows: float) -> None:
+    """Raise if the halves of a linear classifier may take longer than sampling, which would ask so many rows."""
+    domain = seen.domain
+    weights = np.asarray(seen.final.coef_).reshape(-1)
+    # Behind preprocessing, any parameter may have a weight.
+    free = [i for i in domain.free_columns if seen.steps or weights[seen.order.index(domain.names[i])]]
+    n_looks = int(domain.levels[[*free, *domain.sensitive_columns]].sum())
+    sizes = domain.levels[free].tolist()
+    first = balanced(sizes)
+    size = max(math.prod(n for i, n in enumerate(sizes) if (i in first) is mine) for mine in (True, False))
+    if _looking(domain, 1, 2) + n_looks + PER_HALF * size > n_rows:
+        raise UnfitError(
+            f"the halves may have {shown(size)} combinations, which may take longer to count than "
+            f"{_sampling(domain, n_rows)}"
+        )
 
-    def check_halves(self, sizes: Sequence[int]) -> None:
-        """Raise if parameters of so many levels may make the halves of a linear classifier too large."""
-        first = balanced(sizes)
-        size = max(math.prod(n for i, n in enumerate(sizes) if (i in first) is mine) for mine in (True, False))
-        if self._looking(2) + PER_HALF * size > self.n_rows:
-            raise UnfitError(
-                f"the halves may have {shown(size)} combinations, which may take longer to count than {self._sampling}"
-            )
 
-    @property
-    def _sampling(self) -> str:
-        return f"{shown(int(self.n_rows) // len(self.domain.combinations))} inputs to sample"
+def _sampling(domain: Domain, n_rows: float) -> str:
+    return f"{shown(int(n_rows) // len(domain.combinations))} inputs to sample"
 
-    @property
-    def _slowness(self) -> float:
-        """How many times longer a row takes than the weights are for; for many trees, boxes of words do so too."""
-        has_words = not all(parameter.is_numeric for parameter in self.domain.parameters)
-        return max(1.0, WORDS / self.n_trees) if has_words else 1.0
 
-    def _looking(self, n_times: int) -> float:
-        """To look at the parameters one by one; each call costs as much as many rows, fewer if rows are slow."""
-        rows_per_call = 400 + 3600 / (self.n_trees * self._slowness)
-        return n_times * (len(self.domain.parameters) + 4) * rows_per_call + self.n_looks
+def _slowness(domain: Domain, n_trees: int) -> float:
+    """How many times longer a row takes than the weights are for; for many trees, boxes of words do so too."""
+    has_words = not all(parameter.is_numeric for parameter in domain.parameters)
+    return max(1.0, WORDS / n_trees) if has_words else 1.0
+
+
+def _looking(domain: Domain, n_trees: int, n_times: int) -> float:
+    """To look at the parameters one by one; each call costs as much as many rows, fewer if rows are slow."""
+    rows_per_call = 400 + 3600 / (n_trees * _slowness(domain, n_trees))
+    return n_times * (len(domain.parameters) + 4) * rows_per_call
 
 
 def boxes_foreseen(trees: Sequence[Any], sensitive: Collection[int], domain: Domain) -> float:

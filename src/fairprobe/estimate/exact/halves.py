@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype, shown
+from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
 
 MAX_NEAR = 100_000
 """Families whose scores are so close to 0 that only the model can say."""
@@ -53,16 +53,6 @@ class Half:
             codes[:, term.parameter] = term.levels[cell]
 
 
-@dataclass(frozen=True)
-class Count:
-    """How many sums are at most each of some bounds, and those too near to one to be sure."""
-
-    below: list[int]
-    first: Codes
-    """The near sums, by their places in the first half and in the second."""
-    second: Codes
-
-
 def make_halves(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> tuple[Half, Half]:
     """Share the terms out to two halves of about the same size, and add them up."""
     sizes = [len(term.values) for term in terms]
@@ -96,6 +86,7 @@ def balanced(sizes: Sequence[int]) -> set[int]:
 
 
 def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
+    """All sums of the terms; equal ones are merged where nothing is rounded."""
     values = np.zeros(1)
     counts: NDArray[Any] = np.ones(1, dtype=exact_dtype(math.prod(int(term.counts.sum()) for term in terms)))
     for term in terms:
@@ -104,7 +95,10 @@ def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
         values = (values[:, None] + term.values).reshape(-1)
         counts = (counts[:, None] * term.counts).reshape(-1)
         if is_exact:
-            values, counts = _merged(values, counts)
+            order = np.argsort(values, kind="stable")
+            values, counts = values[order], counts[order]
+            starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+            values, counts = values[starts], np.add.reduceat(counts, starts)
             check_size(len(values), max_half)
     if is_exact:
         return Half(tuple(terms), values, counts, None)
@@ -112,16 +106,16 @@ def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
     return Half(tuple(terms), values[order], counts[order], order)
 
 
-def _merged(values: Floats, counts: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
-    order = np.argsort(values, kind="stable")
-    values, counts = values[order], counts[order]
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    return values[starts], np.add.reduceat(counts, starts)
+def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
+    """How many sums of the halves are at most each bound, and those within `slack` of one.
 
-
-def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> Count:
-    """Count the pairs of sums by bounds; those within `slack` of one are given besides."""
-    _check_lookups(len(second), len(bounds))
+    These are by their places in the first half and in the second: only the model can say of them.
+    """
+    if len(second) * len(bounds) > MAX_LOOKUPS:
+        raise UnfitError(
+            f"{len(second):,} sums of one half for {len(bounds):,} combinations of sensitive values make "
+            f"{shown(len(second) * len(bounds))} look-ups, over the {shown(MAX_LOOKUPS)} allowed"
+        )
     ends = np.concatenate([[0], np.cumsum(first.counts)])
     dtype = exact_dtype(int(ends[-1]) * int(second.counts.sum()))
     below = [0] * len(bounds)
@@ -134,8 +128,7 @@ def count_below(first: Half, second: Half, bounds: Floats, slack: float) -> Coun
             below[i] += int((ends[place].astype(dtype) * counts).sum())
             near.append(pairs + np.array([[0], [start]]))
         _check_near(sum(pairs.shape[1] for pairs in near))
-    pairs = np.unique(np.concatenate(near, axis=1), axis=1)
-    return Count(below, pairs[0], pairs[1])
+    return below, np.unique(np.concatenate(near, axis=1), axis=1)
 
 
 def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Codes, Codes]:
@@ -158,12 +151,4 @@ def _check_near(n: int) -> None:
         raise UnfitError(
             f"{n:,} sums or more are within a rounding error of a score of 0, over the {MAX_NEAR:,} that the model "
             "can be asked about"
-        )
-
-
-def _check_lookups(n_sums: int, n_bounds: int) -> None:
-    if n_sums * n_bounds > MAX_LOOKUPS:
-        raise UnfitError(
-            f"{n_sums:,} sums of one half for {n_bounds:,} combinations of sensitive values make "
-            f"{shown(n_sums * n_bounds)} look-ups, over the {shown(MAX_LOOKUPS)} allowed"
         )

@@ -7,59 +7,201 @@ decide, the model is asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
-from fairprobe.estimate.exact.halves import Count, Half, count_below, make_halves
-from fairprobe.estimate.exact.outcome import Solved
-from fairprobe.estimate.exact.score import Score, take_apart
-from fairprobe.estimate.exact.seen import Seen
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.estimate.exact.halves import Half, Term, check_size, count_below, make_halves
+from fairprobe.estimate.exact.preprocessing import Seen, Table
+from fairprobe.estimate.exact.solved import Solved, UnfitError
+from fairprobe.model.known import known_kind
 
 Tally = NDArray[Any]
 """By label, the first class's and the second's, then combination: how many discriminatory families get it."""
 
+_N_PROBES = 4096
+_N_TRIED = 256
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the free parameters add to a score, and what each combination of sensitive values does."""
+
+    terms: list[Term]
+    """Of the parameters that change the score at all."""
+    fixed: Floats
+    """By combination, with the intercept and all else that no free parameter changes."""
+    error: float
+    """How far the model's own sum may be from ours; 0 if nothing is ever rounded."""
+
+
+@dataclass(frozen=True)
+class _Weights:
+    coefficients: Floats
+    intercept: float
+    dtype: np.dtype[Any]
+    """What the model adds up in."""
+
+    @property
+    def used(self) -> Mask:
+        return self.coefficients != 0
+
+    def products(self, table: Table) -> Floats:
+        return np.asarray(table.values * self.coefficients[table.columns])
+
+
+def is_linear(final: Any) -> bool:
+    """Whether it is a linear classifier of two classes; that its answers are such sums is tried as well."""
+    return (
+        known_kind(final) == "linear"
+        and np.size(getattr(final, "intercept_", ())) == 1
+        and len(getattr(final, "classes_", ())) == 2
+    )
+
+
+# Counting
+
 
 def solve_linear(seen: Seen, max_half: int) -> Solved:
     """Count the discriminatory families of a linear classifier."""
-    score = take_apart(seen, max_half)
-    first, second = make_halves(score.terms, max_half, is_exact=score.error == 0)
+    score = _take_apart(seen, max_half)
+    halves = make_halves(score.terms, max_half, is_exact=score.error == 0)
     bounds, which = np.unique(-score.fixed, return_inverse=True)
-    found = count_below(first, second, bounds, score.error)
-    tally = _between(found.below, which.reshape(-1))
-    if len(found.first):
-        tally = tally + _corrections(seen, score, (first, second), found)
-    by_label = [[int(count) * score.untested for count in counts] for counts in tally]
-    assert seen.domain.n_families is not None  # a domain with constraints is not solved
+    below, near = count_below(*halves, bounds, score.error)
+    # Of the sums above the least bound and up to the greatest, those up to a combination's own get the first label.
+    own = np.array(below, dtype=object)[which.reshape(-1)]
+    tally = np.stack([own - below[0], below[-1] - own])
+    if near.size:
+        tally = tally + _corrections(seen, score, halves, near)
+    n_families = seen.domain.families.n_keys
+    untested = n_families // math.prod(int(term.counts.sum()) for term in score.terms)
+    by_label = [[int(count) * untested for count in counts] for counts in tally]
     return Solved(
         method="linear",
         hits=by_label[0][0] + by_label[1][0],  # each combination has one label or the other in all of them
-        families=seen.domain.n_families,
+        families=n_families,
         by_label=dict(zip(seen.final.classes_.tolist(), by_label, strict=True)),
     )
 
 
-def _between(below: Sequence[int], which: Codes) -> Tally:
-    """Of the sums above the least bound and up to the greatest, those up to a combination's own get the first label."""
-    own = np.array(below, dtype=object)[which]
-    return np.stack([own - below[0], below[-1] - own])
-
-
-def _corrections(seen: Seen, score: Score, halves: tuple[Half, Half], found: Count) -> Tally:
+def _corrections(seen: Seen, score: Score, halves: tuple[Half, Half], near: Codes) -> Tally:
     """What the model says of the sums that are too near to a bound, less what was counted for them."""
-    first, second = halves
-    codes = np.zeros((len(found.first), len(seen.domain.levels)), dtype=np.int64)
-    first.write(codes, found.first)
-    second.write(codes, found.second)
-    counts = first.counts[found.first].astype(object) * second.counts[found.second].astype(object)
+    codes = np.zeros((near.shape[1], len(seen.domain.levels)), dtype=np.int64)
+    for half, which in zip(halves, near, strict=True):
+        half.write(codes, which)
+    (first, second), (one, other) = halves, near
+    counts = first.counts[one].astype(object) * second.counts[other].astype(object)
     said = seen.asker.ask_families(codes) == seen.final.classes_[1]
-    counted = first.values[found.first] > -score.fixed[:, None] - second.values[found.second]
+    counted = first.values[one] > -score.fixed[:, None] - second.values[other]
     return _tallied(said, counts) - _tallied(counted, counts)
 
 
 def _tallied(is_second: Mask, counts: NDArray[Any]) -> Tally:
     differ = is_second.any(axis=0) & ~is_second.all(axis=0)
     return np.stack([(mine & differ) @ counts for mine in (~is_second, is_second)])
+
+
+# The score, taken apart by parameters
+
+
+def _take_apart(seen: Seen, max_half: int) -> Score:
+    """Find what each parameter adds at each of its levels."""
+    domain, coefficients = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
+    dtype = np.result_type(seen.base.dtype, coefficients.dtype, np.float32)
+    weights = _Weights(coefficients.astype(np.float64), float(np.asarray(seen.final.intercept_).item()), dtype)
+    _check_probes(seen, weights, max_half)
+    tables = [_table(seen, parameter, weights.used) for parameter in range(len(domain.parameters))]
+    constant = np.setdiff1d(np.flatnonzero(weights.used), np.concatenate([table.columns for table in tables]))
+    rest = Table(constant, seen.base[None, constant])
+    error = _error(weights, [*tables, rest])
+    _check_linear(seen, weights, error)
+
+    fixed = np.full(len(domain.families), weights.intercept) + weights.products(rest).sum()
+    base = np.zeros((1, len(domain.levels)), dtype=np.int64)
+    for parameter, codes in domain.families.varied(base):
+        fixed += weights.products(tables[parameter]).sum(axis=1)[codes[:, 0]]
+    terms = []
+    for parameter in domain.free_columns:
+        # Levels with the same products, not only the same sum, are one cell: the model rounds them in the same way.
+        products = weights.products(tables[parameter])
+        levels, counts = _distinct(products)
+        values = products[levels].sum(axis=1)
+        if len(values) > 1:
+            terms.append(Term(parameter, values, counts, levels))
+        else:
+            fixed += values
+    return Score(terms, fixed, error)
+
+
+def _table(seen: Seen, parameter: int, used: Mask) -> Table:
+    """The parameter's levels; of a wide one that changes no column used, as few as tell so."""
+    if seen.is_searchable(parameter):
+        outline = seen.outline(parameter, used)
+        if not len(outline.columns):
+            return outline
+    return seen.table(parameter, used)
+
+
+def _distinct(rows: Floats) -> tuple[Codes, Codes]:
+    """The first of each set of equal rows, and how many there are in it."""
+    if not rows.shape[1]:
+        return np.zeros(1, dtype=np.int64), np.array([len(rows)])
+    keys, axis = (rows[:, 0], None) if rows.shape[1] == 1 else (rows, 0)
+    _, first, counts = np.unique(keys, axis=axis, return_index=True, return_counts=True)
+    return first, counts
+
+
+def _error(weights: _Weights, tables: Sequence[Table]) -> float:
+    """A bound on the rounding errors of the model's sum and ours, in whatever order the terms are added."""
+    products = [np.abs(weights.products(table)).sum(axis=1).max() for table in tables]
+    size = abs(weights.intercept) + float(sum(products))
+    if not math.isfinite(size):
+        raise UnfitError("a linear classifier is solved if every input has a finite score")
+    info = np.finfo(weights.dtype)
+    # All products and sums are multiples of 2 to this bit: if the largest fits the mantissa too, nothing is rounded.
+    last_bit = _last_bit(np.array([weights.intercept]))
+    for table in tables:
+        for column, values in zip(table.columns, table.values.T, strict=True):
+            last_bit = min(last_bit, _last_bit(weights.coefficients[[column]]) + _last_bit(values))
+    if size <= math.ldexp(1.0, last_bit + info.nmant + 1):
+        return 0.0
+    n_added = int(weights.used.sum()) + len(tables)
+    return 2 * (n_added + 8) * float(info.eps) * size
+
+
+def _last_bit(numbers: NDArray[Any]) -> int:
+    """The largest exponent of 2, up to 0, whose multiples all the numbers are."""
+    mantissas, exponents = np.frexp(numbers[numbers != 0].astype(np.float64))
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    return int((exponents - 53 + trailing).min(initial=0))
+
+
+def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
+    """Raise if a few levels of each parameter are too many already, so that a wide one is not looked at in vain."""
+    largest = float(np.abs(weights.coefficients).max())
+    if largest <= math.ldexp(1.0, _last_bit(weights.coefficients) + 53):
+        return  # sums may turn out never to be rounded; then equal ones are merged, and more levels fit
+    n_sums = 1
+    for parameter in seen.domain.free_columns:
+        n_levels = seen.domain.parameters[parameter].levels
+        probes = np.unique(np.linspace(0, n_levels - 1, _N_PROBES).astype(np.int64))
+        rows = seen.at(parameter, probes)[:, weights.used]
+        n_sums *= len(_distinct(rows * weights.coefficients[weights.used])[0])
+    check_size(math.isqrt(n_sums), max_half)
+
+
+def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
+    """Raise unless the model's scores are the sums, and its labels the scores' signs, on random inputs."""
+    codes = seen.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
+    scores = seen.scores(codes)
+    sums = seen.rows(codes) @ weights.coefficients + weights.intercept
+    if scores.shape != sums.shape or (np.abs(scores - sums) > error).any():
+        raise UnfitError("the model's scores are not the sums that its coefficients give")
+    if (seen.asker.ask(codes) != seen.final.classes_[(scores > 0).astype(np.int64)]).any():
+        raise UnfitError("the model's labels are not its second class where the score is above 0, else its first")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import (
+from fairprobe.estimate.bounds.intervals import (
     as_number,
     checked_confidence,
     checked_counts,
