@@ -19,9 +19,9 @@ from fairprobe import Domain, Integer, breakdown, estimate
 from fairprobe.datasets import census_domain
 from fairprobe.estimate import estimation
 from fairprobe.estimate.estimation import Options
-from fairprobe.estimate.exact import NotSolved, Solved, effort, solve, solving, trees
-from fairprobe.estimate.exact.effort import TRIED, boxes_foreseen, boxes_worth
+from fairprobe.estimate.exact import NotSolved, Solved, solve, solving, trees
 from fairprobe.estimate.exact.preprocessing import Seen
+from fairprobe.estimate.exact.solving import TRIED, boxes_foreseen, boxes_worth
 from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.testing import CountingModel, box
 
@@ -264,8 +264,8 @@ def test_ways_to_leaves_by_hand():
     )
     # The root: y; its left: x, with leaves 2 and 3; its right, 4: the sex, with leaf 8 and node 5, x: leaves 6 and 7.
     is_sensitive = np.arange(9) == 4
-    assert effort._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
-    assert effort._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
+    assert solving._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
+    assert solving._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
 
 
 def test_the_effort_grows_with_what_there_is_to_do():

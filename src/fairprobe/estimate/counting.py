@@ -184,11 +184,9 @@ class Survey:
     def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
         """A share with what is common to all of the call filled in."""
         return Share(
-            value=value,
-            low=float(two_sided[0]),
-            high=float(two_sided[1]),
-            lower=float(one_sided[0]),
-            upper=float(one_sided[1]),
+            value,
+            *two_sided,
+            *one_sided,
             population=self.population.name,
             confidence=self._confidence,
             threshold=self.population.oracle.threshold,

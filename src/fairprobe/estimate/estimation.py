@@ -117,11 +117,6 @@ class Options:
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
             raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
 
-    @property
-    def is_sequential(self) -> bool:
-        """Whether it stops when tight, or when the time is over."""
-        return self.width is not None or self.max_share is not None or self.max_seconds is not None
-
     def is_tight(self, sequence: ConfidenceSequence) -> bool:
         """Whether the interval is as narrow as wanted, and on one side of the limit."""
         if self.width is None and self.max_share is None:
@@ -141,22 +136,18 @@ class Options:
         wishes = [5 / wish * n_twins for wish in (self.width, self.max_share) if wish]
         return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
 
-    def enumerates(self, domain: Domain) -> bool:
-        """Whether every input is looked at: with "auto", only if sampling might ask as many rows."""
-        if self.method == "sample" or domain.size > self.exact_limit:
-            return False
-        return self.method == "exact" or domain.size <= self.n * len(domain.combinations)
-
     def plan(self, domain: Domain, n_rows: int | None, output: str) -> EstimatePlan:
         """How a population is looked at: rows, or what is uniform over the domain."""
         n_members = len(domain.families)
         if n_rows is not None:
             return EstimatePlan("rows", n_rows, n_rows * n_members)
-        if self.enumerates(domain):
+        # With "auto" every input is looked at only if sampling might ask as many rows.
+        is_worth_it = self.method == "exact" or domain.size <= self.n * n_members
+        if self.method != "sample" and domain.size <= self.exact_limit and is_worth_it:
             # Every family is asked about once, whichever of its members is counted.
             return EstimatePlan("enumerate", domain.size, domain.size)
         may_be_solved = self.method != "sample" and output == "label" and not domain.constraints
-        how = "sequential" if self.is_sequential else "sample"
+        how = "sample" if self.width is self.max_share is self.max_seconds is None else "sequential"
         return EstimatePlan(how, self.n, self.n * n_members, may_be_solved)
 
 
@@ -192,13 +183,9 @@ class Estimation:
         self.progress = teller(progress)
         n_rows = None if population.rows is None else len(population.rows)
         self.plan = options.plan(population.domain, n_rows, population.oracle.asker.output)
+        seed, n_samples = checked_seed(options.seed), options.n_samples
         self.survey = Survey(
-            population,
-            sets,
-            options.confidence,
-            checked_seed(options.seed),
-            n_samples=options.n_samples,
-            favourable=options.favourable,
+            population, sets, options.confidence, seed, n_samples=n_samples, favourable=options.favourable
         )
 
     def shares(self) -> list[Share]:
@@ -220,7 +207,7 @@ class Estimation:
 
     def _count(self, families: Iterator[JudgedFamilies], sequences: Sequence[ConfidenceSequence] = ()) -> None:
         """Count all of them or, with sequences, until these are tight or the time is over."""
-        options, last = self.options, self.survey.counts[-1]
+        options = self.options
         end = math.inf if options.max_seconds is None else time.monotonic() + options.max_seconds
         with self.population.quiet():
             for batch in families:
@@ -228,17 +215,19 @@ class Estimation:
                 for sequence, mine in zip(sequences, hits, strict=False):
                     sequence.update(int(mine.sum()), len(mine))
                 if self.progress is not None:
-                    bounds = (sequences[-1].low, sequences[-1].high) if sequences else None
-                    self._tell(last, bounds or intervals.clopper_pearson(last.hits, last.n, options.confidence))
+                    self.progress(self._status(sequences))
                 if sequences and (all(map(options.is_tight, sequences)) or time.monotonic() >= end):
                     return
 
-    def _tell(self, count: Count, bounds: tuple[float, float]) -> None:
-        assert self.progress is not None
-        n, hits, (low, high) = count.n, count.hits, bounds
-        text = f"{percent(count.value)}, between {percent(low)} and {percent(high)} after {n:,} inputs"
-        done = None if self.plan.how == "sequential" else n / self.plan.n_inputs
-        self.progress(Status(text, {"n": n, "hits": hits, "low": low, "high": high}, done))
+    def _status(self, sequences: Sequence[ConfidenceSequence]) -> Status:
+        """How far it is with the last set."""
+        count = self.survey.counts[-1]
+        low, high = intervals.clopper_pearson(count.hits, count.n, self.options.confidence)
+        if sequences:
+            low, high = sequences[-1].low, sequences[-1].high
+        text = f"{percent(count.value)}, between {percent(low)} and {percent(high)} after {count.n:,} inputs"
+        done = None if sequences else count.n / self.plan.n_inputs
+        return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
 
     def _not_tight(self, sequences: Sequence[ConfidenceSequence]) -> Iterator[Remark]:
         """What was asked for and not reached."""

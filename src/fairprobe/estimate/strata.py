@@ -106,8 +106,20 @@ def propose_strata(
     free = list(domain.free_columns)
     rng = np.random.default_rng(np.random.SeedSequence(checked_seed(seed), spawn_key=PROPOSE_STREAM))
     uniform = domain.without_constraints().sample_codes(len(codes), rng)
-    leaves = _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata)
-    return [_as_box(domain, free, _widened(members, leaf, margin)) for members, leaf in leaves]
+    boxes = []
+    for members, leaf in _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata):
+        low, high = members.min(axis=0), members.max(axis=0) + 1
+        more = np.floor(margin * (high - low)).astype(np.int64)
+        ends = zip(np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1]), strict=True)
+        box: dict[str, Any] = {}
+        for column, (first, end) in zip(free, ends, strict=True):
+            parameter = domain.parameters[column]
+            if end - first < parameter.levels:
+                values = parameter.decode(np.arange(first, end))
+                is_range = parameter.kind in ("integer", "real") and not parameter.missing
+                box[parameter.name] = (values[0], values[-1]) if is_range else list(values)
+        boxes.append(box)
+    return boxes
 
 
 def _leaves_of_cases(cases: Codes, uniform: Codes, levels: Codes, most: int) -> list[tuple[Codes, Codes]]:
@@ -117,42 +129,16 @@ def _leaves_of_cases(cases: Codes, uniform: Codes, levels: Codes, most: int) -> 
     is_case = np.repeat([1, 0], [len(cases), len(uniform)])
     tree = DecisionTreeClassifier(max_leaf_nodes=2 * checked_count("max_strata", most), random_state=0)
     tree.fit(np.concatenate([cases, uniform]), is_case)
-    leaf_of = tree.apply(cases)
-    bounds = _leaf_bounds(tree.tree_, levels)
-    found = [
-        (cases[leaf_of == leaf], bounds[leaf]) for leaf in np.unique(leaf_of) if tree.tree_.value[leaf][0][1] > 0.5
-    ]
-    return sorted(found, key=lambda pair: -len(pair[0]))[:most]
-
-
-def _leaf_bounds(tree: Any, levels: Codes) -> dict[int, Codes]:
+    nodes = tree.tree_
     bounds = {0: np.column_stack([np.zeros_like(levels), levels])}
-    for node in range(tree.node_count):
-        column = tree.feature[node]
-        if column < 0:
-            continue
-        cut = math.floor(tree.threshold[node]) + 1
-        for child, side in ((tree.children_left[node], 1), (tree.children_right[node], 0)):
+    for node in np.flatnonzero(nodes.children_left >= 0).tolist():
+        # A parent has a lower number than its children, so its own bounds are known by now.
+        for child, side in ((nodes.children_left[node], 1), (nodes.children_right[node], 0)):
             bounds[child] = bounds[node].copy()
-            bounds[child][column, side] = cut
-    return bounds
-
-
-def _widened(members: Codes, leaf: Codes, margin: float) -> Codes:
-    low, high = members.min(axis=0), members.max(axis=0) + 1
-    more = np.floor(margin * (high - low)).astype(np.int64)
-    return np.column_stack([np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1])])
-
-
-def _as_box(domain: Domain, free: list[int], bounds: Codes) -> dict[str, Any]:
-    box: dict[str, Any] = {}
-    for column, (low, high) in zip(free, bounds, strict=True):
-        parameter = domain.parameters[column]
-        if high - low < parameter.levels:
-            values = parameter.decode(np.arange(low, high))
-            numbers = parameter.kind in ("integer", "real") and not parameter.missing
-            box[parameter.name] = (values[0], values[-1]) if numbers else list(values)
-    return box
+            bounds[child][nodes.feature[node], side] = math.floor(nodes.threshold[node]) + 1
+    leaf_of = tree.apply(cases)
+    found = [(cases[leaf_of == leaf], bounds[leaf]) for leaf in np.unique(leaf_of) if nodes.value[leaf][0][1] > 0.5]
+    return sorted(found, key=lambda pair: -len(pair[0]))[:most]
 
 
 @dataclass(frozen=True)
@@ -180,10 +166,6 @@ class _Levels:
                 inside &= levels[codes[:, column]]
         return inside
 
-    def overlaps(self, other: _Levels) -> bool:
-        """Whether an input lies in both."""
-        return all((mine & theirs).any() for mine, theirs in zip(self.allowed, other.allowed, strict=True))
-
 
 def _sample_rest(domain: Domain, boxes: Sequence[_Levels], n: int, rng: np.random.Generator) -> Codes:
     """Inputs that lie in none of the boxes, drawn uniformly: those of the domain, less those in a box."""
@@ -199,12 +181,19 @@ def _sample_rest(domain: Domain, boxes: Sequence[_Levels], n: int, rng: np.rando
 def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
     if isinstance(strata, (str, Mapping)) or not isinstance(strata, Sequence):
         raise SettingError(f"strata must be a list of boxes, got {strata!r}")
-    boxes = [_levels(domain, box) for box in strata]
+    boxes: list[_Levels] = []
+    for box in strata:
+        if not isinstance(box, Mapping):
+            raise SettingError(f"a stratum is a mapping of parameters to what they may be, got {box!r}")
+        unknown = [repr(name) for name in box if name not in domain.names or name in domain.sensitive]
+        if unknown:
+            raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(unknown)}")
+        boxes.append(_Levels(tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)))
     if not boxes:
         raise SettingError("strata must hold one box at least, got none")
-    for i, box in enumerate(boxes):
+    for i, one in enumerate(boxes):
         for j in range(i):
-            if box.overlaps(boxes[j]):
+            if all((mine & theirs).any() for mine, theirs in zip(one.allowed, boxes[j].allowed, strict=True)):
                 raise SettingError(f"strata must not overlap, got {dict(strata[j])} and {dict(strata[i])}")
     rest = 1 - sum((box.weight for box in boxes), Fraction(0))
     if 0 < rest < THINNEST:
@@ -212,16 +201,6 @@ def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
             f"strata must leave nothing of the domain or {float(THINNEST)} of it at least, got {float(rest):.2g}"
         )
     return boxes
-
-
-def _levels(domain: Domain, box: Box) -> _Levels:
-    if not isinstance(box, Mapping):
-        raise SettingError(f"a stratum is a mapping of parameters to what they may be, got {box!r}")
-    unknown = [name for name in box if name not in domain.names or name in domain.sensitive]
-    if unknown:
-        raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(map(repr, unknown))}")
-    allowed = tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)
-    return _Levels(allowed)
 
 
 def _allowed(parameter: Any, values: Any) -> Mask:

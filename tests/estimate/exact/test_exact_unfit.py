@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import ModelError
-from fairprobe.estimate.exact import NotSolved, Solved, axes, halves, preprocessing, solve, trees
+from fairprobe.estimate.exact import NotSolved, Solved, axes, linear, preprocessing, solve, trees
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
 COLOURS = Category("colour", ["red", "green", "blue"])
@@ -214,7 +214,7 @@ def test_other_limits_of_trees(monkeypatch, module, limit, words):
 
 
 def test_look_ups(monkeypatch):
-    monkeypatch.setattr(halves, "MAX_LOOKUPS", 5)
+    monkeypatch.setattr(linear, "MAX_LOOKUPS", 5)
     assert "look-ups, over the 5 allowed" in reason(Sum())
 
 

@@ -16,10 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimate.exact.halves import Half, Term, check_size, count_below, make_halves
 from fairprobe.estimate.exact.preprocessing import Seen, Table
-from fairprobe.estimate.exact.solved import Solved, UnfitError
+from fairprobe.estimate.exact.solved import Solved, UnfitError, exact_dtype, shown
 from fairprobe.model.known import known_kind
+
+MAX_NEAR = 100_000
+"""Families whose scores are so close to 0 that only the model can say."""
+
+MAX_LOOKUPS = 200_000_000
+
+_BLOCK = 1_000_000
 
 Tally = NDArray[Any]
 """By label, the first class's and the second's, then combination: how many discriminatory families get it."""
@@ -29,15 +35,35 @@ _N_TRIED = 256
 
 
 @dataclass(frozen=True)
-class Score:
-    """What the free parameters add to a score, and what each combination of sensitive values does."""
+class Term:
+    """What one parameter adds to a score; levels that add the very same are one cell."""
 
-    terms: list[Term]
-    """Of the parameters that change the score at all."""
-    fixed: Floats
-    """By combination, with the intercept and all else that no free parameter changes."""
-    error: float
-    """How far the model's own sum may be from ours; 0 if nothing is ever rounded."""
+    parameter: int
+    values: Floats
+    counts: Codes
+    levels: Codes
+    """One level of each cell."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """The sums of some terms, sorted."""
+
+    terms: tuple[Term, ...]
+    values: Floats
+    counts: NDArray[Any]
+    order: Codes | None
+    """Each sum's number among all combinations of the terms' cells; None if equal sums were merged."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def write(self, codes: Codes, which: Codes) -> None:
+        """Set the terms' parameters to levels that make these sums."""
+        assert self.order is not None  # merged sums are exact, and exact sums are never near
+        cells = np.unravel_index(self.order[which], [len(term.values) for term in self.terms]) if self.terms else ()
+        for term, cell in zip(self.terms, cells, strict=True):
+            codes[:, term.parameter] = term.levels[cell]
 
 
 @dataclass(frozen=True)
@@ -69,17 +95,17 @@ def is_linear(final: Any) -> bool:
 
 def solve_linear(seen: Seen, max_half: int) -> Solved:
     """Count the discriminatory families of a linear classifier."""
-    score = _take_apart(seen, max_half)
-    halves = make_halves(score.terms, max_half, is_exact=score.error == 0)
-    bounds, which = np.unique(-score.fixed, return_inverse=True)
-    below, near = count_below(*halves, bounds, score.error)
+    terms, fixed, error = _take_apart(seen, max_half)
+    halves = _make_halves(terms, max_half, is_exact=error == 0)
+    bounds, which = np.unique(-fixed, return_inverse=True)
+    below, near = _count_below(*halves, bounds, error)
     # Of the sums above the least bound and up to the greatest, those up to a combination's own get the first label.
     own = np.array(below, dtype=object)[which.reshape(-1)]
     tally = np.stack([own - below[0], below[-1] - own])
     if near.size:
-        tally = tally + _corrections(seen, score, halves, near)
+        tally = tally + _corrections(seen, fixed, halves, near)
     n_families = seen.domain.families.n_keys
-    untested = n_families // math.prod(int(term.counts.sum()) for term in score.terms)
+    untested = n_families // math.prod(int(term.counts.sum()) for term in terms)
     by_label = [[int(count) * untested for count in counts] for counts in tally]
     return Solved(
         method="linear",
@@ -89,7 +115,7 @@ def solve_linear(seen: Seen, max_half: int) -> Solved:
     )
 
 
-def _corrections(seen: Seen, score: Score, halves: tuple[Half, Half], near: Codes) -> Tally:
+def _corrections(seen: Seen, fixed: Floats, halves: tuple[Half, Half], near: Codes) -> Tally:
     """What the model says of the sums that are too near to a bound, less what was counted for them."""
     codes = np.zeros((near.shape[1], len(seen.domain.levels)), dtype=np.int64)
     for half, which in zip(halves, near, strict=True):
@@ -97,7 +123,7 @@ def _corrections(seen: Seen, score: Score, halves: tuple[Half, Half], near: Code
     (first, second), (one, other) = halves, near
     counts = first.counts[one].astype(object) * second.counts[other].astype(object)
     said = seen.asker.ask_families(codes) == seen.final.classes_[1]
-    counted = first.values[one] > -score.fixed[:, None] - second.values[other]
+    counted = first.values[one] > -fixed[:, None] - second.values[other]
     return _tallied(said, counts) - _tallied(counted, counts)
 
 
@@ -109,8 +135,12 @@ def _tallied(is_second: Mask, counts: NDArray[Any]) -> Tally:
 # The score, taken apart by parameters
 
 
-def _take_apart(seen: Seen, max_half: int) -> Score:
-    """Find what each parameter adds at each of its levels."""
+def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
+    """What the free parameters add to a score, each at each of its levels; what all else does; and the error.
+
+    The terms are those of parameters that change the score at all. All else is by combination of sensitive values, the
+    intercept included. The error is how far the model's own sum may be from ours: 0 if nothing is ever rounded.
+    """
     domain, coefficients = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
     dtype = np.result_type(seen.base.dtype, coefficients.dtype, np.float32)
     weights = _Weights(coefficients.astype(np.float64), float(np.asarray(seen.final.intercept_).item()), dtype)
@@ -135,7 +165,7 @@ def _take_apart(seen: Seen, max_half: int) -> Score:
             terms.append(Term(parameter, values, counts, levels))
         else:
             fixed += values
-    return Score(terms, fixed, error)
+    return terms, fixed, error
 
 
 def _table(seen: Seen, parameter: int, used: Mask) -> Table:
@@ -193,7 +223,7 @@ def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
         probes = np.unique(np.linspace(0, n_levels - 1, _N_PROBES).astype(np.int64))
         rows = seen.at(parameter, probes)[:, weights.used]
         n_sums *= len(_distinct(rows * weights.coefficients[weights.used])[0])
-    check_size(math.isqrt(n_sums), max_half)
+    _check_size(math.isqrt(n_sums), max_half)
 
 
 def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
@@ -205,3 +235,107 @@ def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
         raise UnfitError("the model's scores are not the sums that its coefficients give")
     if (seen.asker.ask(codes) != seen.final.classes_[(scores > 0).astype(np.int64)]).any():
         raise UnfitError("the model's labels are not its second class where the score is above 0, else its first")
+
+
+# Counting sums: half of the terms are sorted and looked up by the other half
+
+
+def _make_halves(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> tuple[Half, Half]:
+    """Share the terms out to two halves of about the same size, and add them up."""
+    sizes = [len(term.values) for term in terms]
+    groups = [[terms[i] for i in half] for half in balanced(sizes)]
+    if not is_exact:
+        _check_size(max(math.prod(len(term.values) for term in group) for group in groups), max_half)
+    first_half, second_half = (_added_up(group, max_half, is_exact=is_exact) for group in groups)
+    return (first_half, second_half) if len(first_half) >= len(second_half) else (second_half, first_half)
+
+
+def _check_size(size: int, max_half: int) -> None:
+    """Raise if a half is too large."""
+    if size > max_half:
+        raise UnfitError(
+            f"the halves would have at least {shown(size)} combinations, over the {shown(max_half)} allowed"
+        )
+
+
+def balanced(sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Two groups of the sizes, by number, whose products are nearest to each other, within a thousandth."""
+    total = sum(map(math.log, sizes))
+    chosen = {0: (0.0, 0)}
+    for i, size in enumerate(sizes):
+        for length, bits in list(chosen.values()):
+            longer = length + math.log(size)
+            if longer <= total / 2 + 1e-9:
+                chosen.setdefault(round(1000 * longer), (longer, bits | 1 << i))
+    _, bits = max(chosen.values())
+    every = range(len(sizes))
+    return [i for i in every if bits >> i & 1], [i for i in every if not bits >> i & 1]
+
+
+def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
+    """All sums of the terms; equal ones are merged where nothing is rounded."""
+    values = np.zeros(1)
+    counts: NDArray[Any] = np.ones(1, dtype=exact_dtype(math.prod(int(term.counts.sum()) for term in terms)))
+    for term in terms:
+        if is_exact:
+            _check_size(len(values) * len(term.values) // 16, max_half)  # merging may still make it small enough
+        values = (values[:, None] + term.values).reshape(-1)
+        counts = (counts[:, None] * term.counts).reshape(-1)
+        if is_exact:
+            order = np.argsort(values, kind="stable")
+            values, counts = values[order], counts[order]
+            starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+            values, counts = values[starts], np.add.reduceat(counts, starts)
+            _check_size(len(values), max_half)
+    if is_exact:
+        return Half(tuple(terms), values, counts, None)
+    order = np.argsort(values)
+    return Half(tuple(terms), values[order], counts[order], order)
+
+
+def _count_below(first: Half, second: Half, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
+    """How many sums of the halves are at most each bound, and those within `slack` of one.
+
+    These are by their places in the first half and in the second: only the model can say of them.
+    """
+    if len(second) * len(bounds) > MAX_LOOKUPS:
+        raise UnfitError(
+            f"{len(second):,} sums of one half for {len(bounds):,} combinations of sensitive values make "
+            f"{shown(len(second) * len(bounds))} look-ups, over the {shown(MAX_LOOKUPS)} allowed"
+        )
+    ends = np.concatenate([[0], np.cumsum(first.counts)])
+    dtype = exact_dtype(int(ends[-1]) * int(second.counts.sum()))
+    below = [0] * len(bounds)
+    near: list[Codes] = []
+    for start in range(0, len(second), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        counts = second.counts[block].astype(dtype)
+        for i, bound in enumerate(bounds):
+            place, pairs = _look_up(first.values, bound - second.values[block], slack)
+            below[i] += int((ends[place].astype(dtype) * counts).sum())
+            near.append(pairs + np.array([[0], [start]]))
+        _check_near(sum(pairs.shape[1] for pairs in near))
+    return below, np.unique(np.concatenate(near, axis=1), axis=1)
+
+
+def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Codes, Codes]:
+    """How many values are at most each key, and the pairs of a value and a key nearer than the slack."""
+    if slack == 0:
+        return np.searchsorted(values, keys, side="right"), np.zeros((2, 0), dtype=np.int64)
+    place = np.searchsorted(values, keys - slack, side="left")
+    widths = np.searchsorted(values, keys + slack, side="right") - place
+    _check_near(int(widths.sum()))
+    close = np.flatnonzero(widths)
+    widths = widths[close]
+    offsets = np.arange(widths.sum()) - np.repeat(np.cumsum(widths) - widths, widths)
+    pairs = np.stack([np.repeat(place[close], widths) + offsets, np.repeat(close, widths)])
+    place[close] = np.searchsorted(values, keys[close], side="right")
+    return place, pairs
+
+
+def _check_near(n: int) -> None:
+    if n > MAX_NEAR:
+        raise UnfitError(
+            f"{n:,} sums or more are within a rounding error of a score of 0, over the {MAX_NEAR:,} that the model "
+            "can be asked about"
+        )

@@ -41,23 +41,24 @@ class Nodes:
     threshold: Floats
     missing_left: Mask
     low: Floats
-    """By node, then class: the least that a leaf below adds to the class's sum."""
+    """By class, then node: the least that a leaf below adds to the class's sum."""
     high: Floats
     roots: Codes
     tolerance: float
     """Sums that are nearer than that are told apart by the model only."""
 
-    def inner_levels(self) -> list[Codes]:
-        """The nodes that are no leaves by their depth, the roots first."""
-        levels, below = [], self.roots
-        while len(below):
-            levels.append(below[self.left[below] >= 0])
-            below = np.concatenate([self.left[levels[-1]], self.right[levels[-1]]])
-        return levels
-
     def tests(self, which: Codes) -> Tests:
         """What some nodes ask."""
         return Tests(self.column[which], self.threshold[which], self.missing_left[which])
+
+
+def inner_levels(left: Codes, right: Codes, roots: Codes) -> list[Codes]:
+    """The nodes that are no leaves by their depth, the roots first."""
+    levels, below = [], roots
+    while len(below):
+        levels.append(below[left[below] >= 0])
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+    return levels
 
 
 # Reading a model
@@ -99,15 +100,15 @@ def read(seen: Seen) -> Nodes:
         column=joined("feature").astype(np.int64),
         threshold=joined("threshold"),
         missing_left=joined("missing_go_to_left").astype(bool),
-        low=np.concatenate(values),
-        high=np.concatenate(values),
+        low=np.concatenate(values).T.copy(),  # a class in a row, as that is how sums are taken
+        high=np.concatenate(values).T.copy(),
         roots=starts,
         tolerance=1e-9 * sum(float(np.abs(part).max()) for part in values),
     )
-    for inner in reversed(nodes.inner_levels()):
+    for inner in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
         left, right = nodes.left[inner], nodes.right[inner]
-        nodes.low[inner] = np.minimum(nodes.low[left], nodes.low[right])
-        nodes.high[inner] = np.maximum(nodes.high[left], nodes.high[right])
+        nodes.low[:, inner] = np.minimum(nodes.low[:, left], nodes.low[:, right])
+        nodes.high[:, inner] = np.maximum(nodes.high[:, left], nodes.high[:, right])
     return nodes
 
 
@@ -177,6 +178,7 @@ class TreePlan:
     """The nodes that test a free parameter; the others are passed through, as each combination knows its way."""
 
     domain: Domain
+    nodes: Nodes
     axes: tuple[Axis, ...]
     parameters: tuple[int, ...]
     """Whose axes these are."""
@@ -191,12 +193,8 @@ class TreePlan:
     """By combination, then tree: the first such node."""
     touches: Mask
     """By node, whether the way from there depends on the combination."""
-    low: Floats
-    """By class, then node: the least that a leaf below adds to the class's sum."""
-    high: Floats
     spread: Floats
     """By node, how much is open: 0 at a leaf, or where all leaves below are alike."""
-    tolerance: float
 
     @cached_property
     def tested(self) -> int:
@@ -234,12 +232,12 @@ class TreePlan:
 
     def labels(self, nodes: Small) -> Small:
         """By box, then combination: the class sure to win, whatever leaves the trees lead to from these nodes."""
-        low = np.stack([values[nodes].sum(axis=2) for values in self.low])
-        high = np.stack([values[nodes].sum(axis=2) for values in self.high])
+        low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
+        high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
         first = low.argmax(axis=0)[None]
         np.put_along_axis(high, first, -np.inf, axis=0)
         margin = np.take_along_axis(low, first, axis=0)[0] - high.max(axis=0)
-        return np.where(margin > self.tolerance, first[0], UNDECIDED).astype(np.int32)
+        return np.where(margin > self.nodes.tolerance, first[0], UNDECIDED).astype(np.int32)
 
 
 def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
@@ -250,7 +248,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
             f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values make "
             f"{shown(n_nodes * n_combinations)} pairs, over the {shown(MAX_ENTRIES)} allowed"
         )
-    spread = (nodes.high - nodes.low).max(axis=1)
+    spread = (nodes.high - nodes.low).max(axis=0)
     inner = np.flatnonzero(spread > 0)  # below any other node nothing is open
     wanted = np.zeros(len(seen.base), dtype=bool)
     wanted[nodes.column[inner]] = True
@@ -276,10 +274,11 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
     ahead = _ahead(nodes, fixed, goes_left)
     touches = np.zeros(n_nodes, dtype=bool)
     touches[fixed[goes_left.any(axis=1) & ~goes_left.all(axis=1)]] = True
-    for level in reversed(nodes.inner_levels()):
+    for level in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
         touches[level] |= touches[nodes.left[level]] | touches[nodes.right[level]]
     return TreePlan(
         domain=seen.domain,
+        nodes=nodes,
         axes=tuple(axes),
         parameters=tuple(free),
         axis=axis,
@@ -288,24 +287,27 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
         to_right=ahead[nodes.right],
         start=ahead[nodes.roots].T,
         touches=touches,
-        low=np.ascontiguousarray(nodes.low.T),
-        high=np.ascontiguousarray(nodes.high.T),
         spread=spread,
-        tolerance=nodes.tolerance,
     )
 
 
 def _distinct_tests(nodes: Nodes, which: Codes) -> tuple[Tests, Codes]:
     """The tests of some nodes without repeats, and the number of each node's among them."""
     tests = nodes.tests(which)
-    order = np.lexsort((tests.missing_left, tests.thresholds, tests.columns))  # 6 times faster than np.unique of rows
-    is_new = np.ones(len(order), dtype=bool)
-    is_new[1:] = False
-    for values in (tests.columns, tests.thresholds, tests.missing_left):
-        is_new[1:] |= values[order[1:]] != values[order[:-1]]
+    order, is_new = in_order(tests.columns, tests.thresholds, tests.missing_left)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_new) - 1
     return nodes.tests(which[order[is_new]]), number
+
+
+def in_order(*columns: NDArray[Any]) -> tuple[Codes, Mask]:
+    """The order of rows, given as columns, and where in it a row is not equal to the one before."""
+    order = np.lexsort(columns[::-1])  # 6 times faster than np.unique of rows
+    is_new = np.zeros(len(order), dtype=bool)
+    is_new[:1] = True
+    for values in columns:
+        is_new[1:] |= values[order[1:]] != values[order[:-1]]
+    return order, is_new
 
 
 def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:

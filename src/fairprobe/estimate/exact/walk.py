@@ -44,12 +44,9 @@ class _Boxes:
 
     @classmethod
     def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
-        return cls(
-            np.concatenate([part.slots for part in parts]),
-            np.concatenate([part.nodes for part in parts]),
-            np.concatenate([part.who for part in parts]),
-            parts[0].alone,
-        )
+        slots = np.concatenate([part.slots for part in parts])
+        nodes = np.concatenate([part.nodes for part in parts])
+        return cls(slots, nodes, np.concatenate([part.who for part in parts]), parts[0].alone)
 
 
 class BoxWalk:
