@@ -59,6 +59,7 @@ class Count:
             self._note_outcomes(batch, present, rows)
 
         hits = hits[counted]
+        # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
         ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
         hits_so_far = self.hits + np.concatenate([[0], np.cumsum(hits)])
         self._hits_by_experiment += hits_so_far[ends].tolist()
@@ -72,7 +73,7 @@ class Count:
         In the others they have a value that is compared; of the input itself, that need not be so.
         """
         if not self._held and batch.members is None:
-            return batch.present
+            return batch.present  # all of them: the usual case, without a comparison
         members = self._oracle.families.combinations if batch.members is None else batch.members
         same = np.asarray(members[:, None] == batch.own[None])
         listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]

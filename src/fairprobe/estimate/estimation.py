@@ -133,6 +133,7 @@ class Options:
     def rows_foreseen(self, domain: Domain) -> float:
         """How many rows sampling is likely to ask: if it stops when tight, as many as it takes without a hit."""
         n_twins = len(domain.combinations)
+        # Without a hit, the interval of a confidence sequence is about 5 / n wide.
         wishes = [5 / wish * n_twins for wish in (self.width, self.max_share) if wish]
         return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
 
@@ -208,6 +209,7 @@ class Estimation:
     def _count(self, families: Iterator[JudgedFamilies], sequences: Sequence[ConfidenceSequence] = ()) -> None:
         """Count all of them or, with sequences, until these are tight or the time is over."""
         options = self.options
+        # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
         end = math.inf if options.max_seconds is None else time.monotonic() + options.max_seconds
         with self.population.quiet():
             for batch in families:

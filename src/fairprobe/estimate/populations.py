@@ -79,7 +79,7 @@ def _asked_again(
     oracle: Oracle, batch: JudgedFamilies, ask: Callable[[Codes], NDArray[Any]], rows_of: Callable[[Mask], Any]
 ) -> JudgedFamilies:
     """Ask about the hits once more: by whatever members they are hits."""
-    # The model is asked about all members, as which of them are compared differs by set of sensitive parameters.
+    # By all members at once: which of them are compared differs by set of sensitive parameters, and is counted later.
     rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
     if not len(rows):
         return batch
@@ -154,6 +154,7 @@ class Population:
             raise SettingError.about(
                 "population", f"must be 'domain', 'valid' or a frame of rows, got {population!r}{near}"
             )
+        # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
         asker = Asker(model, self.domain, output=output, batch=batch)

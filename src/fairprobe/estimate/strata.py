@@ -64,13 +64,11 @@ def estimate_strata(
     `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
     """
     checked_confidence(confidence)
-    boxes = _checked_boxes(checked_domain(domain), strata)
+    boxes, weights = _checked_boxes(checked_domain(domain), strata)
     target = Population(model, domain, "domain", threshold, output, batch)
     survey = Survey(target, [domain.sensitive], confidence, checked_seed(seed), favourable=favourable)
     survey.detail = f"{len(boxes)} strata and the rest"
     rng = np.random.default_rng(np.random.SeedSequence(survey.seed, spawn_key=ESTIMATE_STREAM))
-    weights = [box.weight for box in boxes]
-    weights.append(1 - sum(weights, Fraction(0)))
     checked_count("n_samples", n_samples, at_least=len(weights))
     sizes = _allocation(list(map(float, weights)), n_samples)
     (pooled,) = survey.counts
@@ -178,7 +176,8 @@ def _sample_rest(domain: Domain, boxes: Sequence[_Levels], n: int, rng: np.rando
     return np.concatenate(kept)[:n]
 
 
-def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
+def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> tuple[list[_Levels], list[Fraction]]:
+    """The boxes, and the part of the domain that each of them is, the rest last."""
     if isinstance(strata, (str, Mapping)) or not isinstance(strata, Sequence):
         raise SettingError(f"strata must be a list of boxes, got {strata!r}")
     boxes: list[_Levels] = []
@@ -195,12 +194,13 @@ def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
         for j in range(i):
             if all((mine & theirs).any() for mine, theirs in zip(one.allowed, boxes[j].allowed, strict=True)):
                 raise SettingError(f"strata must not overlap, got {dict(strata[j])} and {dict(strata[i])}")
-    rest = 1 - sum((box.weight for box in boxes), Fraction(0))
+    weights = [box.weight for box in boxes]
+    rest = 1 - sum(weights, Fraction(0))
     if 0 < rest < THINNEST:
         raise SettingError(
             f"strata must leave nothing of the domain or {float(THINNEST)} of it at least, got {float(rest):.2g}"
         )
-    return boxes
+    return boxes, [*weights, rest]
 
 
 def _allowed(parameter: Any, values: Any) -> Mask:

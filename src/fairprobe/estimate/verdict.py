@@ -42,13 +42,7 @@ class Verdict:
 
     def summary(self) -> dict[str, Any]:
         """The verdict, ready for JSON."""
-        return {
-            "outcome": str(self.outcome),
-            "sentence": self.sentence,
-            "population": self.population,
-            "max_share": self.max_share,
-            "share": self.share.summary(),
-        }
+        return {**vars(self), "outcome": str(self.outcome), "share": self.share.summary()}
 
     def __repr__(self) -> str:
         return f"Verdict({self.sentence})"

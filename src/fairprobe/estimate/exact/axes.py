@@ -144,6 +144,7 @@ def _searched(seen: Seen, parameter: int, tests: Tests) -> tuple[_Row, _Missing 
         is_open = low < high
         low = np.where(is_open & yes, middle + 1, low)
         high = np.where(is_open & ~yes, middle, high)
+    # A new cell begins wherever some test's answer turns to no.
     ends = np.unique(np.concatenate([[0, n_values], low]))
     row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
     if not kind.missing:
@@ -159,6 +160,7 @@ def _one_column(table: Table, tests: Tests) -> tuple[_Row, _Missing | None]:
     thresholds = np.unique(tests.thresholds)
     _, first, counts = np.unique(np.searchsorted(thresholds, values[present]), return_index=True, return_counts=True)
     levels = present[first]
+    # Cells come in the order of their values, which need not be that of the levels.
     row = counts, levels, np.searchsorted(values[levels], tests.thresholds, side="right")
     return row, (int(missing.sum()), int(missing.argmax()), tests.missing_left) if missing.any() else None
 
@@ -170,6 +172,7 @@ def _many_columns(table: Table, tests: Tests) -> tuple[Axis, Answers]:
         thresholds = np.unique(tests.thresholds[tests.columns == column])
         values = table.values[:, position].astype(np.float64)
         rank = np.where(np.isnan(values), len(thresholds) + 1, np.searchsorted(thresholds, values))
+        # Numbered anew for each column, so that the numbers stay as small as there are cells.
         cell = np.unique(cell * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
     _, levels, counts = np.unique(cell, return_index=True, return_counts=True)
     _check_bits(len(tests.columns), len(levels))

@@ -55,9 +55,6 @@ class Half:
     order: Codes | None
     """Each sum's number among all combinations of the terms' cells; None if equal sums were merged."""
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def write(self, codes: Codes, which: Codes) -> None:
         """Set the terms' parameters to levels that make these sums."""
         assert self.order is not None  # merged sums are exact, and exact sums are never near
@@ -228,6 +225,7 @@ def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
 
 def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
     """Raise unless the model's scores are the sums, and its labels the scores' signs, on random inputs."""
+    # A fixed seed: whether a model is solved must not depend on chance.
     codes = seen.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
     scores = seen.scores(codes)
     sums = seen.rows(codes) @ weights.coefficients + weights.intercept
@@ -247,7 +245,7 @@ def _make_halves(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> tup
     if not is_exact:
         _check_size(max(math.prod(len(term.values) for term in group) for group in groups), max_half)
     first_half, second_half = (_added_up(group, max_half, is_exact=is_exact) for group in groups)
-    return (first_half, second_half) if len(first_half) >= len(second_half) else (second_half, first_half)
+    return (first_half, second_half) if len(first_half.values) >= len(second_half.values) else (second_half, first_half)
 
 
 def _check_size(size: int, max_half: int) -> None:
@@ -282,6 +280,7 @@ def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
         values = (values[:, None] + term.values).reshape(-1)
         counts = (counts[:, None] * term.counts).reshape(-1)
         if is_exact:
+            # Sums that are never rounded and equal are one, whatever terms they come from.
             order = np.argsort(values, kind="stable")
             values, counts = values[order], counts[order]
             starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -298,16 +297,17 @@ def _count_below(first: Half, second: Half, bounds: Floats, slack: float) -> tup
 
     These are by their places in the first half and in the second: only the model can say of them.
     """
-    if len(second) * len(bounds) > MAX_LOOKUPS:
+    n_sums, n_bounds = len(second.values), len(bounds)
+    if n_sums * n_bounds > MAX_LOOKUPS:
         raise UnfitError(
-            f"{len(second):,} sums of one half for {len(bounds):,} combinations of sensitive values make "
-            f"{shown(len(second) * len(bounds))} look-ups, over the {shown(MAX_LOOKUPS)} allowed"
+            f"{n_sums:,} sums of one half for {n_bounds:,} combinations of sensitive values make "
+            f"{shown(n_sums * n_bounds)} look-ups, over the {shown(MAX_LOOKUPS)} allowed"
         )
     ends = np.concatenate([[0], np.cumsum(first.counts)])
     dtype = exact_dtype(int(ends[-1]) * int(second.counts.sum()))
-    below = [0] * len(bounds)
+    below = [0] * n_bounds
     near: list[Codes] = []
-    for start in range(0, len(second), _BLOCK):
+    for start in range(0, n_sums, _BLOCK):
         block = slice(start, start + _BLOCK)
         counts = second.counts[block].astype(dtype)
         for i, bound in enumerate(bounds):

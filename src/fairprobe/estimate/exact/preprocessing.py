@@ -70,6 +70,7 @@ class Seen:
         """Raise unless each column that the estimator gets depends on one parameter."""
         # The last level of every parameter first, so that a model that takes no missing values says so now.
         self.asker.ask(np.concatenate([[0 * self.domain.levels], np.diag(self.domain.levels - 1)]))
+        # A fixed seed: whether a model is solved must not depend on chance.
         codes = self.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
         expected = np.tile(self.base, (len(codes), 1))
         taken = np.zeros(len(self.base), dtype=bool)
@@ -100,6 +101,7 @@ class Seen:
 
     def scores(self, codes: Codes) -> NDArray[Any]:
         """The model's own scores of a batch of inputs."""
+        # By an asker of its own, as `asker` asks for labels; the rows it sends count all the same.
         asker = Asker(self._model, self.domain, output="score")
         scores = asker.ask(codes)
         self.asker.n_queries += asker.n_queries
@@ -160,7 +162,11 @@ class Seen:
         # Behind the first step its columns may be anywhere, so all parts must keep their order.
         column = self.order.index(kind.name)
         met = [part for i, step in enumerate(self.steps) for part in _parts(step, None if i else column)]
-        return all(_keeps_order(part) for part in met)
+        # An imputer that puts a number in the place of another keeps no order.
+        return all(
+            known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
+            for part in met
+        )
 
     def _table(self, rows: NDArray[Any], wanted: Mask) -> Table:
         changed = np.flatnonzero(self._changed(rows) & wanted)
@@ -172,6 +178,7 @@ class Seen:
 
 
 def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
+    # Two missing values are equal here, unlike NaN with NaN.
     return np.asarray((rows == others) | ((rows != rows) & (others != others)))
 
 
@@ -187,11 +194,6 @@ def split(model: Any) -> tuple[list[Any], Any]:
 
 def _passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
-
-
-def _keeps_order(part: Any) -> bool:
-    # An imputer that puts a number in the place of another keeps no order.
-    return known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
 
 
 def _parts(step: Any, column: int | None = None) -> Iterator[Any]:

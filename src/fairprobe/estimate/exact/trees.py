@@ -122,12 +122,14 @@ def _forest(seen: Seen) -> list[_Part]:
 
 def _vote(seen: Seen) -> list[_Part]:
     voting = seen.final
+    # The weights are of all that were named, also of those dropped; `estimators_` are those that were fitted.
     present = [member is not None and member != "drop" for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     values_of = _votes if voting.voting == "hard" else _probabilities
     parts = []
     for member, weight in zip(voting.estimators_, weights[present], strict=True):
         values = np.zeros((member.tree_.node_count, len(voting.classes_)))
+        # Members are fitted on the numbers of the labels.
         values[:, member.classes_.astype(np.int64)] = weight * values_of(member.tree_)
         parts.append((member.tree_, values))
     return parts
@@ -260,6 +262,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
         tables.append(table)
     owner = owners[nodes.column[inner]]
 
+    # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
     axis, answer = np.full((2, n_nodes), -1, dtype=np.int32)
     free = [int(parameter) for parameter in np.intersect1d(owner, seen.domain.free_columns)]
     axes = []

@@ -22,7 +22,10 @@ from fairprobe.estimate.exact.trees import UNDECIDED, Small, TreePlan
 from fairprobe.model.asking import Asker
 
 _BLOCK_NUMBERS = 1_000_000
+"""About how many numbers a step works on: many boxes at a time, in bounded memory."""
+
 _N_CONFIRMED = 256
+"""Families counted by the walk that the model is asked about in the end."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class BoxWalk:
 
     def _next(self) -> _Boxes:
         """The boxes put off last, as many as make a good block."""
+        # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         while self._pending and self._pending[-1].alone == parts[0].alone and sum(map(len, parts)) < self._block:
             parts.append(self._pending.pop())
@@ -163,6 +167,7 @@ class BoxWalk:
         for place, cells, slots in self._sets:
             rows = np.flatnonzero(axis == place)
             left[rows, slots], right[rows, slots] = cells.cut(boxes.slots[rows, slots], plan.answer[node[rows]])
+        # A cut can settle other nodes that test the same axis, in any tree and combination, but none of another axis.
         affected = plan.axis[boxes.nodes] == axis[:, None, None]
         for part in (left, right):
             self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who, boxes.alone), affected))
