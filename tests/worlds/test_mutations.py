@@ -14,10 +14,10 @@ import fairprobe
 from fairprobe import oracle
 from fairprobe.domain import domain as domains
 from fairprobe.domain.families import NONE, Families, FrameMembers
-from fairprobe.estimate import Share, counting, estimation, populations
+from fairprobe.estimate import Share, estimation, populations, survey
 from fairprobe.estimate.bounds import intervals
-from fairprobe.estimate.counting import Count, Survey
 from fairprobe.estimate.populations import Population
+from fairprobe.estimate.survey import Count, Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.search import run as search_run
@@ -78,7 +78,7 @@ def _places(oracle):
 
 @mutation(seed=0)
 def inputs_that_are_not_comparable_count_in_n(patch):
-    patch.setattr(counting, "comparable", lambda present, n: np.ones(n, dtype=bool))
+    patch.setattr(survey, "comparable", lambda present, n: np.ones(n, dtype=bool))
 
 
 @mutation(seed=0)

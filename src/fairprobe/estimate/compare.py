@@ -14,9 +14,9 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.counting import Survey, warn_of
 from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share, percent
+from fairprobe.estimate.survey import Survey, warn_of
 from fairprobe.model import Model
 from fairprobe.notebook import as_html
 

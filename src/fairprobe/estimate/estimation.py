@@ -14,10 +14,10 @@ from fairprobe.domain.domain import Domain, magnitude
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
-from fairprobe.estimate.counting import Count, Survey, outcome_table, warn_of
 from fairprobe.estimate.exact import Solved, solve
 from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, chunk, judged_rows
 from fairprobe.estimate.share import Remark, Share, percent
+from fairprobe.estimate.survey import Count, Survey, outcome_table, warn_of
 from fairprobe.model import Model
 from fairprobe.model.timing import measured
 from fairprobe.progress import Progress, Status, teller

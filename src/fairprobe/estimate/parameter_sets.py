@@ -16,10 +16,10 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence
-from fairprobe.estimate.counting import warn_of
 from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
 from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
+from fairprobe.estimate.survey import warn_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 

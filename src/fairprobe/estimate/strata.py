@@ -25,9 +25,9 @@ from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.estimate.bounds.stratified import strata_bounds
-from fairprobe.estimate.counting import Survey
 from fairprobe.estimate.populations import Population, chunk, judged
 from fairprobe.estimate.share import Share
+from fairprobe.estimate.survey import Survey
 from fairprobe.model import Model
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison, paired
-from fairprobe.estimate.counting import Survey, combination_words
 from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
+from fairprobe.estimate.survey import Survey, combination_words
 from fairprobe.retrain.parts import Rows
 from fairprobe.standins import quick_asker
 

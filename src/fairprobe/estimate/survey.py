@@ -1,4 +1,4 @@
-"""From judged families to shares: how many inputs are discriminatory, and who among the twins gets what."""
+"""Surveys: from judged families to shares. How many inputs are discriminatory, and who among the twins gets what."""
 
 from __future__ import annotations
 
