@@ -14,8 +14,8 @@ from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows
 from scipy import stats
 
 from fairprobe import Domain, retrain
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
 from fairprobe.retrain.judging import Loss
 from fairprobe.retrain.retrain_settings import AllSettings
 from fairprobe.retrain.rounds import decide

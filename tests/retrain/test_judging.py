@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
 from fairprobe.errors import DataError
-from fairprobe.estimate.paired import paired_difference
+from fairprobe.estimate.bounds.paired import paired_difference
 from fairprobe.retrain import RetrainSettings
 from fairprobe.retrain.judging import (
     Assessment,

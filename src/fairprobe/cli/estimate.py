@@ -20,9 +20,8 @@ from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import Line, counted, duration, flag, say, to_copy
 from fairprobe.errors import DomainError, HealthWarning, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
-from fairprobe.estimate.plan import Cost, options_of, plan
-from fairprobe.estimate.plot import convergence, has_history
-from fairprobe.estimate.run import MOST_EXPERIMENTS, N_EXPERIMENTS, Plan
+from fairprobe.estimate.drawing import convergence, has_history
+from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
 from fairprobe.estimate.share import POPULATIONS, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
@@ -177,7 +176,7 @@ class Estimate(Command):
             return {key: value for key, value in self.keywords.items() if key not in left_out}
         return {**self.keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
 
-    def _plan_of(self, name: str) -> Plan:
+    def _plan_of(self, name: str) -> EstimatePlan:
         """How the library will look at a population."""
         n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
         domain = self.domain if name == "valid" else self.domain.without_constraints()
@@ -331,7 +330,7 @@ class Estimate(Command):
             *((f"  {name}: {self._cost_words(cost)}", 4) for name, cost in costs.items()),
         ]
 
-    def _cost_words(self, cost: Cost) -> str:
+    def _cost_words(self, cost: EstimatePlan) -> str:
         samples = self.keywords["n_samples"]
         experiments = f"{counted(cost.n_inputs // samples, 'experiment')} of {counted(samples, 'input')}"
         words = {

@@ -12,8 +12,8 @@ import numpy as np
 from fairprobe.cli.words import WIDTH, aligned, counted, listed, magnitude
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimate import Outcome, Share, Verdict
-from fairprobe.estimate.counting import worse_off
 from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.survey import worse_off
 from fairprobe.estimate.verdict import MIN_COMPARABLE
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,13 +12,11 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison, paired
-from fairprobe.estimate.counting import Count, combination_words
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Asking, Target
-from fairprobe.estimate.run import Watch
+from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
+from fairprobe.estimate.survey import Survey, combination_words
 from fairprobe.retrain.parts import LabelledRows
 from fairprobe.standins import quick_asker
 
@@ -111,33 +108,22 @@ class Judge:
 
     def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
         """The model's labels of rows, whatever is compared over twins."""
-        target = Target(Asking(model, self.domain, None, "label", self.settings.batch), "domain")
+        target = Population(model, self.domain, "domain", None, "label", self.settings.batch)
         return target.oracle.asker.ask_frame(rows.frame)
 
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
         target = target_of(model, self.domain, self.settings, population, quick=self.quick)
-        watch = Watch(asking_of(model, self.domain, self.settings))
-        count = Count(target.oracle, self.domain.sensitive, n_samples=1000)
-        hits = []
-        with target.oracle.asker.quiet() if target.rows is None else nullcontext():
-            for batch in target.families(self.n, self.seed):
-                watch.add(batch)
-                hits.append(count.add(batch))
-        maker = Maker(target.oracle, target.name, self.settings.confidence, None, self.seed, target.n_left_out)
-        maker.health += watch.remarks(target.oracle)
-        return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
-
-
-def asking_of(model: Any, domain: Domain, settings: RetrainSettings) -> Asking:
-    """How a model is asked for what is compared over twins."""
-    return Asking(model, domain, settings.threshold, settings.output, settings.batch)
+        survey = Survey(target, [self.domain.sensitive], self.settings.confidence, self.seed)
+        with target.quiet():
+            hits = [survey.add(batch)[0] for batch in target.families(self.n, self.seed)]
+        return survey.shares()[0], np.concatenate(hits)
 
 
 def target_of(
     model: Any, domain: Domain, settings: RetrainSettings, population: Any = "domain", *, quick: bool = False
-) -> Target:
+) -> Population:
     """A population and the model that judges it; if it is to be quick, what stands in for the model."""
-    target = Target(asking_of(model, domain, settings), population)
+    target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
     if quick:
         target.oracle.asker = quick_asker(model, target.oracle.asker)
     return target

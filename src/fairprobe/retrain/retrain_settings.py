@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fairprobe.checks import checked_count, is_number
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import checked_confidence
+from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.oracle import checked_threshold
 from fairprobe.retrain.augment import LONGEST, checked_augment
 from fairprobe.search.registry import strategy_path

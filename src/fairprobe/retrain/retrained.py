@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
+from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.intervals import clopper_pearson
-from fairprobe.estimate.plot import BAND, INK, SOFT, svg_panels
+from fairprobe.estimate.drawing import BAND, INK, SOFT, svg_panels
 from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
