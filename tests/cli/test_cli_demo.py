@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fairprobe.cli import demo as demonstration
-from fairprobe.cli.demo import PAPER, Row, pick, sentences
+from fairprobe.cli.demo import PAPER, cells, pick, sentences
 from fairprobe.search import search
 
 
@@ -52,9 +52,9 @@ def test_cases_picked_differ_in_occupation_and_flip(census_tree):
 
 
 def test_row_before_and_during_its_search():
-    assert Row("uniform").cells() == ["uniform"]
-    assert Row("uniform", 5, 100, None, 0.5).cells() == ["uniform", "5", "100", "", ">=5.0%", "10", "0.5"]
-    assert Row("uniform", 5, 100, 50, 0.5).cells()[4] == "10.0%"
+    assert cells("uniform") == ["uniform"]
+    assert cells("uniform", 5, 100, 0.5) == ["uniform", "5", "100", "", ">=5.0%", "10", "0.5"]
+    assert cells("uniform", 5, 100, 0.5, 50)[4] == "10.0%"
 
 
 def test_interrupted(fairprobe, monkeypatch):

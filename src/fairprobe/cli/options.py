@@ -14,6 +14,8 @@ from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.model import OUTPUTS
 from fairprobe.search.run import search
 
+BATCHES = ("array", "frame")
+
 WHAT = "The model and its inputs"
 HOW = "How"
 RESULTS = "Results"
@@ -139,7 +141,6 @@ COLUMNS = [
     ),
     several("missing", "TEXT", 'What a CSV has in place of a missing value, as "?"; give it again for others.'),
 ]
-BATCHES = ("array", "frame")
 ASKED = [
     setting(search, "output", str, f"What is compared: {', '.join(OUTPUTS)}.", choices=OUTPUTS),
     setting(search, "threshold", number, "A gap above it makes an input discriminatory. Needed but for labels."),
@@ -147,12 +148,14 @@ ASKED = [
         search,
         "batch",
         str,
-        "array or frame: what the model takes. By default as it was fitted.",
-        choices=("array", "frame"),
+        f"{' or '.join(BATCHES)}: what the model takes. By default as it was fitted.",
+        choices=BATCHES,
     ),
     setting(search, "seed", whole_or_none, "The same seed gives the same result; none draws one."),
 ]
 """How the model is asked."""
 
-DRY_RUN = switch("dry_run", "Only say what would be done, and guess how long it takes.")
-PRINTED = [switch("json", "Print the figures as one JSON object."), DRY_RUN]
+PRINTED = [
+    switch("json", "Print the figures as one JSON object."),
+    switch("dry_run", "Only say what would be done, and guess how long it takes."),
+]

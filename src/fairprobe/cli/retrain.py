@@ -8,16 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.cli import live
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
+from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
-from fairprobe.cli.files import Target
 from fairprobe.cli.loading import SUBJECT
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
-from fairprobe.cli.retrain_words import cost_line, figure_parts
-from fairprobe.cli.words import Line, counted, duration, listed, say, to_copy
+from fairprobe.cli.retrain_words import figure_parts, plan_lines
+from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, loading_line, write_model
@@ -25,7 +24,7 @@ from fairprobe.retrain import Retrained, retrain
 from fairprobe.retrain.amounts import N_REPORT, N_SELECT
 from fairprobe.retrain.labels import NAMES
 from fairprobe.retrain.parts import checked_rows, classes_of
-from fairprobe.retrain.plan import Plan, plan
+from fairprobe.retrain.plan import plan
 from fairprobe.retrain.recipe import AUTO
 from fairprobe.retrain.rounds import ACCEPT
 from fairprobe.retrain.settings import Settings
@@ -39,6 +38,9 @@ LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
 
 FEWER = "fewer if --max-seconds needs it."
+
+SUMMARY = "Retrain a classifier until they are rarer."
+EXAMPLE = "--model subject:decision-tree"
 
 _setting = partial(setting, retrain)
 
@@ -98,9 +100,6 @@ NOT_ACCEPTED = EXIT_CODES[Outcome.INCONCLUSIVE]
 SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
 """Remarks that the result itself tells."""
 
-Labelled = tuple["pd.DataFrame", "pd.Series"]
-"""Rows and their labels."""
-
 
 def run(request: Request) -> int:
     """Retrain a classifier until discriminatory inputs are rarer.
@@ -115,10 +114,12 @@ def run(request: Request) -> int:
 class Retrain(Command):
     """A retraining, the model that came of it, and the evidence."""
 
+    name = "retraining"
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.out = Target.of(request["out"], SUFFIXES, may_be_stdout=False, overwrite=bool(request["overwrite"]))
-        self.plot = Target.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        self.out = Destination.of(request["out"], SUFFIXES, may_be_stdout=False, overwrite=bool(request["overwrite"]))
+        self.plot = Destination.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
         keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
@@ -177,7 +178,7 @@ class Retrain(Command):
         check_columns(self.rows, self.domain, "the census")
         self.keywords["held_out"] = load_census(split="test")
 
-    def _held_out(self, classes: list[Any]) -> Labelled | None:
+    def _held_out(self, classes: list[Any]) -> tuple[pd.DataFrame, pd.Series] | None:
         path, source = self.request["held_out"], self.request.source
         if path is None:
             return None
@@ -218,7 +219,7 @@ class Retrain(Command):
         """Retrain, and write what there is; what fails is told after the result, so that nothing is lost."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
-        with live.progress() as show:
+        with progress() as show:
             arguments = {**self.keywords, "progress": show}
             self.result: Retrained = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
         result, out = self.result, self.out
@@ -228,7 +229,7 @@ class Retrain(Command):
                 self.plot.write_by(result.plot)
                 self.written["plot"] = self.plot.name
             if out is not None and result.accepted:
-                with live.spinner(f"writing {out.name}"):
+                with spinner(f"writing {out.name}"):
                     out.write_by(
                         lambda part: write_model(result.model, part, self.domain, self.rows, self.keywords["batch"])
                     )
@@ -250,17 +251,12 @@ class Retrain(Command):
             "exit_code": self.exit_code(),
             **self.written,
             "interrupted": self.interrupted,
-            "error": self.error(),
         }
 
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
-        for part in figure_parts(self.request["model"], result):
-            for line in part:
-                say(*line)
-            say()
-        say(cost_line(result))
+        say_parts(figure_parts(self.request["model"], result))
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:
@@ -311,24 +307,11 @@ class Retrain(Command):
 
     # The dry run
 
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+    def plan(self) -> DryRun:
         """What the library would do, and its guess of the time."""
         planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
-        settings, limit = planned.settings, planned.settings.max_seconds
         files = {name: self.request[name] for name in ("cases", "out", "plot")}
-        refits = "a clone of the model given, fitted to the fit part" if planned.refits else "the model given"
-        more = [
-            f"  fit        {planned.n_rows['fit']:,} rows, and what a round adds to them",
-            f"  select     {planned.n_rows['select']:,} rows and {planned.n_select:,} inputs of the domain",
-            f"  report     {planned.n_rows['report']:,} rows and {planned.n_report:,} fresh inputs",
-            f"  before     {refits}",
-            f"  augment    {_augment_words(settings)}",
-            f"  labels     {settings.labels}",
-            f"  cases      {_cases_words(planned, files['cases'])}",
-            f"  accept     {_accept_words(settings)}",
-            f"  rounds     {planned.n_rounds} at most, seed {planned.seed}",
-            *(f"  {name:9}  {file}" for name, file in files.items() if file and name != "cases"),
-        ]
+        limit = planned.settings.max_seconds
         beyond = "" if limit is None else f"; no round is begun that would take it beyond {limit:g} s"
         times = [
             f"before the first round: {duration(planned.prepare)}",
@@ -336,34 +319,6 @@ class Retrain(Command):
             f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.ending)}",
             f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.total)}{beyond}",
         ]
-        content = {"domain": domain_as_dict(self.domain), **planned.summary(), **files}
-        return content, [
-            *plan_lines("retraining", self.request, self.domain, self.keywords, more),
-            (f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:", 0),
-            *((f"  {line}", 4) for line in times),
-        ]
-
-
-def _augment_words(settings: Settings) -> str:
-    tried = ["+".join(parts) for parts in settings.augmentations]
-    if settings.is_search:
-        return f"{', '.join(tried)}: searched over, and so are the amounts"
-    return f"{tried[0]}, in amounts that grow until a round is rejected"
-
-
-def _cases_words(planned: Plan, file: str | None) -> str:
-    seconds = planned.settings.search_seconds
-    within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
-    searched = f"searched for as they are needed, {planned.settings.strategy}, {within}"
-    if planned.n_cases is None:
-        return searched
-    given = f"{planned.n_cases:,} of {file}"
-    return given if planned.settings.labels == "given" else f"{given}; more are {searched}"
-
-
-def _accept_words(settings: Settings) -> str:
-    if settings.accept == "paper":
-        return "if the estimated share of the domain is lower"
-    by = "the interval of the loss" if settings.prove_accuracy else "the loss"
-    least = f"{by} of accuracy is at most {settings.max_accuracy_loss:.3g}"
-    return f"if a share is shown to be lower and none higher, and {least}"
+        title = f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:"
+        costs = [(title, 0), *((f"  {line}", 4) for line in times)]
+        return DryRun({**planned.summary(), **files}, plan_lines(planned, files), costs)

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.cli import live
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
-from fairprobe.cli.files import Target
+from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, counted, duration, flag, in_flags, say, to_copy
+from fairprobe.cli.words import Line, counted, duration, flag, in_flags, progress, say, to_copy
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
@@ -24,6 +23,9 @@ from fairprobe.search.settings import Limits
 
 CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
 LIMITS = "Limits (the first met ends the search; none for no limit)"
+
+SUMMARY = "Search a model for discriminatory inputs."
+EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, search)
 
@@ -67,9 +69,11 @@ def run(request: Request) -> int:
 class Search(Command):
     """A search and the cases found."""
 
+    name = "the search"
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.target = Target.of(request["out"], (".csv", ".parquet"))
+        self.target = Destination.of(request["out"], (".csv", ".parquet"))
         if request["json"] and self.to_stdout:
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
@@ -98,7 +102,7 @@ class Search(Command):
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
         try:
-            with live.progress() as watch:
+            with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
         except RunError as failure:
             self.found = failure.found
@@ -119,7 +123,6 @@ class Search(Command):
             **({} if found is None else found.summary()),
             "cases": [] if first is None or first.empty else json.loads(first.to_json(orient="records")),
             "out": self.written,
-            "error": self.error(),
         }
 
     def show(self) -> None:
@@ -148,19 +151,18 @@ class Search(Command):
         where = {None: "--out FILE would write them", "-": "on the standard output"}
         return f"{counted(self.found.n_cases, 'case')}, {where.get(self.written, f'written to {self.written}')}"
 
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+    def plan(self) -> DryRun:
         """What it would do, and what meeting each limit takes."""
         planned = plan(self.model, self.domain, **self.keywords)
         keywords, seen, out = self.keywords, planned.pilot, self.request["out"]
-        content = {
-            "domain": domain_as_dict(self.domain),
+        figures = {
             **{name: keywords[name] for name in ("output", "threshold", "seed")},
             **{"estimates" if name == "costs" else name: value for name, value in asdict(planned).items()},
             "out": out,
         }
         settings = asdict(planned.settings).items()
         numbers = [f"{flag(name)} {value}" for name, value in settings if type(value) in (int, float)]
-        more = [
+        lines = [
             f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
             f"  settings   {', '.join(numbers)}",
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
@@ -168,13 +170,13 @@ class Search(Command):
         unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
         speed = counted(round(1 / seen.seconds_per_input), "input")
         measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
-        return content, [
-            *plan_lines("the search", self.request, self.domain, keywords, more),
+        costs = [
             (f"Measured on {measured_on}: {speed} a second, {counted(seen.n_cases, 'case')}.", 0),
             ("It would stop at the first of these:", 0),
             *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
             *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
         ]
+        return DryRun(figures, lines, costs)
 
 
 def cost_words(cost: Cost, limits: Limits) -> str:
