@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 
 from fairprobe.cli import demo as demonstration
+from fairprobe.cli import main
 from fairprobe.cli.demo import PAPER, cells, pick, sentences
 from fairprobe.search import search
 
 
-@pytest.fixture
-def page(fairprobe, monkeypatch):
-    monkeypatch.setattr(demonstration, "N_INPUTS", 100_000)
-    return fairprobe("demo")
+@pytest.fixture(scope="module")
+def page():
+    """What it prints, of smaller searches."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(demonstration, "N_INPUTS", 100_000)
+        code = main(["demo"])
+    return SimpleNamespace(code=code, out=out.getvalue(), err=err.getvalue())
 
 
 def test_page(page):

@@ -47,15 +47,12 @@ def number(text: str) -> float:
     return value
 
 
-def whole_or_none(text: str) -> int | str:
-    """A whole number, or "none"."""
-    return NONE if str(text).lower() == NONE else whole(text)
+def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
+    """What a parser makes of a text, or "none"."""
+    return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
-def number_or_none(text: str) -> float | str:
-    """A number, or "none"."""
-    return NONE if str(text).lower() == NONE else number(text)
-
+whole_or_none, number_or_none = or_none(whole), or_none(number)
 
 _METAVARS = {str: "NAME", whole: "N", whole_or_none: "N", number: "NUMBER", number_or_none: "NUMBER"}
 

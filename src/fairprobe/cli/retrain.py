@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
@@ -30,9 +30,6 @@ from fairprobe.retrain.rounds import ACCEPT
 from fairprobe.retrain.settings import Settings
 from fairprobe.retrain.supply import checked_cases
 from fairprobe.search import STRATEGIES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
@@ -141,9 +138,10 @@ class Retrain(Command):
         else:
             self.domain, self.rows, self.labels = self.request.source.load_labelled()
         classes = classes_of(checked_rows(self.domain, self.rows, self.labels)).tolist()
-        if self.request["data"] is not None:
-            self.keywords["held_out"] = self._held_out(classes)
-        self.keywords["cases"] = self._cases()
+        if self.request["held_out"] is not None:
+            self._load_held_out(classes)
+        if self.request["cases"] is not None:
+            self._load_cases()
         favourable = self.request["favourable"]
         if favourable is not None:
             found = match(favourable, classes)
@@ -178,10 +176,8 @@ class Retrain(Command):
         check_columns(self.rows, self.domain, "the census")
         self.keywords["held_out"] = load_census(split="test")
 
-    def _held_out(self, classes: list[Any]) -> tuple[pd.DataFrame, pd.Series] | None:
+    def _load_held_out(self, classes: list[Any]) -> None:
         path, source = self.request["held_out"], self.request.source
-        if path is None:
-            return None
         table, label = source.table(path), str(source.label)
         if label not in table.columns:
             raise DataError(f"--held-out must have the column {label!r} of --label, got {listed(table.columns)}")
@@ -193,25 +189,22 @@ class Retrain(Command):
         if unknown:
             known, got = listed(map(repr, classes)), listed(map(repr, unknown))
             raise DataError(f"--held-out must have the labels of --data, {known}; got {got}")
-        return rows, labels
+        self.keywords["held_out"] = rows, labels
 
-    def _cases(self) -> pd.DataFrame | None:
+    def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)
-        if path is None:
-            return None
         table = self.request.source.table(path)
         absent = [name for name in self.domain.names if name not in table.columns]
         if absent:
             raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")
         checked_cases(self.domain, table)
         cases = table[list(self.domain.names)]
-        if self.keywords["labels"] != "given":
-            return cases
-        if label not in table.columns:
-            raise DataError(
-                f"--cases with --labels given must have the labels in a column {label!r}, got {listed(table.columns)}"
-            )
-        return cases.assign(**{label: labels_of(table, label, path).to_numpy()})
+        if self.keywords["labels"] == "given":
+            if label not in table.columns:
+                known = listed(table.columns)
+                raise DataError(f"--cases with --labels given must have the labels in a column {label!r}, got {known}")
+            cases = cases.assign(**{label: labels_of(table, label, path).to_numpy()})
+        self.keywords["cases"] = cases
 
     # The work
 
@@ -229,10 +222,9 @@ class Retrain(Command):
                 self.plot.write_by(result.plot)
                 self.written["plot"] = self.plot.name
             if out is not None and result.accepted:
+                model, batch = result.model, self.keywords["batch"]
                 with spinner(f"writing {out.name}"):
-                    out.write_by(
-                        lambda part: write_model(result.model, part, self.domain, self.rows, self.keywords["batch"])
-                    )
+                    out.write_by(lambda part: write_model(model, part, self.domain, self.rows, batch))
                 self.written["out"] = out.name
         except RunError as failure:
             self.failures.append(failure)

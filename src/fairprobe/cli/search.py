@@ -73,7 +73,9 @@ class Search(Command):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.target = Destination.of(request["out"], (".csv", ".parquet"))
+        self.out = Destination.of(request["out"], (".csv", ".parquet"))
+        self.to_stdout = self.out is not None and self.out.is_stdout
+        """Whether the cases are what the standard output is for."""
         if request["json"] and self.to_stdout:
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
@@ -84,11 +86,6 @@ class Search(Command):
         _, self.limits = settled(**self.keywords)
         self.found: Found | None = None
         self.written: str | None = None
-
-    @property
-    def to_stdout(self) -> bool:
-        """Whether the cases are what the standard output is for."""
-        return self.target is not None and self.target.is_stdout
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
@@ -110,10 +107,10 @@ class Search(Command):
         if self.found is None:
             return
         self.interrupted = self.found.stop_reason is StopReason.INTERRUPTED
-        if self.target is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
-            self.written = self.target.name
+        if self.out is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
+            self.written = self.out.name
             if not self.to_stdout:
-                self.target.write_frame(self.found.to_frame())
+                self.out.write_frame(self.found.to_frame())
 
     def figures(self) -> dict[str, Any]:
         """The figures, the first cases, where all of them are, and what went wrong."""
@@ -130,8 +127,8 @@ class Search(Command):
         found = self.found
         if found is None or (self.failures and not found.n_cases):
             return
-        if self.to_stdout and self.target is not None and self.written:
-            self.target.write_frame(found.to_frame())
+        if self.to_stdout and self.out is not None and self.written:
+            self.out.write_frame(found.to_frame())
         lines = summary_lines(found, None if self.to_stdout else self.written)
         for line in [*lines, *(case_lines(found) if self.written is None and found.n_cases else [])]:
             say(*line, err=self.to_stdout)
@@ -184,19 +181,18 @@ def cost_words(cost: Cost, limits: Limits) -> str:
     queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
     if cost.limit == "exhausted":
         return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
+    every = "a guess from the cases seen: about" if cost.is_guess else "if every input were a case:"
     words = {
         "max_seconds": f": about {queries}",
         "max_barren": f" in a row without a new case: {queries}, {seconds}",
-        "max_cases": f": if every input were a case: {queries}, {seconds}",
+        "max_cases": f": {every} {queries}, {seconds}",
     }.get(cost.limit, f": {queries} at most, {seconds}")
-    if cost.limit == "max_cases" and cost.is_guess:
-        words = f": a guess from the cases seen: about {queries}, {seconds}"
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
 def summary_lines(found: Found, written: str | None) -> list[Line]:
     """The figures of a search."""
-    lines = [
+    lines = (
         f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
         "",
         f"  judged    {counted(found.n_judged, 'input')}, repeats included",
@@ -205,7 +201,7 @@ def summary_lines(found: Found, written: str | None) -> list[Line]:
         f"  yield     {found.yield_:.2%} (a measure of this search, not of how common cases are)",
         f"  stopped   {in_flags(found.stop_reason.sentence)}",
         *([f"  written   {written}"] if written else []),
-    ]
+    )
     return [(line, 12) for line in lines]
 
 

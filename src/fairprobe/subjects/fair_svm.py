@@ -80,7 +80,8 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             raise SettingError(f"class_weight must be above 0 for both classes, got {self.class_weight!r}")
         costs = self.C * np.where(signs > 0, weights[1], weights[0])
 
-        centre, scale = X.mean(axis=0), _scale(X, self.standardize)
+        varies = np.ptp(X, axis=0) > 0
+        centre, scale = X.mean(axis=0), np.where(self.standardize & varies, X.std(axis=0), 1.0)
         rows = (X - centre) / scale
         covariances = None if column is None else rows.T @ _deviations(X[:, column]) / len(X)
 
@@ -169,11 +170,6 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise DataError(f"the labels must be of two classes, got one class: {classes[0]!r}")
     return classes
-
-
-def _scale(X: Floats, standardize: bool) -> Floats:
-    varies = np.ptp(X, axis=0) > 0
-    return np.where(standardize & varies, X.std(axis=0), 1.0)
 
 
 def _deviations(column: Floats) -> Floats:

@@ -55,9 +55,7 @@ def strategy_checks() -> list[tuple[str, StrategyCheck]]:
 
 def _check_asks_inside_the_domain(strategy: str) -> None:
     for name, toy in all_toys():
-        for asked in _drive(strategy, toy):
-            inside = (asked >= 0) & (asked < toy.domain.levels)
-            _require(bool(inside.all()), strategy, f"ask only about inputs of the domain, on the toy {name!r}", asked)
+        _require_inside(strategy, toy, f"ask only about inputs of the domain, on the toy {name!r}")
 
 
 def _check_asks_whole_numbers_in_rows(strategy: str) -> None:
@@ -120,9 +118,7 @@ def _check_same_seed_same_result(strategy: str) -> None:
 
 def _check_survives_odd_domains(strategy: str) -> None:
     for name, toy in _odd_toys():
-        for asked in _drive(strategy, toy):
-            inside = (asked >= 0) & (asked < toy.domain.levels)
-            _require(bool(inside.all()), strategy, f"stay inside a domain with {name}", asked)
+        _require_inside(strategy, toy, f"stay inside a domain with {name}")
         found = _search(strategy, toy, max_inputs=N_INPUTS, n_global=10)
         enough = found.n_cases > 0 and str(found.stop_reason) in ("exhausted", "max-inputs")
         _require(enough, strategy, f"find cases in a domain with {name}", found)
@@ -221,6 +217,12 @@ def _class(strategy: str) -> type[Strategy]:
 def _require(holds: bool, strategy: str, rule: str, got: object) -> None:
     if not holds:
         raise AssertionError(f"the strategy {strategy!r} must {rule}, got {got!s:.300}")
+
+
+def _require_inside(strategy: str, toy: Toy, rule: str) -> None:
+    for asked in _drive(strategy, toy):
+        inside = (asked >= 0) & (asked < toy.domain.levels)
+        _require(bool(inside.all()), strategy, rule, asked)
 
 
 def _batch(toy: Toy, frame: Any) -> Any:

@@ -109,8 +109,8 @@ class _FirstAbove:
         return np.asarray(X[:, 0] > self.bound)
 
 
-def _is_dear_clerk(frame: pd.DataFrame) -> Mask:
-    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5))
+def _depends_on_sex(frame: pd.DataFrame) -> Mask:
+    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5) & (frame["age"] >= 30))
 
 
 # Models
@@ -178,7 +178,7 @@ class _Probabilities:
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
     """Lends to whoever is 30 or older; never to a woman who is a clerk and would pay a rate of a half or more."""
-    refused = _is_dear_clerk(frame) & (frame["sex"] == "Female").to_numpy()
+    refused = _depends_on_sex(frame) & (frame["sex"] == "Female").to_numpy()
     return np.where((frame["age"] >= 30).to_numpy() & ~refused, "lend", "refuse")
 
 
@@ -261,11 +261,7 @@ def loans() -> Toy:
         sensitive=["sex"],
     )
     share = Fraction(1, len(jobs)) * Fraction(3, rates.levels) * Fraction(30, 40)
-    return Toy(_lend, domain, share, _is_dear_clerk_of_age)
-
-
-def _is_dear_clerk_of_age(frame: pd.DataFrame) -> Mask:
-    return _is_dear_clerk(frame) & (frame["age"] >= 30).to_numpy()
+    return Toy(_lend, domain, share, _depends_on_sex)
 
 
 FACTORIES: dict[str, Callable[[], Toy]] = {
