@@ -313,6 +313,7 @@ QUICK = (
     2,
     "--max-accuracy-loss",
     0.2,
+    "--no-controls",
 )
 
 

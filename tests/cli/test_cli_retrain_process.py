@@ -19,7 +19,7 @@ def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
 
 
 def test_running_retraining_on_a_terminal(retrain, terminal):
-    done = retrain("--max-rounds", "1", "--no-controls", model="clf:slow")
+    done = retrain("--max-rounds", "1", model="clf:slow")
     assert done.code == 0
     assert "fitting the model to compare with" in done.err
     assert "round 1: twins of 10% cases + all rows flipped (+" in done.err

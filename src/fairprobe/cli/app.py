@@ -78,3 +78,5 @@ def _add(command: ModuleType) -> None:
 
 for _each in (demo, search, estimate, retrain, domain):
     _add(_each)
+
+command = typer.main.get_command(app)
