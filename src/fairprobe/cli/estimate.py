@@ -14,7 +14,7 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import Outcomes, between, figure_parts
+from fairprobe.cli.estimate_words import between, classes_of_model, figure_parts, with_outcomes
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
 from fairprobe.errors import DomainError, RunError, SettingError
@@ -141,7 +141,8 @@ class Estimate(Command):
                 raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
         self._check_populations()
         self.model = self.load_model()
-        self.outcomes = Outcomes.of(self.model, self.keywords["output"], self.request["favourable"])
+        self.asked_for = (self.keywords["output"], self.request["favourable"])
+        self.classes = classes_of_model(self.model, *self.asked_for)
 
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""
@@ -195,7 +196,8 @@ class Estimate(Command):
         try:
             for name in self.populations:
                 self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
-                sets = {key: self.outcomes.put_into(share) for key, share in self._estimate(name).items()}
+                shares = self._estimate(name)
+                sets = {key: with_outcomes(share, self.classes, *self.asked_for) for key, share in shares.items()}
                 self.unfinished = None
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,45 +113,33 @@ def _remedy(verdict: Verdict) -> str:
 # Who gets what
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """What the model may answer, as far as it is known beforehand."""
+def classes_of_model(model: Any, output: str, favourable: str | None) -> Sequence[Any] | None:
+    """The model's classes, in order; None if it does not tell. A good outcome that it cannot give is refused."""
+    given = getattr(model, "classes_", None)
+    classes = np.asarray(given).tolist() if given is not None and np.ndim(given) == 1 else None
+    known = None if output == "score" else classes
+    if output == "value" or (output == "score" and len(classes or ()) == 2):
+        known = ENDS
+    if favourable is not None and known is not None and match(favourable, known) is None:
+        raise SettingError(f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}")
+    return classes
 
-    classes: Sequence[Any] | None
-    """The model's classes, in order; None if it does not tell."""
-    output: str
-    favourable: str | None
-    """The text of the good one."""
 
-    @classmethod
-    def of(cls, model: Any, output: str, favourable: str | None) -> Outcomes:
-        """Those of a model; an outcome that it cannot give is refused."""
-        given = getattr(model, "classes_", None)
-        classes = np.asarray(given).tolist() if given is not None and np.ndim(given) == 1 else None
-        known = None if output == "score" else classes
-        if output == "value" or (output == "score" and len(classes or ()) == 2):
-            known = ENDS
-        if favourable is not None and known is not None and match(favourable, known) is None:
-            raise SettingError(
-                f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}"
-            )
-        return cls(classes, output, favourable)
-
-    def put_into(self, share: Share) -> Share:
-        """The share with outcomes under the names of classes, and with who is worse off."""
-        outcomes = share.outcomes
-        if outcomes is None:
-            return share
-        # Of class probabilities the library knows only the position of the likeliest class.
-        if self.output != "label" and self.classes is not None and not set(outcomes.columns) & set(ENDS):
-            outcomes = outcomes.rename(columns=dict(enumerate(self.classes)))
-        chosen = match(self.favourable, outcomes.columns) if self.favourable is not None else None
-        if chosen is not None:
-            return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, chosen[0]))
-        if self.favourable is not None:
-            seen = f"no discriminatory input gets the outcome {self.favourable!r}, only {listed(outcomes.columns)}"
-            note(f"favourable-unseen: {seen}")
-        return replace(share, outcomes=outcomes)
+def with_outcomes(share: Share, classes: Sequence[Any] | None, output: str, favourable: str | None) -> Share:
+    """The share with outcomes under the names of classes, and with who is worse off."""
+    outcomes = share.outcomes
+    if outcomes is None:
+        return share
+    # Of class probabilities the library knows only the position of the likeliest class.
+    if output != "label" and classes is not None and not set(outcomes.columns) & set(ENDS):
+        outcomes = outcomes.rename(columns=dict(enumerate(classes)))
+    chosen = match(favourable, outcomes.columns) if favourable is not None else None
+    if chosen is not None:
+        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, chosen[0]))
+    if favourable is not None:
+        seen = f"no discriminatory input gets the outcome {favourable!r}, only {listed(outcomes.columns)}"
+        note(f"favourable-unseen: {seen}")
+    return replace(share, outcomes=outcomes)
 
 
 def match(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:

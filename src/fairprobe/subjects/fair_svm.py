@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,11 +112,15 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _solve(self, rows: Floats, signs: Floats, costs: Floats, covariances: Floats | None) -> Solution:
         found = solve(Problem(rows, signs, costs, np.ones(len(rows))), tol=self.tol, max_iter=self.max_iter)
         if covariances is not None and abs(covariances @ found.weights) > self.covariance_limit:
-            # The problem is convex, so its optimum lies on the bound that the unbounded optimum is beyond.
-            bounded = self._solve_at(float(np.sign(covariances @ found.weights)), rows, signs, costs, covariances)
-            found = replace(
-                bounded, n_iter=found.n_iter + bounded.n_iter, converged=found.converged and bounded.converged
-            )
+            # The problem is convex, so its optimum lies on the bound that the unbounded optimum is beyond. The weights
+            # on it are the smallest of them plus any weights orthogonal to that.
+            side = float(np.sign(covariances @ found.weights))
+            fixed = side * self.covariance_limit * covariances / (covariances @ covariances)
+            basis = np.linalg.qr(covariances[:, np.newaxis], mode="complete")[0][:, 1:]
+            problem = Problem(rows @ basis, signs, costs, 1.0 - signs * (rows @ fixed), float(fixed @ fixed) / 2)
+            bounded = solve(problem, tol=self.tol, max_iter=self.max_iter)
+            n_iter, converged = found.n_iter + bounded.n_iter, found.converged and bounded.converged
+            found = Solution(fixed + basis @ bounded.weights, bounded.intercept, n_iter, converged)
         if not found.converged:
             warnings.warn(
                 f"the solver stopped after {found.n_iter} steps short of tol={self.tol:g}: "
@@ -126,14 +129,6 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 stacklevel=3,
             )
         return found
-
-    def _solve_at(self, side: float, rows: Floats, signs: Floats, costs: Floats, covariances: Floats) -> Solution:
-        """Solve among the weights on one side's bound: the smallest of them plus any weights orthogonal to it."""
-        fixed = side * self.covariance_limit * covariances / (covariances @ covariances)
-        basis = np.linalg.qr(covariances[:, np.newaxis], mode="complete")[0][:, 1:]
-        problem = Problem(rows @ basis, signs, costs, 1.0 - signs * (rows @ fixed), float(fixed @ fixed) / 2)
-        found = solve(problem, tol=self.tol, max_iter=self.max_iter)
-        return replace(found, weights=fixed + basis @ found.weights)
 
     def _check_settings(self) -> None:
         rules = {
