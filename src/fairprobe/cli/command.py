@@ -42,6 +42,7 @@ class Request:
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """All keyword arguments of a function of the library: those given, the others as its signature says."""
         parameters = inspect.signature(function).parameters.values()
+        # The library's own defaults, so that the command line has none that could differ from them.
         keywords = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
         given = {name: self.given[name] for name in keywords if self.given.get(name) is not None}
         return {**keywords, **{name: None if value == NONE else value for name, value in given.items()}}

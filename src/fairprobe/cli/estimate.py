@@ -141,8 +141,9 @@ class Estimate(Command):
                 raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
         self._check_populations()
         self.model = self.load_model()
-        self.asked_for = (self.keywords["output"], self.request["favourable"])
-        self.classes = classes_of_model(self.model, *self.asked_for)
+        output, favourable = self.keywords["output"], self.request["favourable"]
+        classes = classes_of_model(self.model, output, favourable)
+        self.with_outcomes = partial(with_outcomes, classes=classes, output=output, favourable=favourable)
 
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""
@@ -196,8 +197,7 @@ class Estimate(Command):
         try:
             for name in self.populations:
                 self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
-                shares = self._estimate(name)
-                sets = {key: with_outcomes(share, self.classes, *self.asked_for) for key, share in shares.items()}
+                sets = {key: self.with_outcomes(share) for key, share in self._estimate(name).items()}
                 self.unfinished = None
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:

@@ -124,7 +124,7 @@ class Retrain(Command):
             raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings.of(keywords)
+        Settings.of(keywords)  # which refuses what is wrong, before anything is loaded
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""

@@ -81,6 +81,7 @@ class Search(Command):
         self.keywords = request.keywords(search)
         if request["accelerate"] is not None:
             self.keywords["accelerate"] = "auto" if request["accelerate"] else "off"
+        # What the library would refuse later is refused now, before anything is loaded.
         strategy_path(self.keywords["strategy"])
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         _, self.limits = settled(**self.keywords)
