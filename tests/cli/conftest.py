@@ -13,6 +13,7 @@ import pytest
 from fairprobe.cli import main
 
 MODELS = '''
+import signal
 import time
 from pathlib import Path
 
@@ -90,10 +91,9 @@ class Interrupts(FailsLater):
     """The same, but it is a person who ends it."""
 
     def predict(self, X):
-        try:
-            return super().predict(X)
-        except RuntimeError:
-            raise KeyboardInterrupt from None
+        if self.n_calls == 5:
+            signal.raise_signal(signal.SIGINT)
+        return super().predict(X)
 
 
 class Holder:
@@ -214,6 +214,7 @@ def estimate(fairprobe):
 
 
 CLASSIFIERS = '''
+import signal
 import time
 
 import numpy as np
@@ -265,7 +266,7 @@ class Interrupted(DecisionTreeClassifier):
     def fit(self, X, y):
         Interrupted.n_fits += 1
         if Interrupted.n_fits == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return super().fit(X, y)
 
 
