@@ -230,7 +230,8 @@ class RetrainPlan:
 
 def plan(model: Any, X: Any, y: Any, domain: Domain, **arguments: Any) -> RetrainPlan:
     """What `retrain` would do with the same arguments, all of them given; fits a little, for some seconds at most."""
-    loop = prepare(model, X, y, domain, **arguments, others={})
+    others = {name: arguments.pop(name) for name in RetrainSettings.__dataclass_fields__ if name in arguments}
+    loop = prepare(model, X, y, domain, **arguments, others=others)
     settings, parts, n_fit = loop.settings, loop.parts, len(loop.parts.fit)
     n_timed, fitted = _timed(loop.fit, parts.fit)
     voting = Clock(None)
