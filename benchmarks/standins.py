@@ -52,7 +52,7 @@ from unittest.mock import patch
 
 import fairprobe
 from _common import model, print_table
-from fairprobe.estimate.populations import Asking, Target
+from fairprobe.estimate.populations import Population
 from fairprobe.retrain import judging
 from fairprobe.standins import Screen, compile_stand_in, quick_asker, svm
 
@@ -129,7 +129,7 @@ def _settings(name: str, subject: Any) -> Iterator[tuple[str, Run]]:
 def _judge(subject: Any, n: int, accelerate: str = "auto") -> None:
     """Judge inputs of the domain as retraining does, but with a stand-in for any kind of model."""
     domain = fairprobe.datasets.census_domain()
-    target = Target(Asking(subject, domain, None, "label", None), "domain")
+    target = Population(subject, domain, "domain", None, "label", None)
     stand_in = compile_stand_in(subject, domain)
     if accelerate == "auto" and stand_in is not None:
         target.oracle.asker = Screen(target.oracle.asker, stand_in)

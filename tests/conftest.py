@@ -63,19 +63,19 @@ def cache_folder(tmp_path_factory):
 @pytest.fixture(scope="session", autouse=True)
 def fitted_once(cache_folder, tmp_path_factory):
     """A subject that both processes of pytest-xdist want is fitted by one of them, while the other waits."""
-    from fairprobe.subjects import cache, fitted
+    from fairprobe.subjects import fitted
 
     fit, folder = fitted._fit, Path(cache_folder)
 
     def fit_or_wait(name, made, rows, labels):
         if os.environ.get("FAIRPROBE_CACHE") != cache_folder:
             return fit(name, made, rows, labels)
-        path = cache.path_for(name, made, rows, labels)
+        path = fitted.path_for(name, made, rows, labels)
         with locked(folder / f"{name}.lock"):
-            model = cache.read(path, made, rows, labels)
+            model = fitted.read(path, made, rows, labels)
             if model is None:
                 model = fit(name, made, rows, labels)
-                cache.write(path, model)
+                fitted.write(path, model)
         return model
 
     with pytest.MonkeyPatch.context() as patch:

@@ -13,6 +13,7 @@ import pytest
 from fairprobe.cli import main
 
 MODELS = '''
+import signal
 import time
 from pathlib import Path
 
@@ -86,8 +87,20 @@ class FailsLater:
         return flips(X)
 
 
+class Interrupts(FailsLater):
+    """The same, but it is a person who ends it."""
+
+    def predict(self, X):
+        if self.n_calls == 5:
+            signal.raise_signal(signal.SIGINT)
+        return super().predict(X)
+
+
 class Holder:
     model = FailsLater()
+
+
+interrupts = Interrupts()
 
 
 fails_later = FailsLater()
@@ -158,14 +171,26 @@ def fairprobe(folder, capsys, monkeypatch):
 
     def run(*arguments: object) -> Outcome:
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
+        with monkeypatch.context() as patch:
+            if run.on_terminal:
+                patch.setattr(sys.stderr, "isatty", lambda: True)
+            code = main([str(argument) for argument in arguments])
         out, err = capsys.readouterr()
         return Outcome(code, out, err)
 
+    run.on_terminal = False
     yield run
     for name in set(sys.modules) - before:
         if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
+
+
+@pytest.fixture
+def terminal(fairprobe, monkeypatch) -> None:
+    """For commands run in this process, the standard error is a terminal of 80 columns."""
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80")):
+        monkeypatch.setenv(name, value)
+    fairprobe.on_terminal = True
 
 
 @pytest.fixture
@@ -189,6 +214,7 @@ def estimate(fairprobe):
 
 
 CLASSIFIERS = '''
+import signal
 import time
 
 import numpy as np
@@ -225,13 +251,22 @@ class NeverFits(DecisionTreeClassifier):
 
 
 class Slow(DecisionTreeClassifier):
-    """The third time it takes so long that nobody waits for it."""
+    """Takes long enough for a terminal to show it."""
+
+    def fit(self, X, y):
+        time.sleep(0.3)
+        return super().fit(X, y)
+
+
+class Interrupted(DecisionTreeClassifier):
+    """The third time, nobody waits for it."""
 
     n_fits = 0
 
     def fit(self, X, y):
-        Slow.n_fits += 1
-        time.sleep(60 if Slow.n_fits == 3 else 0.3)
+        Interrupted.n_fits += 1
+        if Interrupted.n_fits == 3:
+            signal.raise_signal(signal.SIGINT)
         return super().fit(X, y)
 
 
@@ -251,6 +286,7 @@ class Frozen(DecisionTreeClassifier):
 fails_later = FailsLater(**SETTINGS)
 never_fits = NeverFits()
 slow = Slow(**SETTINGS)
+interrupted = Interrupted(**SETTINGS)
 loud = Loud(**SETTINGS)
 frozen = Frozen()
 '''
@@ -278,6 +314,7 @@ QUICK = (
     2,
     "--max-accuracy-loss",
     0.2,
+    "--no-controls",
 )
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stderr, redirect_stdout
+from types import SimpleNamespace
 
 import pytest
 
 from fairprobe.cli import demo as demonstration
-from fairprobe.cli.demo import PAPER, Row, pick, sentences
+from fairprobe.cli import main
+from fairprobe.cli.demo import PAPER, cells, pick, sentences
 from fairprobe.search import search
 
 
-@pytest.fixture
-def page(fairprobe, monkeypatch):
-    monkeypatch.setattr(demonstration, "N_INPUTS", 100_000)
-    return fairprobe("demo")
+@pytest.fixture(scope="module")
+def page():
+    """What it prints, of smaller searches."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(demonstration, "N_INPUTS", 100_000)
+        code = main(["demo"])
+    return SimpleNamespace(code=code, out=out.getvalue(), err=err.getvalue())
 
 
 def test_page(page):
@@ -52,9 +60,9 @@ def test_cases_picked_differ_in_occupation_and_flip(census_tree):
 
 
 def test_row_before_and_during_its_search():
-    assert Row("uniform").cells() == ["uniform"]
-    assert Row("uniform", 5, 100, None, 0.5).cells() == ["uniform", "5", "100", "", ">=5.0%", "10", "0.5"]
-    assert Row("uniform", 5, 100, 50, 0.5).cells()[4] == "10.0%"
+    assert cells("uniform") == ["uniform"]
+    assert cells("uniform", 5, 100, 0.5) == ["uniform", "5", "100", "", ">=5.0%", "10", "0.5"]
+    assert cells("uniform", 5, 100, 0.5, 50)[4] == "10.0%"
 
 
 def test_interrupted(fairprobe, monkeypatch):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -30,10 +29,9 @@ def test_real_run(folder):
     assert "\x1b" not in done.stdout
 
 
-def interrupted(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs on a slow model and is interrupted while that is being asked."""
+def test_interrupted_estimate_says_what_is_known(folder):
     process = subprocess.Popen(
-        [*ESTIMATE, "--model", "toys:slow", "--method", "sample", "--experiments", "100000", *arguments],
+        [*ESTIMATE, "--model", "toys:slow", "--method", "sample", "--experiments", "100000", *ROWS],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -44,23 +42,18 @@ def interrupted(*arguments: str) -> subprocess.CompletedProcess[str]:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    assert process.returncode == 130, err
+    assert err.startswith("interrupted; kept: rows; domain: 13.")
+    assert " so far, " in err
+    assert err.count("\n") == 1
+    assert "rows: 33.33% of the rows" in out
+    assert "Verdict" not in out
 
 
-def test_interrupted_estimate_says_what_is_known(folder):
-    done = interrupted(*ROWS)
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.startswith("interrupted; kept: rows; domain: 13.")
-    assert " so far, " in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert "rows: 33.33% of the rows" in done.stdout
-    assert "Verdict" not in done.stdout
-
-
-def test_interrupted_estimate_in_json(folder):
-    done = interrupted("--json", "--max-share", "0.1351")
-    assert done.returncode == 130, done.stderr
-    content = json.loads(done.stdout)
+def test_interrupted_estimate_in_json(estimate):
+    done = estimate("--method", "sample", "--json", "--max-share", "0.1351", model="toys:interrupts")
+    assert done.code == 130, done.err
+    content = json.loads(done.out)
     assert content["interrupted"] is True
     assert content["shares"] == {}
     assert content["verdict"] is None
@@ -79,25 +72,9 @@ def test_interrupted_before_the_first_batch(estimate, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", [["--width", "0.005"], ["--experiments", "400"]])
-def test_running_estimate_on_a_terminal(folder, arguments):
-    leader, follower = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    process = subprocess.Popen(
-        [*ESTIMATE, "--model", "toys:slow", "--method", "sample", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=follower,
-        env=environment,
-    )
-    os.close(follower)
-    shown = b""
-    try:
-        while chunk := os.read(leader, 65_536):
-            shown += chunk
-    except OSError:  # the other end is closed
-        pass
-    os.close(leader)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert b"domain: 13." in shown
-    assert b" so far, " in shown
-    assert b"so far" not in out
+def test_running_estimate_on_a_terminal(estimate, terminal, arguments):
+    done = estimate("--method", "sample", *arguments, model="toys:slow")
+    assert done.code == 0
+    assert "domain: 13." in done.err
+    assert " so far, " in done.err
+    assert "so far" not in done.out

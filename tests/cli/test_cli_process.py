@@ -11,6 +11,9 @@ import sys
 import time
 
 import pandas as pd
+import pytest
+
+from fairprobe.cli import demo, main
 
 COMMAND = [sys.executable, "-m", "fairprobe"]
 SEARCH = [*COMMAND, "search", "--domain", "domain.toml"]
@@ -31,36 +34,42 @@ def test_help_imports_nothing_heavy():
     assert all(command in done.stdout for command in ("demo", "search", "estimate", "retrain", "domain", "--version"))
 
 
-def test_help_of_every_command_fits_a_terminal():
-    commands = ["demo", "search", "estimate", "retrain", "domain"]
-    code = f"import sys; from fairprobe.cli import main; sys.exit(sum(main([name, '--help']) for name in {commands}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Usage: ") == len(commands)
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "\x1b" not in done.stdout
+@pytest.mark.parametrize("command", ["demo", "search", "estimate", "retrain", "domain"])
+def test_help_of_every_command_fits_a_terminal(fairprobe, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = fairprobe(command, "--help")
+    assert done.code == 0, done.err
+    assert done.out.startswith("Usage: ")
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "\x1b" not in done.out
 
 
-def test_choices_complete(folder):
+def test_choices_complete(monkeypatch, capsys):
     asked = {"_FAIRPROBE_COMPLETE": "complete_bash", "COMP_WORDS": "fairprobe search --strategy g", "COMP_CWORD": "3"}
-    done = subprocess.run(
-        COMMAND, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **asked}
-    )
-    assert done.stdout.split() == ["guided", "genetic", "gradient"]
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as left:
+        main([])
+    assert not left.value.code
+    assert capsys.readouterr().out.split() == ["guided", "genetic", "gradient"]
 
 
-def test_version():
+def test_version(fairprobe):
     from fairprobe import __version__
 
-    assert run("--version").stdout == f"fairprobe {__version__}\n"
+    assert fairprobe("--version").out == f"fairprobe {__version__}\n"
 
 
-def test_exit_codes(folder):
-    assert run("search", "--model", "toys:flip", "--domain", "domain.toml").returncode == 2
-    assert run("search", "--model", "toys:raises", "--domain", "domain.toml").returncode == 3
+def test_exit_codes(folder, fairprobe):
+    arguments = ["search", "--model", "toys:raises", "--domain", "domain.toml"]
+    done = run(*arguments)
+    assert done.returncode == fairprobe(*arguments).code == 3
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert fairprobe("search", "--model", "toys:flip", "--domain", "domain.toml").code == 2
 
 
-def test_interrupted_search_keeps_what_it_found(folder):
+def test_interrupted_search_keeps_what_it_found(folder, fairprobe):
     command = [*SEARCH, "--model", "toys:slow", "--walkers", "20", "--max-cases", "none", "--out", "cases.csv"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_for(folder / "called")
@@ -72,7 +81,7 @@ def test_interrupted_search_keeps_what_it_found(folder):
     assert len(cases) > 0
     assert err == f"interrupted; kept: {len(cases):,} cases, written to cases.csv\n"
     again = shlex.split(out.split("The same again:")[1].replace("cases.csv", "again.csv"))
-    assert run(*again[1:]).returncode == 0
+    assert fairprobe(*again[1:]).code == 0
     assert (folder / "cases.csv").read_bytes() == (folder / "again.csv").read_bytes()
 
 
@@ -94,7 +103,7 @@ def wait_for(path):
 
 
 def test_reader_that_leaves_ends_it_quietly(folder):
-    command = [*SEARCH, "--model", "toys:flips", "--max-cases", "50000", "--out", "-"]
+    command = [*SEARCH, "--model", "toys:flips", "--max-cases", "10000", "--out", "-"]  # more than a pipe holds
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -106,17 +115,15 @@ def test_reader_that_leaves_ends_it_quietly(folder):
     assert err == ""
 
 
-def test_progress_is_off_where_there_is_no_terminal(folder):
-    done = run(
-        "search", "--model", "toys:slow", "--domain", "domain.toml", "--max-seconds", "0.5", "--max-cases", "none"
-    )
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert "\x1b" not in done.stdout
+def test_progress_is_off_where_there_is_no_terminal(search):
+    done = search("--max-seconds", "0.5", "--max-cases", "none", model="toys:slow")
+    assert done.code == 0
+    assert done.err == ""
+    assert "\x1b" not in done.out
 
 
 def test_progress_on_a_terminal_goes_to_the_standard_error(folder):
-    limits = ["--max-seconds", "1", "--max-cases", "none"]
+    limits = ["--max-seconds", "0.5", "--max-cases", "none"]
     leader, follower = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     process = subprocess.Popen(
@@ -143,16 +150,9 @@ def read_all(leader: int) -> str:
     return b"".join(chunks).decode()
 
 
-def test_demo_on_a_terminal(cache_folder):
-    leader, follower = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    code = "from fairprobe.cli import demo, main; demo.N_INPUTS = 100_000; raise SystemExit(main(['demo']))"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=follower, env=environment, text=True
-    )
-    os.close(follower)
-    shown = read_all(leader)
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert "fully-directed" in shown
-    assert "100,000" in out
+def test_demo_on_a_terminal(fairprobe, terminal, monkeypatch):
+    monkeypatch.setattr(demo, "N_INPUTS", 100_000)
+    done = fairprobe("demo")
+    assert done.code == 0
+    assert "fully-directed" in done.err
+    assert "100,000" in done.out

@@ -15,7 +15,7 @@ import fairprobe as library
 from fairprobe.domain import Domain
 
 INPUTS = ["age", "sex", "pay"]
-FEW = ("--augment", "flip,twins", "--no-controls")
+FEW = ("--augment", "flip,twins")
 
 
 def content_of(outcome):
@@ -41,7 +41,7 @@ def without_seconds(value):
 
 
 def test_result_is_that_of_the_library(retrain, folder):
-    content = content_of(retrain("--json", "--held-out", "test.csv", "--seed", 7))
+    content = content_of(retrain("--json", "--controls", "--held-out", "test.csv", "--seed", 7))
     train, test = (pd.read_csv(folder / name) for name in ("loans.csv", "test.csv"))
     from sklearn.tree import DecisionTreeClassifier
 
@@ -68,7 +68,7 @@ def test_result_is_that_of_the_library(retrain, folder):
 
 
 def test_what_is_shown(retrain):
-    outcome = retrain("--favourable", "no")
+    outcome = retrain("--controls", "--favourable", "no")
     assert outcome.code == 0, outcome.err
     for part in (
         "Retraining clf:tree, for its output to change less often with sex alone:",
@@ -208,7 +208,7 @@ def test_cases_that_a_search_wrote(retrain, fairprobe, labels):
     data = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
     assert fairprobe("search", "--model", "clf:fitted", *data, "--max-cases", 60, "--out", "cases.csv").code == 0
     command = ["--held-out", "test.csv", "--cases", "cases.csv", "--labels", labels, "--augment", "twins", "--json"]
-    content = content_of(retrain(*command, "--no-controls", model="clf:fitted"))
+    content = content_of(retrain(*command, model="clf:fitted"))
     assert content["n_cases"] >= 60
     assert content["rounds"][0]["augment"] == "twins"
 
@@ -216,9 +216,7 @@ def test_cases_that_a_search_wrote(retrain, fairprobe, labels):
 def test_cases_with_labels(retrain, folder):
     cases = pd.DataFrame({"age": range(20, 60), "sex": 0, "pay": 65, "loan": "yes"})
     cases.to_csv(folder / "cases.csv", index=False)
-    content = content_of(
-        retrain("--cases", "cases.csv", "--labels", "given", "--augment", "twins", "--json", "--no-controls")
-    )
+    content = content_of(retrain("--cases", "cases.csv", "--labels", "given", "--augment", "twins", "--json"))
     assert content["n_cases"] == 40
 
 
@@ -366,5 +364,5 @@ def test_dry_run_in_json(retrain, folder):
 
 
 def test_dry_run_guesses_the_time_of_slow_fits(retrain):
-    content = content_of(retrain("--dry-run", "--json", "--no-controls", "--max-rounds", 3, model="clf:slow"))
+    content = content_of(retrain("--dry-run", "--json", "--max-rounds", 3, model="clf:slow"))
     assert 0.9 < content["seconds"]["total"] < 30

@@ -180,9 +180,7 @@ def test_failure_in_json(retrain):
 
 def test_model_that_skops_cannot_write(retrain, folder):
     (folder / "new.skops").write_text("older")
-    outcome = retrain(
-        "--augment", "flip,twins", "--no-controls", "--out", "new.skops", "--overwrite", model="clf:with_lambda"
-    )
+    outcome = retrain("--augment", "flip,twins", "--out", "new.skops", "--overwrite", model="clf:with_lambda")
     assert outcome.code == 3
     assert (
         "error: a model that is written must be one that skops can write and read again, got AttributeError"

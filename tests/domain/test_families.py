@@ -15,9 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, search
 from fairprobe.estimate.exact import NotSolved, solve
-from fairprobe.retrain.augment import Augmenter
-from fairprobe.retrain.parts import Rows
-from fairprobe.retrain.recipe import Recipe
+from fairprobe.retrain.augment import Augmenter, Recipe
+from fairprobe.retrain.parts import LabelledRows
 from fairprobe.standins import compile_stand_in
 from fairprobe.store import Keys
 
@@ -133,7 +132,7 @@ def test_two_models_are_compared():
 
 
 def test_training_rows_are_flipped_with_what_changes_along():
-    rows = Rows(pd.DataFrame(ALLOWED), np.arange(len(ALLOWED)) % 2)
+    rows = LabelledRows(pd.DataFrame(ALLOWED), np.arange(len(ALLOWED)) % 2)
     made = Augmenter(LINKED, rows).rows(Recipe(("flip",), 100.0), lambda n, rng: None, np.random.default_rng(0))
     added = made.frame.iloc[len(ALLOWED) :].to_dict("records")
     assert sorted(map(str, added)) == sorted(str(twin(row)) for row in ALLOWED)

@@ -17,12 +17,12 @@ from sklearn.tree import DecisionTreeClassifier
 from chance import SURPRISING
 from fairprobe import Domain, Integer, breakdown, estimate
 from fairprobe.datasets import census_domain
-from fairprobe.estimate import run
-from fairprobe.estimate.exact import NotSolved, Solved, effort, seen, solve, solving, trees
-from fairprobe.estimate.exact.effort import TRIED, Effort, boxes_foreseen
-from fairprobe.estimate.exact.plan import make_plan
-from fairprobe.estimate.exact.walk import Walk
-from fairprobe.estimate.run import Options
+from fairprobe.estimate import estimation
+from fairprobe.estimate.estimation import Options
+from fairprobe.estimate.exact import NotSolved, Solved, solve, solving, trees
+from fairprobe.estimate.exact.preprocessing import Seen
+from fairprobe.estimate.exact.solving import TRIED, boxes_foreseen, boxes_worth
+from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.testing import CountingModel, box
 
 WIDE = Domain(
@@ -207,8 +207,8 @@ def test_a_small_ensemble_is_tried_for_a_part_of_the_effort(monkeypatch):
     """Boxes that no count foresees may be few all the same; if not, the walk is given up early."""
     model = grown(RandomForestClassifier(8, max_depth=5, max_features=1, random_state=0))
     limits = []
-    plain = solving.Walk
-    monkeypatch.setattr(solving, "Walk", lambda *args: limits.append(args[-1]) or plain(*args))
+    plain = solving.BoxWalk
+    monkeypatch.setattr(solving, "BoxWalk", lambda *args: limits.append(args[-1]) or plain(*args))
     solve(model, WIDE, n_rows=800_000)
     per_box = 3 + 2.5 * 2 + 80 / 8
     assert limits[0] * per_box < TRIED * 800_000
@@ -227,7 +227,9 @@ def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
 def test_sets_share_the_effort(monkeypatch):
     domain = Domain([*WIDE.parameters[:3], Integer("sex", 0, 1), Integer("race", 0, 4)], sensitive=["sex", "race"])
     asked = []
-    monkeypatch.setattr(run, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {}))
+    monkeypatch.setattr(
+        estimation, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {})
+    )
     breakdown(lambda X: X[:, 0], domain, n_experiments=30)
     assert [options["n_rows"] for options in asked] == [30_000 * 10 / 3] * 3
     asked.clear()
@@ -247,8 +249,8 @@ def test_an_ensemble_never_makes_more_boxes_than_foreseen(seed):
     y = (X @ rng.normal(size=5) > 0).astype(int)
     y[:2] = 0, 1
     model = RandomForestClassifier(2 + seed % 3, max_depth=1 + seed % 4, max_features=None, random_state=seed).fit(X, y)
-    looked = seen.Seen(model, domain, np.float32)
-    walk = Walk(make_plan(looked, trees.read(looked)), looked.asker, model.classes_, 10**9)
+    looked = Seen(model, domain, np.float32)
+    walk = BoxWalk(trees.make_plan(looked, trees.read(looked)), looked.asker, model.classes_, 10**9)
     walk.run()
     assert walk.n_boxes <= max(1, boxes_foreseen(trees.trees_of(model), looked.sensitive_columns(), domain))
 
@@ -262,14 +264,15 @@ def test_ways_to_leaves_by_hand():
     )
     # The root: y; its left: x, with leaves 2 and 3; its right, 4: the sex, with leaf 8 and node 5, x: leaves 6 and 7.
     is_sensitive = np.arange(9) == 4
-    assert effort._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
-    assert effort._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
+    assert solving._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
+    assert solving._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
 
 
 def test_the_effort_grows_with_what_there_is_to_do():
     model = grown(DecisionTreeClassifier(random_state=0))
     parts = trees.trees_of(model)
-    limits = [Effort(WIDE, n_rows, 30_000).max_boxes(parts, {3}) for n_rows in (10**6, 10**7, 10**8)]
+    looked = Seen(model, WIDE, np.float32)
+    limits = [boxes_worth(looked, parts, n_rows) for n_rows in (10**6, 10**7, 10**8)]
     assert limits == sorted(limits)
     assert all(low < high for low, high in itertools.pairwise(limits))
 

@@ -15,7 +15,7 @@ from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, breakdown, estimate
 from fairprobe.datasets import census_domain
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.testing import CountingModel, odd_one_out
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -10,8 +10,8 @@ from scipy import stats
 from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, compare, estimate
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimate.intervals import clopper_pearson
-from fairprobe.estimate.paired import paired_difference
+from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.estimate.bounds.paired import paired_difference
 from fairprobe.testing import CountingModel, box, never, score
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

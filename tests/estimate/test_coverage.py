@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairprobe.estimate import stratified
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, mean_interval, upper_bound
-from fairprobe.estimate.paired import paired_difference
-from fairprobe.estimate.sequence import ConfidenceSequence, time_uniform_interval
-from fairprobe.estimate.stratified import strata_bounds
+from fairprobe.estimate.bounds import stratified
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, mean_interval, upper_bound
+from fairprobe.estimate.bounds.paired import paired_difference
+from fairprobe.estimate.bounds.sequence import ConfidenceSequence, time_uniform_interval
+from fairprobe.estimate.bounds.stratified import strata_bounds
 
 CONFIDENCE = 0.95
 FALSE_ALARM = 1e-4

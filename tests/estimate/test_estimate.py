@@ -22,9 +22,9 @@ from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, Real, estimate
 from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingError
 from fairprobe.estimate import populations
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.exact import walk
-from fairprobe.estimate.exact.outcome import UnfitError
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.exact.solved import UnfitError
 from fairprobe.model import asking
 from fairprobe.testing import (
     CountingModel,
@@ -290,7 +290,7 @@ def test_queries_of_a_solved_model_are_counted(census_tree, rows_sent):
 
 def test_queries_of_an_attempt_in_vain_are_counted(census_tree, rows_sent, monkeypatch):
     tree, domain = census_tree
-    monkeypatch.setattr(walk.Walk, "confirm", _not_confirmed)
+    monkeypatch.setattr(walk.BoxWalk, "confirm", _not_confirmed)
     share = estimate(tree, domain, method="exact", n_experiments=3)
     assert (share.method, share.detail) == ("sample", "not confirmed")
     assert share.n_queries == sum(rows_sent) > share.n * len(domain.combinations)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from fairprobe.errors import SettingError
-from fairprobe.estimate import paired
-from fairprobe.estimate.intervals import (
+from fairprobe.estimate.bounds import paired
+from fairprobe.estimate.bounds.intervals import (
     chance_of_finding,
     checked_confidence,
     clopper_pearson,
@@ -21,8 +21,8 @@ from fairprobe.estimate.intervals import (
     mean_interval,
     upper_bound,
 )
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.stratified import strata_bounds
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimate.bounds.stratified import strata_bounds
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)
 confidences = st.floats(0.01, 0.9999)

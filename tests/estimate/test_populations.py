@@ -23,7 +23,7 @@ from fairprobe import Category, Domain, Integer, Ordinal, Real, estimate
 from fairprobe.datasets import census_domain, load_census
 from fairprobe.errors import DataError, ModelError
 from fairprobe.estimate import populations
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

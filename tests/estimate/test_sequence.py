@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import integrate, special
 
 from fairprobe.errors import SettingError
-from fairprobe.estimate import sequence
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.estimate.sequence import PRIOR, ConfidenceSequence, time_uniform_interval
+from fairprobe.estimate.bounds import sequence
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.bounds.sequence import PRIOR, ConfidenceSequence, time_uniform_interval
 
 confidences = st.floats(0.01, 0.9999)
 SOME = [

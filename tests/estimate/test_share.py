@@ -8,7 +8,7 @@ import json
 import pytest
 
 from fairprobe import Share, estimate
-from fairprobe.estimate.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.share import percent
 from fairprobe.testing import all_toys, box
 

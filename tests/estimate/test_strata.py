@@ -15,8 +15,8 @@ from scipy.special import chdtrc
 from chance import SURPRISING
 from fairprobe import Category, Domain, Integer, Ordinal, Real, estimate, estimate_strata, propose_strata, search
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import clopper_pearson
-from fairprobe.estimate.stratified import strata_bounds
+from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.estimate.bounds.stratified import strata_bounds
 from fairprobe.testing import CountingModel, box, never, odd_one_out, score, sparse
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -10,7 +10,7 @@ import pytest
 from fairprobe import Domain, Integer, estimate, verdict
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome
-from fairprobe.estimate.intervals import lower_bound, upper_bound
+from fairprobe.estimate.bounds.intervals import lower_bound, upper_bound
 from fairprobe.testing import box, never, score
 
 TOY = box()  # 2.7% of the domain

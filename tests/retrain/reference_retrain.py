@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from fairprobe import compare
-from fairprobe.estimate.paired import paired_difference
+from fairprobe.estimate.bounds.paired import paired_difference
 from fairprobe.retrain.parts import checked_rows, split
 
 

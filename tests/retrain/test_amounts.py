@@ -6,9 +6,8 @@ import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, rows
 
 from fairprobe import retrain
-from fairprobe.retrain.amounts import N_REPORT, N_SELECT, affordable, seconds_per_input
-from fairprobe.retrain.clock import Clock
-from fairprobe.retrain.judging import How
+from fairprobe.retrain import RetrainSettings
+from fairprobe.retrain.clock import N_REPORT, N_SELECT, Clock, affordable, seconds_per_input
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -82,7 +81,7 @@ def test_no_fewer_than_needed(a_judgement, seconds, n):
 @pytest.mark.parametrize(("a_call", "a_row"), [(0.0, 1e-4), (0.03, 1e-6), (0.0, 0.0)])
 def test_the_time_for_an_input(ticking, a_call, a_row):
     """What every call costs is spread over as many rows as a judgement sends."""
-    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, How(), quick=False)
+    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, RetrainSettings(), quick=False)
     assert got == pytest.approx(2 * a_row + a_call / 10_000)  # two members, 20,000 rows a call
 
 
@@ -92,7 +91,9 @@ def test_a_first_call_that_takes_long_is_not_counted(ticking):
             self.clock.time += 5.0 if self.clock.time == 0.0 else 0.0
             return super().predict(batch)
 
-    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, How(), quick=False) == pytest.approx(2e-4)
+    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, RetrainSettings(), quick=False) == pytest.approx(
+        2e-4
+    )
 
 
 @pytest.mark.parametrize("a_row", [0.0, 1.0])

@@ -15,9 +15,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Real
-from fairprobe.retrain.committee import kind_of, kinds, others
-from fairprobe.retrain.labels import make_labeller
-from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.labels import kind_of, kinds, make_labeller, other_kinds
+from fairprobe.retrain.parts import LabelledRows
 from fairprobe.subjects.fair_svm import FairSVM
 
 KINDS = {
@@ -48,9 +47,9 @@ def test_kinds(kind, model):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_models_own_kind_has_no_vote(kind):
-    committee = others(DOMAIN, KINDS[kind][0], 5000, seed=0)
+    committee = other_kinds(DOMAIN, KINDS[kind][0], 5000, seed=0)
     assert len(committee) == 5
-    every = {name: type(make().steps[-1][1]) for name, make in kinds(DOMAIN, 0).items()}
+    every = {name: type(made.steps[-1][1]) for name, made in kinds(DOMAIN, 5000, 0).items()}
     assert len(set(every.values())) == 6
     assert {type(each.steps[-1][1]) for each in committee} == {made for name, made in every.items() if name != kind}
 
@@ -62,14 +61,14 @@ def rows():
     frame.loc[3, "job"] = "never seen"
     frame["age"] = frame["age"].astype(float)
     frame.loc[5, "age"] = np.nan
-    return Rows(frame, np.where((frame["age"] > 40) ^ (rng.random(120) < 0.05), "yes", "no"))
+    return LabelledRows(frame, np.where((frame["age"] > 40) ^ (rng.random(120) < 0.05), "yes", "no"))
 
 
 def test_votes_on_any_columns(rows):
     """Missing values, values out of the domain and fewer rows than a kernel machine may draw: all members vote."""
     model = DecisionTreeClassifier()
     codes = DOMAIN.sample_codes(300, np.random.default_rng(3))
-    votes, again = (make_labeller("vote", None, model, DOMAIN, rows, None, seed=7).votes(codes) for _ in range(2))
+    votes, again = (make_labeller("vote", None, model, DOMAIN, rows, None, seed=7)(codes) for _ in range(2))
     np.testing.assert_array_equal(votes, again)
     assert votes.shape == (2, 300, 2)
     np.testing.assert_array_equal(votes.sum(axis=2), 5)

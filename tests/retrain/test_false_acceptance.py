@@ -14,11 +14,11 @@ from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows
 from scipy import stats
 
 from fairprobe import Domain, retrain
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.retrain.judging import How, Loss
-from fairprobe.retrain.rounds import Rule
-from fairprobe.retrain.settings import Settings
+from fairprobe.retrain.judging import Loss
+from fairprobe.retrain.retrain_settings import AllSettings
+from fairprobe.retrain.rounds import decide
 
 CONFIDENCE = 0.8
 FALSE_ALARM = 1e-4
@@ -71,23 +71,23 @@ def change(n, share, rng, confidence):
 
 
 def settings(max_rounds, confidence):
-    return Settings(
+    return AllSettings(
         labels="mean", augment="flip", max_accuracy_loss=1.0, prove_accuracy=False, max_rounds=max_rounds,
         max_seconds=None, search_seconds=None, n_select=None, n_report=None, strategy="uniform",
-        how=How(confidence=confidence),
+        confidence=confidence,
     )  # fmt: skip
 
 
 def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=CONFIDENCE):
     """How often any of so many rounds is accepted, if each is compared with a model of its own: the worst case."""
     rng = np.random.default_rng([7, max_rounds, len(sizes)])
-    each = settings(max_rounds, confidence).round_confidence(len(sizes))
-    rule = Rule(1.0, False, each, 0.0)
+    wanted = settings(max_rounds, confidence)
+    each = wanted.round_confidence(len(sizes))
     level = Loss(0.0, 0.0, 0.0, 1.0, 1, each)
     n_accepted = 0
     for _ in range(repetitions):
         rounds = ({name: change(n, share, rng, each) for name, n in sizes.items()} for _ in range(max_rounds))
-        n_accepted += any(rule.decide(changes, level, 1.0)[0] for changes in rounds)
+        n_accepted += any(decide(wanted, changes, level, 1.0, 0.0)[0] for changes in rounds)
     return n_accepted
 
 

@@ -17,15 +17,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
 from fairprobe.errors import DataError
-from fairprobe.estimate.paired import paired_difference
+from fairprobe.estimate.bounds.paired import paired_difference
+from fairprobe.retrain import RetrainSettings
 from fairprobe.retrain.judging import (
-    How,
+    Assessment,
     Judge,
-    Judged,
     by_group,
     checked_favourable,
 )
-from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.parts import LabelledRows
 
 FIGURES = (
     "value",
@@ -45,7 +45,7 @@ FIGURES = (
 
 def part(domain, n=150, seed=5, classes=(0, 1)):
     frame = domain.sample(n, seed=seed)
-    return Rows(frame, np.random.default_rng(seed).choice(list(classes), n))
+    return LabelledRows(frame, np.random.default_rng(seed).choice(list(classes), n))
 
 
 def limited(domain):
@@ -72,7 +72,9 @@ def test_shares_are_those_of_estimate(name, toy, with_constraint):
     domain = limited(toy.domain) if with_constraint else toy.domain
     own = part(domain)
     model = Answering(toy) if toy.settings else toy.model
-    how = How(toy.settings.get("threshold"), toy.settings.get("output", "label"), confidence=0.9)
+    how = RetrainSettings(
+        threshold=toy.settings.get("threshold"), output=toy.settings.get("output", "label"), confidence=0.9
+    )
     judged = Judge(domain, own, 3000, 11, how).judge(model)
     assert list(judged.shares) == (["domain", "valid", "rows"] if with_constraint else ["domain", "rows"])
     for population, share in judged.shares.items():
@@ -92,7 +94,7 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
     domain = limited(DOMAIN) if with_constraint else DOMAIN
     own = part(domain, 400)
     models = Planted(cells(0, 60)), Planted(cells(30, 70))
-    judge = Judge(domain, own, 2500, 4, How())
+    judge = Judge(domain, own, 2500, 4, RetrainSettings())
     before, after = map(judge.judge, models)
     for population, change in before.against(after, confidence).items():
         asked = own.frame if population == "rows" else population
@@ -116,8 +118,10 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
 @pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
 def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
     model = estimator.fit(*noisy_rows(300, 1))
-    own = Rows(*noisy_rows(200, 2))
-    quick, slow = (Judge(DOMAIN, own, 3000, 4, How(), quick=is_quick).judge(model) for is_quick in (True, False))
+    own = LabelledRows(*noisy_rows(200, 2))
+    quick, slow = (
+        Judge(DOMAIN, own, 3000, 4, RetrainSettings(), quick=is_quick).judge(model) for is_quick in (True, False)
+    )
     for population in ("domain", "rows"):
         np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
         for figure in FIGURES:
@@ -128,7 +132,7 @@ def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
 
 def test_another_seed_means_other_inputs():
     model = Planted(cells(0, 60))
-    hits = [Judge(DOMAIN, part(DOMAIN), 500, seed, How()).judge(model).hits["domain"] for seed in (1, 1, 2)]
+    hits = [Judge(DOMAIN, part(DOMAIN), 500, seed, RetrainSettings()).judge(model).hits["domain"] for seed in (1, 1, 2)]
     np.testing.assert_array_equal(hits[0], hits[1])
     assert (hits[0] != hits[2]).any()
 
@@ -136,7 +140,7 @@ def test_another_seed_means_other_inputs():
 def test_accuracy_is_of_the_rows_as_they_are():
     own, labels = rows(300, 1)
     model = Planted(cells(0, 100), wrong=cells(100, 150))
-    judged = Judge(DOMAIN, Rows(own, labels), 100, 0, How()).judge(model)
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings()).judge(model)
     expected = [model.predict([row])[0] == label for row, label in zip(own.to_numpy(), labels, strict=True)]
     assert judged.correct.tolist() == expected
     assert judged.accuracy == np.mean(expected)
@@ -148,7 +152,9 @@ def test_accuracy_is_of_labels_whatever_is_compared():
             return np.asarray(batch)[:, 0] - 9.5 + 20.0 * np.asarray(batch)[:, 2]
 
     own, labels = rows(300, 1)
-    judged = Judge(DOMAIN, Rows(own, labels), 100, 0, How(5.0, "score")).judge(Scoring())
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings(threshold=5.0, output="score")).judge(
+        Scoring()
+    )
     assert judged.accuracy == 1
     assert judged.shares["domain"].value == 1
 
@@ -157,7 +163,7 @@ def test_accuracy_is_of_labels_whatever_is_compared():
 def test_the_loss_of_accuracy_is_paired(pairs, confidence):
     old, new = np.array(pairs).T
     truth = np.ones(len(pairs), dtype=int)
-    judged = [Judged({}, {}, right.astype(int), truth) for right in (old, new)]
+    judged = [Assessment({}, {}, right.astype(int), truth) for right in (old, new)]
     loss = judged[0].loss_to(judged[1], confidence)
     only_old, only_new = sum(o and not n for o, n in pairs), sum(n and not o for o, n in pairs)
     assert loss.value == pytest.approx(judged[0].accuracy - judged[1].accuracy)
@@ -169,7 +175,9 @@ def test_the_loss_of_accuracy_is_paired(pairs, confidence):
 
 
 def test_the_loss_in_words():
-    judged = [Judged({}, {}, np.array(labels), np.ones(200, dtype=int)) for labels in ([1] * 200, [1] * 190 + [0] * 10)]
+    judged = [
+        Assessment({}, {}, np.array(labels), np.ones(200, dtype=int)) for labels in ([1] * 200, [1] * 190 + [0] * 10)
+    ]
     text = judged[0].loss_to(judged[1], 0.95).sentence()
     assert text.startswith("accuracy -5.00 points on 200 rows, with 95% confidence between -")
 
@@ -185,8 +193,8 @@ def test_groups_against_a_plain_computation():
     frame.loc[frame["race"] == 3, "race"] = 2  # nobody of race 3
     labels = rng.choice(["no", "yes"], 200)
     answers = {when: rng.choice(["no", "yes"], 200) for when in ("before", "after")}
-    judged = {when: Judged({}, {}, answer, labels) for when, answer in answers.items()}
-    table = by_group(domain, Rows(frame, labels), judged, "yes")
+    judged = {when: Assessment({}, {}, answer, labels) for when, answer in answers.items()}
+    table = by_group(domain, LabelledRows(frame, labels), judged, "yes")
     plain = frame.assign(label=labels, **answers)
     plain = plain[plain["race"] < 5]
     expected = {}
@@ -208,8 +216,8 @@ def test_no_row_of_any_group():
     """As where two ages are compared and nobody has just these."""
     domain = Domain([Integer("x", 0, 9), Integer("age", 20, 60)], {"age": [20, 60]})
     frame = pd.DataFrame({"x": [1, 2], "age": [30, 40]})
-    judged = Judged({}, {}, np.array([0, 1]), np.array([0, 1]))
-    assert len(by_group(domain, Rows(frame, np.array([0, 1])), {"before": judged}, 1)) == 0
+    judged = Assessment({}, {}, np.array([0, 1]), np.array([0, 1]))
+    assert len(by_group(domain, LabelledRows(frame, np.array([0, 1])), {"before": judged}, 1)) == 0
 
 
 def test_the_favourable_label():

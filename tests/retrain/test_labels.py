@@ -18,16 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.retrain.labels import (
-    Called,
-    Given,
-    Mean,
-    Vote,
+    as_given,
+    by_function,
+    by_mean,
+    by_vote,
     check_choice,
     check_committee,
     chosen,
     make_labeller,
 )
-from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.parts import LabelledRows
 from random_domains import every_input
 
 DOMAIN = Domain([Integer("x", 0, 4), Integer("z", 0, 2), Integer("sex", 0, 2)], ["sex"])
@@ -91,7 +91,7 @@ def test_a_tie_is_one_despite_rounding():
 def test_votes_are_counted_for_every_member(seeds, order):
     committee = [Table(all_labels(seed)) for seed in seeds]
     codes = np.random.default_rng(order).permutation(FAMILIES)
-    votes = Vote(committee, DOMAIN, CLASSES).votes(codes)
+    votes = by_vote(committee, DOMAIN, CLASSES)(codes)
     assert votes.shape == (3, len(codes), 3)
     for number in range(3):
         answers = np.array([each(member(codes, number)) for each in committee])
@@ -104,11 +104,11 @@ def test_a_member_that_uses_other_names_is_refused_when_it_says_so():
     names = all_labels(0)
     names[-1] = "odd"
     with pytest.raises(DataError, match="must use the names of y, 'high', 'low', 'mid'; got 'odd'"):
-        Vote([Table(all_labels(1)), Table(names)], DOMAIN, CLASSES).votes(FAMILIES)
+        by_vote([Table(all_labels(1)), Table(names)], DOMAIN, CLASSES)(FAMILIES)
 
 
 def rows_of(labels, domain=DOMAIN):
-    return Rows(domain.decode(every_input(domain)), np.asarray(labels))
+    return LabelledRows(domain.decode(every_input(domain)), np.asarray(labels))
 
 
 def test_a_committee_is_fitted_if_it_is_not_and_left_alone():
@@ -120,7 +120,7 @@ def test_a_committee_is_fitted_if_it_is_not_and_left_alone():
         check_is_fitted(plain)
     linear = LogisticRegression().fit(rows.frame, rows.labels).predict(rows.frame)
     expected = [Counter(each) for each in zip(all_labels(4).tolist(), all_labels(3).tolist(), linear, strict=True)]
-    votes = labeller.votes(FAMILIES)
+    votes = labeller(FAMILIES)
     for place, family in enumerate(FAMILIES.tolist()):
         for number in range(3):
             count = expected[family[0] * 9 + family[1] * 3 + number]
@@ -155,7 +155,7 @@ def test_a_committee_that_cannot_be_fitted(committee):
 def test_the_mean_of_probabilities():
     probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], len(EVERY))
     model = Estimator(predict=Table(all_labels(0)), predict_proba=Table(probabilities), decision_function=None)
-    votes = Mean(model, DOMAIN, CLASSES).votes(FAMILIES)
+    votes = by_mean(model, DOMAIN, CLASSES)(FAMILIES)
     expected = probabilities.reshape(-1, 3, 3).mean(axis=1)
     assert votes.shape == (3, len(FAMILIES), 3)
     for number in range(3):
@@ -166,7 +166,7 @@ def test_the_mean_of_scores():
     scores = np.random.default_rng(0).normal(size=len(EVERY))
     names = CLASSES[:2]
     model = Estimator(predict=Table(all_labels(0, names)), decision_function=Table(scores))
-    labels = chosen(Mean(model, DOMAIN, names).votes(FAMILIES)[1], names, np.array([0.5, 0.5]))
+    labels = chosen(by_mean(model, DOMAIN, names)(FAMILIES)[1], names, np.array([0.5, 0.5]))
     mean = scores.reshape(-1, 3).mean(axis=1)
     assert 0 < (mean > 0).sum() < len(mean)
     np.testing.assert_array_equal(labels, np.where(mean > 0, "low", "high"))
@@ -177,10 +177,10 @@ def test_the_mean_of_labels(has_scores):
     """Three classes have a score each, of any scale: labels are counted then, as for a model that has nothing else."""
     labels = all_labels(7)
     more = {"decision_function": Table(np.zeros((len(EVERY), 3)))} if has_scores else {}
-    votes = Mean(Estimator(predict=Table(labels), **more), DOMAIN, CLASSES).votes(FAMILIES)
+    votes = by_mean(Estimator(predict=Table(labels), **more), DOMAIN, CLASSES)(FAMILIES)
     expected = (labels.reshape(-1, 3, 1) == CLASSES).mean(axis=1)
     np.testing.assert_allclose(votes[2], expected)
-    function = Mean(Table(labels), DOMAIN, CLASSES).votes(FAMILIES)
+    function = by_mean(Table(labels), DOMAIN, CLASSES)(FAMILIES)
     np.testing.assert_allclose(function[0], expected)
 
 
@@ -189,7 +189,7 @@ def test_the_mean_of_estimators(kind):
     rows = rows_of(np.where(EVERY[:, 0] + EVERY[:, 2] > 3, "high", "low"))
     model = kind(random_state=0).fit(rows.frame, rows.labels)
     labeller = make_labeller("mean", None, model, DOMAIN, rows, None, 0)
-    votes = labeller.votes(FAMILIES)
+    votes = labeller(FAMILIES)
     np.testing.assert_array_equal(votes[0], votes[2])
     labels = chosen(votes[0], np.array(["high", "low"]), np.array([0.5, 0.5]))
     by_sex = np.array([model.predict(DOMAIN.decode(member(FAMILIES, number))) for number in range(3)])
@@ -203,13 +203,13 @@ def test_the_mean_is_over_the_twins_that_there_are():
     domain = Domain(DOMAIN.parameters, ["sex"], [lambda rows: rows["sex"] < 2])
     probabilities = np.tile([[0.6, 0.4], [0.6, 0.4], [0.0, 1.0]], (15, 1))
     model = Estimator(predict=Table(probabilities.argmax(axis=1)), predict_proba=Table(probabilities))
-    votes = Mean(model, domain, np.array([0, 1])).votes(FAMILIES)
+    votes = by_mean(model, domain, np.array([0, 1]))(FAMILIES)
     np.testing.assert_allclose(votes[0], np.tile([0.6, 0.4], (15, 1)))
 
 
 def test_a_mean_of_other_classes_is_refused_or_works():
     three = DecisionTreeClassifier(random_state=0).fit(DOMAIN.decode(EVERY), EVERY[:, 0] % 3)
-    votes = Mean(three, DOMAIN, np.array([0, 1])).votes(FAMILIES)
+    votes = by_mean(three, DOMAIN, np.array([0, 1]))(FAMILIES)
     assert set(chosen(votes[0], np.array([0, 1]), np.array([0.5, 0.5])).tolist()) == {0, 1}
 
 
@@ -220,24 +220,24 @@ def test_labels_given_are_those_of_the_family():
     labels = all_labels(5)[: len(FAMILIES)]
     given_codes = FAMILIES.copy()
     given_codes[:, 2] = np.arange(len(FAMILIES)) % 3
-    labeller = Given(given_codes, labels, DOMAIN, CLASSES)
-    votes = labeller.votes(FAMILIES[::-1])
+    labeller = as_given(given_codes, labels, DOMAIN, CLASSES)
+    votes = labeller(FAMILIES[::-1])
     assert votes.shape == (3, len(FAMILIES), 3)
     for number in range(3):
         np.testing.assert_array_equal(CLASSES[votes[number].argmax(axis=1)], labels[::-1])
 
 
 def test_labels_given_are_known_for_the_cases_alone():
-    labeller = Given(FAMILIES[:3], CLASSES, DOMAIN, CLASSES)
+    labeller = as_given(FAMILIES[:3], CLASSES, DOMAIN, CLASSES)
     with pytest.raises(SettingError, match="known for the cases given alone"):
-        labeller.votes(FAMILIES[:4])
+        labeller(FAMILIES[:4])
     with pytest.raises(DataError, match="names of y, 'high', 'low', 'mid'; got 'odd' from the cases"):
-        Given(FAMILIES[:2], np.array(["high", "odd"]), DOMAIN, CLASSES)
+        as_given(FAMILIES[:2], np.array(["high", "odd"]), DOMAIN, CLASSES)
 
 
 def test_labels_given_of_several_kinds():
     with pytest.raises(DataError, match="names of y, 'high', 'low', 'mid'; got 3 from the cases"):
-        Given(FAMILIES[:2], np.array(["high", 3], dtype=object), DOMAIN, CLASSES)
+        as_given(FAMILIES[:2], np.array(["high", 3], dtype=object), DOMAIN, CLASSES)
 
 
 # The caller's function
@@ -252,7 +252,7 @@ def test_a_function_gets_frames_of_every_member():
         return np.where((frame["sex"] == "F") & (frame["x"] > 2), "high", "low")
 
     codes = np.array([[0, 0], [3, 0], [4, 1]])
-    votes = Called(label, domain, CLASSES[:2]).votes(codes)
+    votes = by_function(label, domain, CLASSES[:2])(codes)
     assert CLASSES[votes.argmax(axis=2)].tolist() == [["low", "high", "high"], ["low", "low", "low"]]
     pd.testing.assert_frame_equal(pd.concat(seen), domain.decode(domain.families.members(codes)))
 
@@ -270,7 +270,7 @@ def test_a_function_gets_frames_of_every_member():
 )
 def test_a_function_that_answers_what_it_may_not(function, error, message):
     with pytest.raises(error, match=message):
-        Called(function, DOMAIN, CLASSES).votes(FAMILIES)
+        by_function(function, DOMAIN, CLASSES)(FAMILIES)
 
 
 # The choice of labels

@@ -12,7 +12,7 @@ from scipy import stats
 
 from chance import SURPRISING
 from fairprobe.errors import SettingError
-from fairprobe.retrain.recipe import (
+from fairprobe.retrain.augment import (
     AUTO,
     PARTS,
     Recipe,

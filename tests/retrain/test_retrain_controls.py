@@ -12,10 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, estimate, retrain
+from fairprobe.retrain.augment import Recipe, checked_parts
 from fairprobe.retrain.controls import HeldConstant, commonest, held_constant
 from fairprobe.retrain.loop import Loop
-from fairprobe.retrain.parts import Rows
-from fairprobe.retrain.recipe import Recipe, checked_parts
+from fairprobe.retrain.parts import LabelledRows
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)
@@ -178,7 +178,7 @@ def test_held_constant_in_columns_of_any_kind():
     domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"]), Integer("race", 2, 4)], ["race", "sex"])
     frame = pd.DataFrame({"x": [1, 2], "sex": pd.Categorical(["M", "F"]), "race": pd.array([4, 3], dtype="Int64")})
     frame = pd.concat([frame, frame[1:]])
-    values = commonest(domain, Rows(frame, np.zeros(3)))
+    values = commonest(domain, LabelledRows(frame, np.zeros(3)))
     assert values == {"race": 3, "sex": "F"}
     held = held_constant(frame, values)
     assert held.dtypes.to_dict() == frame.dtypes.to_dict()
@@ -195,7 +195,7 @@ WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="cate
 )
 def test_held_constant_at_a_value_that_may_be_missing_elsewhere(own, value):
     """The commonest value of the rows may be none of the domain's, whose inputs are asked about."""
-    rows = Rows(pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
+    rows = LabelledRows(pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
     values = commonest(WORDS, rows)
     assert values == {"sex": value}
     for frame in (rows.frame, WORDS.sample(5, seed=0)):

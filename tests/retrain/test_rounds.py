@@ -12,12 +12,16 @@ from hypothesis import strategies as st
 from planted import DOMAIN, Planted, cells, rows
 
 from fairprobe.estimate.compare import Comparison
-from fairprobe.retrain.judging import How, Judge, Loss
-from fairprobe.retrain.parts import Rows
-from fairprobe.retrain.recipe import Recipe
-from fairprobe.retrain.rounds import STEP, Round, Rule, best_of, front_of, left_of
+from fairprobe.retrain import RetrainSettings
+from fairprobe.retrain.augment import Recipe
+from fairprobe.retrain.judging import Judge, Loss
+from fairprobe.retrain.parts import LabelledRows
+from fairprobe.retrain.retrain_settings import AllSettings
+from fairprobe.retrain.rounds import STEP, Round, best_of, decide, front_of, left_of
 
-SHARE = Judge(DOMAIN, Rows(*rows(20, 0)), 100, 0, How()).judge(Planted(cells(0, 40))).shares["domain"]
+SHARE = (
+    Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, RetrainSettings()).judge(Planted(cells(0, 40))).shares["domain"]
+)
 
 
 def change(low, high):
@@ -31,8 +35,11 @@ def loss(value, spread=0.004):
     return Loss(value, value - spread, value + spread, 0.5, 1000, 0.99)
 
 
-def rule(limit=0.01, prove=False, least=0.0):
-    return Rule(limit, prove, 0.99, least)
+def rule(limit=0.01, prove=False, least=0.0, accept="shown"):
+    settings = AllSettings(
+        labels="mean", augment="flip", max_accuracy_loss=limit, max_seconds=None, prove_accuracy=prove, accept=accept
+    )
+    return lambda changes, loss, accuracy: decide(settings, changes, loss, accuracy, least)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ def rule(limit=0.01, prove=False, least=0.0):
     ],
 )
 def test_shares_decide(domain, on_rows, accepted, why):
-    got = rule().decide({"domain": domain, "rows": on_rows}, loss(0.0), 0.9)
+    got = rule()({"domain": domain, "rows": on_rows}, loss(0.0), 0.9)
     assert got[0] is accepted
     assert got[1].startswith(why)
 
@@ -75,7 +82,7 @@ def test_shares_decide(domain, on_rows, accepted, why):
     ],
 )
 def test_accuracy_decides(rule, loss, accuracy, accepted, why):
-    got = rule.decide({"domain": LOWER, "rows": LOWER}, loss, accuracy)
+    got = rule({"domain": LOWER, "rows": LOWER}, loss, accuracy)
     assert got[0] is accepted
     assert why in got[1]
 
@@ -90,7 +97,7 @@ def test_accuracy_decides(rule, loss, accuracy, accepted, why):
 )
 def test_the_rule_in_one_line(changes, lost, accuracy, limit, prove, least):
     named = dict(zip(("domain", "valid", "rows"), changes, strict=True))
-    accepted, why = rule(limit, prove, least).decide(named, loss(lost), accuracy)
+    accepted, why = rule(limit, prove, least)(named, loss(lost), accuracy)
     enough = (loss(lost).high if prove else lost) <= limit and lost <= limit and accuracy >= least
     assert accepted == (LOWER in changes and HIGHER not in changes and enough)
     assert why
@@ -101,8 +108,8 @@ def test_the_rule_in_one_line(changes, lost, accuracy, limit, prove, least):
     [(change(-0.01, 0.011), HIGHER, True), (LEVEL, LOWER, False), (HIGHER, LOWER, False)],
 )
 def test_the_papers_rule_looks_at_the_domains_estimate_alone(domain, on_rows, accepted):
-    papers = Rule(0.01, True, 0.99, 0.95, "paper")
-    got, why = papers.decide({"domain": domain, "rows": on_rows}, loss(0.5), 0.5)
+    papers = rule(0.01, True, 0.95, "paper")
+    got, why = papers({"domain": domain, "rows": on_rows}, loss(0.5), 0.5)
     assert got is accepted
     assert why == f"the estimated share of the domain is {'' if accepted else 'not '}lower"
 
@@ -194,8 +201,8 @@ def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
 
 
 def test_left_of_models():
-    own = Rows(*rows(400, 1))
-    judge = Judge(DOMAIN, own, 1000, 2, How())
+    own = LabelledRows(*rows(400, 1))
+    judge = Judge(DOMAIN, own, 1000, 2, RetrainSettings())
     first, new = judge.judge(Planted(cells(0, 100))), judge.judge(Planted(cells(0, 50)))
     ratios = [new.shares[name].hits / first.shares[name].hits for name in ("domain", "rows")]
     assert left_of(first, new) == pytest.approx(np.mean(ratios))

@@ -12,7 +12,7 @@ from planted import DOMAIN, Outside, Planted, cells
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
-from fairprobe.retrain.labels import Called
+from fairprobe.retrain.labels import by_function
 from fairprobe.retrain.supply import Hunt, Supply, checked_cases, distinct
 
 MODEL = Planted(cells(0, 120))
@@ -24,11 +24,14 @@ def label(frame):
 
 
 def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
-    return Hunt(model, domain, np.random.SeedSequence(3), seconds, strategy="fully-directed")
+    return Hunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
 
 
-def supply(given=None, hunt=None):
-    return Supply(Called(label, DOMAIN, CLASSES), given, hunt)
+NONE = np.zeros((0, 3), dtype=np.int64)
+
+
+def supply(given=NONE, hunt=None):
+    return Supply(by_function(label, DOMAIN, CLASSES), given, hunt)
 
 
 def families(codes):
@@ -68,27 +71,25 @@ def test_more_are_searched_for_when_they_are_needed():
     pool = supply(planted_cases(10), hunt())
     rng = np.random.default_rng(0)
     codes, votes = pool.draw(8, rng)
-    assert (len(pool.codes), pool.n_searched) == (10, 0)
+    assert len(pool.codes) == 10
     check_votes(codes, votes)
     codes, votes = pool.draw(60, rng)
     assert len(codes) == len(families(codes)) == 60
     assert families(planted_cases(10)) <= families(pool.codes)
-    assert pool.n_searched == len(pool.codes) - 10
     check_votes(codes, votes)
     assert all(MODEL.cases[x, z] for x, z in families(codes))
 
 
 def test_without_cases_given_all_are_searched_for():
-    pool = supply(None, hunt())
+    pool = supply(NONE, hunt())
     codes, votes = pool.draw(50, np.random.default_rng(0))
     assert len(families(codes)) == 50
-    assert pool.n_searched == len(pool.codes)
     check_votes(codes, votes)
 
 
 def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
     """120 families are discriminatory; asked for a few at a time, all are found in the end."""
-    pool = supply(None, hunt())
+    pool = supply(NONE, hunt())
     for n in range(5, 125, 5):
         codes, _ = pool.draw(n, np.random.default_rng(n))
         assert len(codes) == min(n, 120)
@@ -105,11 +106,11 @@ def test_cases_given_twice_keep_their_votes():
     for n in (10, 70):
         codes, votes = pool.draw(n, rng)
         check_votes(codes, votes)
-    assert pool.n_searched == len(pool.codes) - 30 == len(families(pool.codes)) - 30
+    assert len(pool.codes) == len(families(pool.codes))
 
 
 def test_no_case_is_found():
-    codes, votes = supply(None, hunt(Outside())).draw(10, np.random.default_rng(0))
+    codes, votes = supply(NONE, hunt(Outside())).draw(10, np.random.default_rng(0))
     assert len(codes) == 0
     assert votes.shape == (1, 0, 1)
 
@@ -128,13 +129,13 @@ def test_a_search_keeps_to_its_time():
             return super().predict(np.asarray(batch)[:, [0, 1, 3]])
 
     searching = hunt(Wide(), 0.3, wide)
-    codes = searching.more(None, 10**7)
-    assert 0 < len(codes) == searching.n_found < 10**7
+    codes = searching.more(np.zeros((0, 4), dtype=np.int64), 10**7)
+    assert 0 < len(codes) < 10**7
     assert len(searching.more(codes, 10**7)) == len(codes), "its time is used up"
 
 
 def test_the_same_seeds_find_the_same_cases():
-    first, again = (hunt().more(None, 50) for _ in range(2))
+    first, again = (hunt().more(NONE, 50) for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 

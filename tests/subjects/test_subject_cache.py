@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from fairprobe import subjects
 from fairprobe.datasets import load_census
 from fairprobe.errors import HealthWarning
-from fairprobe.subjects import cache, fitted
+from fairprobe.subjects import fitted
 
 NAME = "decision-tree"
 N_ROWS = 2000
@@ -189,14 +189,14 @@ def test_a_disk_that_is_full_leaves_nothing_behind(folder, monkeypatch):
 def test_another_definition_or_other_data_have_another_file(folder):
     made = subjects.make("ensemble")
     paths = {
-        cache.path_for("ensemble", made, ROWS, LABELS),
-        cache.path_for("ensemble", subjects.make("ensemble").set_params(tree__max_depth=3), ROWS, LABELS),
-        cache.path_for("ensemble", subjects.make("ensemble").set_params(voting="soft"), ROWS, LABELS),
-        cache.path_for("ensemble", made, ROWS + 1, LABELS),
-        cache.path_for("ensemble", made, ROWS, -LABELS),
+        fitted.path_for("ensemble", made, ROWS, LABELS),
+        fitted.path_for("ensemble", subjects.make("ensemble").set_params(tree__max_depth=3), ROWS, LABELS),
+        fitted.path_for("ensemble", subjects.make("ensemble").set_params(voting="soft"), ROWS, LABELS),
+        fitted.path_for("ensemble", made, ROWS + 1, LABELS),
+        fitted.path_for("ensemble", made, ROWS, -LABELS),
     }
     assert len(paths) == 5
-    assert cache.path_for("ensemble", subjects.make("ensemble"), ROWS.copy(), LABELS) in paths
+    assert fitted.path_for("ensemble", subjects.make("ensemble"), ROWS.copy(), LABELS) in paths
     assert {path.parent for path in paths} == {folder}
 
 
@@ -205,7 +205,7 @@ def test_the_folder_is_the_users_own_unless_named(monkeypatch, named):
     monkeypatch.delenv("FAIRPROBE_CACHE", raising=False)
     if named is not None:
         monkeypatch.setenv("FAIRPROBE_CACHE", named)
-    path = cache.path_for(NAME, subjects.make(NAME), ROWS, LABELS)
+    path = fitted.path_for(NAME, subjects.make(NAME), ROWS, LABELS)
     assert path.is_relative_to(platformdirs.user_cache_path("fairprobe"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,10 +15,10 @@ from fairprobe import oracle
 from fairprobe.domain import allowed, expressions, links
 from fairprobe.domain import domain as domains
 from fairprobe.domain.families import NONE, Families, FrameMembers, Members
-from fairprobe.estimate import Share, counting, intervals, populations, run
-from fairprobe.estimate.counting import Count
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.populations import Rows, Target
+from fairprobe.estimate import Share, estimation, populations, survey
+from fairprobe.estimate.bounds import intervals
+from fairprobe.estimate.populations import Population
+from fairprobe.estimate.survey import Count, Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.search import run as search_run
@@ -55,7 +54,7 @@ def rows_are_compared_with_twins_that_are_forbidden(patch):
 @mutation(seed=0)
 def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
     """Which inputs are of the population is still told by the constraints."""
-    judged, enumerated = populations.judged, Target.enumerated
+    judged, enumerated = populations.judged, Population.enumerated
 
     def ask_all(self, codes, **how):
         free = Oracle(self.asker, self.threshold)
@@ -68,7 +67,7 @@ def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
             yield dataclasses.replace(batch, counted=allows(codes))
 
     patch.setattr(populations, "judged", ask_all)
-    patch.setattr(Target, "enumerated", enumerate_allowed)
+    patch.setattr(Population, "enumerated", enumerate_allowed)
 
 
 def _places(oracle):
@@ -80,7 +79,7 @@ def _places(oracle):
 
 @mutation(seed=0)
 def inputs_that_are_not_comparable_count_in_n(patch):
-    patch.setattr(counting, "comparable", lambda present, n, kinds=None: np.ones(n, dtype=bool))
+    patch.setattr(survey, "comparable", lambda present, n, kinds=None: np.ones(n, dtype=bool))
 
 
 @mutation(seed=0)
@@ -123,11 +122,7 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
         held = [place for place, changes in enumerate(changed) if not changes]
         return compared(self.members, self.own, held, [place for place, changes in enumerate(changed) if changes])
 
-    of_codes, outcomes = Count._members, Count.outcomes
-
-    def known_outcomes(self):
-        self._outcomes = Counter({key: n for key, n in self._outcomes.items() if NONE not in key[0]})
-        return outcomes(self)
+    of_codes = Count._members
 
     def of_batch(self, batch):
         if batch.members is None:
@@ -137,7 +132,6 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
     patch.setattr(FrameMembers, "_needed", needed)
     patch.setattr(FrameMembers, "compared", of_rows)
     patch.setattr(Count, "_members", of_batch)
-    patch.setattr(Count, "outcomes", known_outcomes)
 
 
 @mutation(seed=9)
@@ -163,25 +157,27 @@ def a_search_drops_rows_with_unlisted_values(patch):
 
 @mutation(seed=0)
 def rows_left_out_are_not_said(patch):
-    patch.setattr(Target, "n_left_out", 0)
+    known_rows = populations.known_rows
+    patch.setattr(populations, "known_rows", lambda domain, frame: (known_rows(domain, frame)[0], 0))
 
 
 @mutation(seed=92)
 def real_rows_are_moved_to_the_grid(patch):
-    make = Rows.__init__
+    known_rows = populations.known_rows
 
-    def moved(self, domain, frame):
-        make(self, domain, frame)
-        codes = domain.encode(self.frame, nearest=True)
+    def moved(domain, frame):
+        rows, n_left_out = known_rows(domain, frame)
+        codes = domain.encode(rows, nearest=True)
         inside = (codes >= 0).all(axis=1)
         if inside.any():
             on_grid = domain.decode(codes[inside])
             for name in domain.names:
-                values = self.frame[name].astype(object)
+                values = rows[name].astype(object)
                 values[inside] = on_grid[name].astype(object).to_numpy()
-                self.frame[name] = values
+                rows[name] = values
+        return rows, n_left_out
 
-    patch.setattr(Rows, "__init__", moved)
+    patch.setattr(populations, "known_rows", moved)
 
 
 # What cannot be, what changes along, what is hidden
@@ -301,9 +297,9 @@ def the_domain_is_its_valid_part(patch):
 
 @mutation(seed=0)
 def a_family_counts_once(patch):
-    enumerated = Target.enumerated
+    enumerated = Population.enumerated
     patch.setattr(
-        Target, "enumerated", lambda self: itertools.islice(enumerated(self), 0, None, len(self.oracle.families))
+        Population, "enumerated", lambda self: itertools.islice(enumerated(self), 0, None, len(self.oracle.families))
     )
 
 
@@ -318,7 +314,7 @@ def one_sided_bounds_have_half_the_error(patch):
 
 @mutation(seed=3)
 def the_confidence_is_not_split_over_the_sets(patch):
-    make = run.Options.__post_init__
+    make = estimation.Options.__post_init__
 
     def whole(self):
         make(self)
@@ -326,25 +322,29 @@ def the_confidence_is_not_split_over_the_sets(patch):
             if abs(1 - (1 - confidence) / 3 - self.confidence) < 1e-9:
                 object.__setattr__(self, "confidence", confidence)
 
-    patch.setattr(run.Options, "__post_init__", whole)
+    patch.setattr(estimation.Options, "__post_init__", whole)
 
 
 @mutation(seed=0)
 def rows_are_said_to_be_known_exactly(patch):
-    fixed = Maker.fixed
-    patch.setattr(
-        Maker, "fixed", lambda self, count, how: self.exact(count) if how == "rows" else fixed(self, count, how)
-    )
+    shares = Survey.shares
+
+    def exact(self, method=None, bounds=None, remarks=()):
+        if self.population.rows is None:
+            return shares(self, method, bounds, remarks)
+        return shares(self, "exact", [(count.value, count.value) if count.n else (0, 1) for count in self.counts])
+
+    patch.setattr(Survey, "shares", exact)
 
 
 @mutation(seed=5)
 def two_models_are_judged_on_different_inputs(patch):
-    families, turns = Target.families, itertools.count()
+    families, turns = Population.families, itertools.count()
 
     def of_own(self, n, seed, sets=None):
         return families(self, n, seed + next(turns) % 2 if self.name == "domain" else seed, sets)
 
-    patch.setattr(Target, "families", of_own)
+    patch.setattr(Population, "families", of_own)
 
 
 @mutation(seed=0)

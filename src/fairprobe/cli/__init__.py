@@ -1,7 +1,11 @@
 """The command line. A file a command: its options, what it does, what it says.
 
-`entry` runs a command and gives the exit code, `app` has the commands, `command` the steps that they share, `options`
-the options that they share; `data` and `loading` read what options name, `files` write, `words` and `live` show.
+`entry` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
+share, `options` the options that they share; `data` and `loading` read what options name, `destination` writes, `words`
+shows; `estimate_words` and `retrain_words` say what came of these two.
+
+A new command is a new file, with `run`, `OPTIONS` and `SUMMARY`, and its name in the list at the end of `app`. Where it
+asks a model, `run` starts a subclass of `Command`.
 
 Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model or the run failed, 4 inconclusive,
 130 interrupted.

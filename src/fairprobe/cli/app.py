@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -58,23 +58,25 @@ def root(
     return 2
 
 
-def _add(name: str, run: Callable[[Request], int], options: Sequence[Option], short: str, example: str = "") -> None:
-    """Make a command of a function: its help is the function's docstring, its options are a table."""
+def _add(command: ModuleType) -> None:
+    """Make a command of a file, which has its name.
+
+    It has `run`, whose docstring is the help, `OPTIONS`, and `SUMMARY`, a line for the list of commands; where there
+    is something to try it with, `EXAMPLE` as well.
+    """
+    name = command.__name__.rpartition(".")[2]
 
     def call(context: typer.Context, **given: Any) -> int:
-        return run(Request(context, given))
+        return int(command.run(Request(context, given)))
 
     context = Option("context", Option.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    call.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature([context, *command.OPTIONS])  # type: ignore[attr-defined]
+    example = getattr(command, "EXAMPLE", None)
     epilog = f"To try it without a model of your own: fairprobe {name} {example}" if example else None
-    app.command(name, cls=_Command, help=run.__doc__, short_help=short, epilog=epilog)(call)
+    app.command(name, cls=_Command, help=command.run.__doc__, short_help=command.SUMMARY, epilog=epilog)(call)
 
 
-_OF_THE_CENSUS = "--model subject:decision-tree"
-_ON_THE_CENSUS = "--model subject:mlp --domain fairprobe.datasets:census_domain"
+for _each in (demo, search, estimate, retrain, domain):
+    _add(_each)
 
-_add("demo", demo.run, demo.OPTIONS, "See it at work on the US census: some seconds.")
-_add("search", search.run, search.OPTIONS, "Search a model for discriminatory inputs.", _ON_THE_CENSUS)
-_add("estimate", estimate.run, estimate.OPTIONS, "Estimate how common discriminatory inputs are.", _ON_THE_CENSUS)
-_add("retrain", retrain.run, retrain.OPTIONS, "Retrain a classifier until they are rarer.", _OF_THE_CENSUS)
-_add("domain", domain.run, domain.OPTIONS, "Infer a domain from data, as a file to edit.")
+command = typer.main.get_command(app)

@@ -10,16 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 
-from fairprobe.cli import live
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.loading import SUBJECT, load_model
 from fairprobe.cli.options import NONE
-from fairprobe.cli.words import Line, counted, in_flags, notes, say
+from fairprobe.cli.words import Line, counted, in_flags, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Domain, Ordinal, Parameter
 from fairprobe.errors import RunError
 
@@ -43,6 +42,7 @@ class Request:
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """All keyword arguments of a function of the library: those given, the others as its signature says."""
         parameters = inspect.signature(function).parameters.values()
+        # The library's own defaults, so that the command line has none that could differ from them.
         keywords = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
         given = {name: self.given[name] for name in keywords if self.given.get(name) is not None}
         return {**keywords, **{name: None if value == NONE else value for name, value in given.items()}}
@@ -61,8 +61,26 @@ class Request:
         return shlex.join(words)
 
 
+@dataclass(frozen=True)
+class DryRun:
+    """What would be done."""
+
+    figures: dict[str, Any]
+    """For JSON."""
+    settings: list[str]
+    """For people: a line for each of what is set."""
+    costs: list[Line]
+    """For people: what it would take."""
+
+
 class Command(ABC):
-    """A command, step by step; `run` takes the steps. What options alone show to be wrong, `__init__` refuses."""
+    """A command that asks a model, step by step; `run` takes the steps. `__init__` refuses what options alone show."""
+
+    name: ClassVar[str]
+    """Of what is done, in a sentence."""
+    keywords: dict[str, Any]
+    """What the function of the library is called with."""
+    domain: Domain
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -75,8 +93,8 @@ class Command(ABC):
         """Read the data, make the domain, load the model; refuse what does not fit together."""
 
     @abstractmethod
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
-        """What would be done, for JSON and for people."""
+    def plan(self) -> DryRun:
+        """What would be done."""
 
     @abstractmethod
     def work(self) -> None:
@@ -102,12 +120,8 @@ class Command(ABC):
         """The model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
-        with live.spinner(f"loading {name}{fitted}"):
+        with spinner(f"loading {name}{fitted}"):
             return load_model(name)
-
-    def error(self) -> str | None:
-        """What went wrong, in words, for JSON."""
-        return "; ".join(map(in_flags, self.failures)) or None
 
     def exit_code(self) -> int:
         """How it ended."""
@@ -127,54 +141,55 @@ class Command(ABC):
         # Whatever a model or its module prints must not end up among the results.
         with notes(), redirect_stdout(sys.stderr):
             self.load()
-            if self.request["dry_run"]:
-                content, lines = self.plan()
-            else:
-                self.work()
-        if not self.request["dry_run"]:
-            if self.request["json"]:
-                sys.stdout.write(json.dumps(self.figures(), default=str) + "\n")
-            else:
-                self.show()
-            self.finish()
-            return self.exit_code()
+            planned = self.plan() if self.request["dry_run"] else self.work()
+        if planned is not None:
+            self._show_plan(planned)
+            return 0
         if self.request["json"]:
-            content = {"dry_run": True, "model": self.request["model"], **content}
-            sys.stdout.write(json.dumps(content, default=str) + "\n")
+            _print_json({**self.figures(), "error": "; ".join(map(in_flags, self.failures)) or None})
         else:
-            for line in lines:
-                say(*line)
-        return 0
+            self.show()
+        self.finish()
+        return self.exit_code()
+
+    def _show_plan(self, planned: DryRun) -> None:
+        model, domain, keywords = self.request["model"], self.domain, self.keywords
+        parameters = {p.name: describe_parameter(p) for p in domain.parameters}
+        n_members, width = len(domain.combinations), max(map(len, parameters))
+        if self.request["json"]:
+            what = {"n_inputs": domain.size, "parameters": parameters}
+            who = {"sensitive": list(domain.sensitive), "n_twins": n_members - 1}
+            _print_json({"dry_run": True, "model": model, "domain": {**what, **who}, **planned.figures})
+            return
+        threshold = "" if keywords["threshold"] is None else f", threshold {keywords['threshold']:g}"
+        costs = f"an input has {counted(n_members - 1, 'twin')} and costs {counted(n_members, 'query')}"
+        forbidden = f", less what {counted(len(domain.constraints), 'constraint')} forbid" if domain.constraints else ""
+        title = f"A dry run: this is what {self.name} would do. Nothing is written."
+        settings = [
+            f"  model      {model}, output {keywords['output']}{threshold}",
+            f"  sensitive  {sensitive_words(domain)}: {costs}",
+            *planned.settings,
+            f"  domain     {size_words(domain)}{forbidden}",
+            *(f"    {name:{width}}  {values}" for name, values in parameters.items()),
+        ]
+        say_parts([[(title, 0)], [(line, 13) for line in settings], planned.costs])
 
 
-# The dry run
+def _print_json(content: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(content, default=str) + "\n")
 
 
-def plan_lines(what: str, request: Request, domain: Domain, keywords: dict[str, Any], more: list[str]) -> list[Line]:
-    """How a dry run begins: what is asked, what an input costs, what else is set, and the domain."""
-    n_members, width = len(domain.combinations), max(len(name) for name in domain.names)
-    named = ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
-    threshold = "" if keywords["threshold"] is None else f", threshold {keywords['threshold']:g}"
-    forbidden = f", less what {counted(len(domain.constraints), 'constraint')} forbid" if domain.constraints else ""
-    lines = [
-        f"  model      {request['model']}, output {keywords['output']}{threshold}",
-        f"  sensitive  {named}: an input has {counted(n_members - 1, 'twin')} and costs {counted(n_members, 'query')}",
-        *more,
-        f"  domain     {counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}{forbidden}",
-        *(f"    {p.name:{width}}  {describe_parameter(p)}" for p in domain.parameters),
-    ]
-    title = f"A dry run: this is what {what} would do. Nothing is written."
-    return [(title, 0), ("", 0), *((line, 13) for line in lines), ("", 0)]
+# Domains in words
 
 
-def domain_as_dict(domain: Domain) -> dict[str, Any]:
-    """The domain, for JSON."""
-    return {
-        "n_inputs": domain.size,
-        "parameters": {p.name: describe_parameter(p) for p in domain.parameters},
-        "sensitive": list(domain.sensitive),
-        "n_twins": len(domain.combinations) - 1,
-    }
+def sensitive_words(domain: Domain) -> str:
+    """Who is compared."""
+    return ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
+
+
+def size_words(domain: Domain) -> str:
+    """How large it is."""
+    return f"{counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
 
 
 def describe_parameter(parameter: Parameter) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 HEAD = 65_536
 """Bytes looked at to tell text from anything else."""
 
+Compared = dict[str, list[str] | None]
+"""By sensitive parameter, the texts of the values to compare, where they are listed."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -80,6 +83,7 @@ class Source:
         return rows
 
     def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
+        """The domain given, or what the rows span; --sensitive takes the place of the sensitive ones it names."""
         compared = compared_values(self.sensitive or ())
         if self.domain is not None:
             domain = _domain_given(self.domain, compared)
@@ -94,31 +98,30 @@ class Source:
         from fairprobe.domain.infer import infer_parameters
 
         parameters = infer_parameters(rows)
-        domain = Domain(parameters, _compared(parameters, compared))
+        domain = Domain(parameters, _sensitive(parameters, compared))
         warn_of_health(health_of_data(rows, domain))
         return domain
 
 
-def _domain_given(reference: str, compared: dict[str, list[str] | None]) -> Domain:
-    """The domain of a file or `module:attribute`; --sensitive takes the place of the sensitive ones it names."""
+def _domain_given(reference: str, compared: Compared) -> Domain:
     if ":" in reference and not Path(reference).exists():
         domain = load_domain(reference)
         if not compared:
             return domain
-        return Domain(domain.parameters, _compared(domain.parameters, compared), domain.constraints)
+        return Domain(domain.parameters, _sensitive(domain.parameters, compared), domain.constraints)
     from fairprobe.domain.toml import read
 
     content = read(reference)
-    sensitive: Any = _compared(content.parameters, compared) if compared else content.sensitive
+    sensitive: Any = _sensitive(content.parameters, compared) if compared else content.sensitive
     try:
         return Domain(content.parameters, sensitive, content.constraints, content.links, content.hidden)
     except DomainError as error:
-        raise DomainError(f"{reference}: {error}") from None
+        # What is wrong with --sensitive is not the file's fault.
+        raise error if compared else DomainError(f"{reference}: {error}") from None
 
 
-def _compared(
-    parameters: Sequence[Parameter], compared: dict[str, list[str] | None]
-) -> dict[str, Sequence[Any] | None]:
+def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:
+    """The values to compare, by sensitive parameter; a name that is none's is left for the domain to refuse."""
     by_name = {parameter.name: parameter for parameter in parameters}
     return {
         name: values_of(by_name[name], texts) if texts is not None and name in by_name else None
@@ -138,13 +141,13 @@ def names(texts: Iterable[str]) -> list[str]:
     return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
-def compared_values(texts: Sequence[str]) -> dict[str, list[str] | None]:
+def compared_values(texts: Sequence[str]) -> Compared:
     """Sensitive parameters, with the texts of the values to compare where they are listed.
 
     >>> compared_values(["sex,race", "age=25,45"])
     {'sex': None, 'race': None, 'age': ['25', '45']}
     """
-    compared: dict[str, list[str] | None] = {}
+    compared: Compared = {}
     for text in texts:
         name, equals, values = text.partition("=")
         for single in [name.strip()] if equals else names([name]):
@@ -213,10 +216,9 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
 
     try:
         with _open(file) as text:
-            _check_table(file, _checked_lines(file, text))
+            _check_table(file, text)
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise DataError(f"{file} must be UTF-8 text, got the byte 0x{byte:02x}") from None
+        raise DataError(f"{file} must be UTF-8 text, got the byte 0x{error.object[error.start]:02x}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(f"{file} must be compressed by gzip, got {_first_line(error)}") from None
     try:
@@ -227,28 +229,26 @@ def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
 
 def _open(file: Path) -> IO[str]:
     """Open a file that begins like text."""
-    is_zipped = file.suffix.lower() == ".gz"
-    with gzip.open(file, "rb") if is_zipped else file.open("rb") as raw:
+    opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
+    with opener(file, "rb") as raw:
         head = raw.read(HEAD)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{file} must be UTF-8 text, got UTF-16: save it as UTF-8")
     if b"\0" in head:
         raise DataError(f"{file} must be UTF-8 text, got zero bytes: a binary file, or UTF-16?")
-    if is_zipped:
-        return gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-    return file.open(encoding="utf-8-sig", newline="")
+    return opener(file, "rt", encoding="utf-8-sig", newline="")
 
 
-def _checked_lines(file: Path, text: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(text, start=1):
-        if "\0" in line:
-            raise DataError(f"{file} must be text, got a zero byte on line {number:,}")
-        yield line
-
-
-def _check_table(file: Path, lines: Iterator[str]) -> None:
+def _check_table(file: Path, text: Iterable[str]) -> None:
     """Pandas fills rows that are too short and renames columns that come twice: both are refused here."""
-    reader = csv.reader(lines)
+
+    def lines() -> Iterator[str]:
+        for number, line in enumerate(text, start=1):
+            if "\0" in line:
+                raise DataError(f"{file} must be text, got a zero byte on line {number:,}")
+            yield line
+
+    reader = csv.reader(lines())
     try:
         header = next((row for row in reader if row), [])
         _check_header(file, header)
@@ -271,8 +271,7 @@ def _check_header(file: Path, header: list[str]) -> None:
     repeated = [name for name, n in Counter(header).items() if n > 1 and name]
     if repeated:
         raise DataError(f"{file}: columns must have distinct names, got {', '.join(repeated)} more than once")
-    other = next((mark for mark in ";\t" if mark in header[0]), None)
-    if len(header) == 1 and other:
+    if len(header) == 1 and set(";\t") & set(header[0]):
         raise DataError(f"{file} must have commas between its columns, got {header[0]!r:.60}")
 
 

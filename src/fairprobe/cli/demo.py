@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe import datasets, subjects
 from fairprobe.arrays import Codes
-from fairprobe.cli import live
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.options import HOW, option, whole
-from fairprobe.cli.words import WIDTH, notes, say
+from fairprobe.cli.words import WIDTH, notes, on_terminal, say, spinner
 from fairprobe.datasets import CENSUS_WORDS, describe_census
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
@@ -39,41 +37,9 @@ PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """The paper's strategies; beside them stands the one that suits the model."""
 
 
+SUMMARY = "See it at work on the US census: some seconds."
+
 OPTIONS = [option("seed", "N", "Another seed finds other cases.", HOW, kind=Any, parser=whole, default=0)]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A strategy's row of the table."""
-
-    strategy: str
-    n_cases: int | None = None
-    """None before it starts."""
-    n_judged: int = 0
-    n_inputs: int | None = None
-    """Distinct ones; None until it ends."""
-    seconds: float = 0.0
-
-    @classmethod
-    def of(cls, found: Found) -> Row:
-        """The row of a search that has ended."""
-        return cls(found.settings.strategy, found.n_cases, found.n_judged, found.n_inputs, found.seconds)
-
-    def cells(self) -> list[str]:
-        """What is shown; repeats are told apart at the end only, so until then the yield has a lower bound."""
-        if self.n_cases is None:
-            return [self.strategy]
-        ended = self.n_inputs is not None
-        n = self.n_inputs or self.n_judged
-        return [
-            self.strategy,
-            f"{self.n_cases:,}",
-            f"{self.n_judged:,}",
-            f"{self.n_inputs:,}" if ended else "",
-            f"{'' if ended else '>='}{self.n_cases / n if n else 0.0:.1%}",
-            f"{self.n_cases / self.seconds if self.seconds else 0.0:,.0f}",
-            f"{self.seconds:.1f}",
-        ]
 
 
 def run(request: Request) -> int:
@@ -90,7 +56,7 @@ def run(request: Request) -> int:
     say(f"  search   {len(PAPER) + 1} strategies, each judges {N_INPUTS:,} inputs: asks the model")
     say("           about an input and about its twin, the same but for sex")
     with notes():
-        with live.spinner("loading the tree; the first time it is fitted, which takes some seconds"):
+        with spinner("loading the tree; the first time it is fitted, which takes some seconds"):
             model = subjects.load(SUBJECT)
         found, rows = _search_all(model, domain, seed)
     if found[-1].stop_reason is StopReason.INTERRUPTED:
@@ -122,31 +88,50 @@ def run(request: Request) -> int:
 # The search and its display
 
 
-def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], list[Row]]:
+def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], list[list[str]]]:
     """One search a strategy, and the table's rows; an interrupted search is the last."""
     found: list[Found] = []
-    rows = {strategy: Row(strategy) for strategy in (*PAPER, choose_strategy(model))}
+    rows = {strategy: cells(strategy) for strategy in (*PAPER, choose_strategy(model))}
     limits: dict[str, Any] = {"max_cases": None, "max_inputs": N_INPUTS}
     with _display() as show:
         for strategy in rows:
 
             def watch(status: Status, name: str = strategy) -> None:
                 so_far = status.figures
-                rows[name] = Row(name, so_far["n_cases"], so_far["n_judged"], None, so_far["seconds"])
-                show(list(rows.values()))
+                rows[name] = cells(name, so_far["n_cases"], so_far["n_judged"], so_far["seconds"])
+                show(rows.values())
 
-            show(list(rows.values()))
+            show(rows.values())
             found.append(search(model, domain, strategy=strategy, seed=seed, progress=watch, **limits))
-            rows[strategy] = Row.of(found[-1])
-            if found[-1].stop_reason is StopReason.INTERRUPTED:
+            over = found[-1]
+            rows[strategy] = cells(strategy, over.n_cases, over.n_judged, over.seconds, over.n_inputs)
+            if over.stop_reason is StopReason.INTERRUPTED:
                 break
     return found, list(rows.values())
 
 
+def cells(
+    strategy: str, n_cases: int | None = None, n_judged: int = 0, seconds: float = 0.0, n_inputs: int | None = None
+) -> list[str]:
+    """A strategy's row of the table. Repeats are told apart at the end only: until then the yield has a lower bound."""
+    if n_cases is None:
+        return [strategy]
+    n = n_inputs or n_judged
+    return [
+        strategy,
+        f"{n_cases:,}",
+        f"{n_judged:,}",
+        "" if n_inputs is None else f"{n_inputs:,}",
+        f"{'>=' if n_inputs is None else ''}{n_cases / n if n else 0.0:.1%}",
+        f"{n_cases / seconds if seconds else 0.0:,.0f}",
+        f"{seconds:.1f}",
+    ]
+
+
 @contextmanager
-def _display() -> Iterator[Callable[[Sequence[Row]], None]]:
+def _display() -> Iterator[Callable[[Iterable[list[str]]], None]]:
     """A table that is drawn over and over while the searches run; nothing where there is no terminal."""
-    if not live.is_on():
+    if not on_terminal():
         yield lambda _: None
         return
     from rich.console import Console
@@ -156,21 +141,19 @@ def _display() -> Iterator[Callable[[Sequence[Row]], None]]:
         yield lambda rows: display.update(_table(rows), refresh=True)
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Iterable[list[str]]) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("strategy", no_wrap=True)
-    for title in ("cases", "judged", "distinct", "yield", "cases/s", "s"):
-        table.add_column(title, justify="right", min_width=_WIDTHS[title])
+    # Wide enough from the start, so that nothing jumps.
+    widths = {"cases": 9, "judged": 9, "distinct": 9, "yield": 7, "cases/s": 9, "s": 4}
+    for title, width in widths.items():
+        table.add_column(title, justify="right", min_width=width)
     for row in rows:
-        table.add_row(*row.cells())
+        table.add_row(*row)
     return table
-
-
-_WIDTHS = {"cases": 9, "judged": 9, "distinct": 9, "yield": 7, "cases/s": 9, "s": 4}
-"""Wide enough from the start, so that nothing jumps."""
 
 
 # Cases as sentences, in the census's own words
@@ -181,10 +164,9 @@ OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
 def pick(found: Found, n: int) -> list[int]:
     """The rows of a few cases that are easy to imagine, each of another occupation."""
-    oddness = _oddness(found.cases)
     occupations = found.cases["occupation"].to_numpy()
     picked: list[int] = []
-    for row in np.argsort(oddness, kind="stable")[:1000]:
+    for row in np.argsort(_oddness(found.cases), kind="stable")[:1000]:
         if occupations[row] not in occupations[picked]:
             picked.append(int(row))
         if len(picked) == n:
@@ -214,17 +196,12 @@ def _oddness(cases: pd.DataFrame) -> Codes:
 
 def sentences(found: Found, row: int) -> tuple[str, str]:
     """A case before and after: the person with the model's output, then the same person with another sex."""
-    case, twin = found.cases.iloc[row], found.twins.iloc[row]
     before, after = (OUTCOMES.get(output, str(output)) for output in found.outputs[["case", "twin"]].iloc[row])
-    words, other = describe_census(case.to_dict()), describe_census(twin.to_dict())
-    first = f"{_person(words)}: predicted to earn {before}."
-    return first, f"The same person as a {PERSONS[other['sex']]}: {after}."
-
-
-def _person(words: Mapping[str, str]) -> str:
-    return (
+    words, other = (describe_census(frame.iloc[row].to_dict()) for frame in (found.cases, found.twins))
+    person = (
         f"A {PERSONS[words['sex']]}, {words['age'].replace('age ', '')} years old, race {words['race']}, "
         f"from {words['native-country']}, {words['marital-status']}, {words['relationship']}, "
         f"education {words['education']}, works {words['hours-per-week'].replace('hours per week ', '')} hours a week "
         f"in {words['occupation']} ({words['workclass']}), {words['capital-gain']}, {words['capital-loss']}"
     )
+    return f"{person}: predicted to earn {before}.", f"The same person as a {PERSONS[other['sex']]}: {after}."

@@ -5,16 +5,18 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from fairprobe.cli.command import Request
-from fairprobe.cli.files import Target
+from fairprobe.cli.command import Request, sensitive_words, size_words
+from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import COLUMNS, TABLE, Option, option, out
-from fairprobe.cli.words import counted, notes, say
+from fairprobe.cli.words import notes, say
 
 OPTIONS = [
     option("data", "FILE", f"Rows: {TABLE}", kind=str, default=Option.empty),
     *COLUMNS,
     out("Write it as .toml; overwrites. By default, or as -, it goes to the standard output."),
 ]
+
+SUMMARY = "Infer a domain from data, as a file to edit."
 
 COMMENT = """\
 # What an input may be. Edit it, then pass it to a command as --domain FILE.
@@ -28,7 +30,7 @@ def run(request: Request) -> int:
 
     It is TOML, and is passed to other commands as --domain FILE.
     """
-    target = Target.of(request["out"] or "-", (".toml",))
+    target = Destination.of(request["out"] or "-", (".toml",))
     assert target is not None
     with notes():
         domain, _ = request.source.load()
@@ -37,8 +39,6 @@ def run(request: Request) -> int:
         domain.to_toml(path)
         target.write_text(COMMENT + path.read_text(encoding="utf-8"))
     if not target.is_stdout:
-        named = ", ".join(f"{name} ({domain[name].levels} values)" for name in domain.sensitive)
-        size = f"{counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
-        say(f"{target.name}: {size}, sensitive: {named}")
+        say(f"{target.name}: {size_words(domain)}, sensitive: {sensitive_words(domain)}")
         say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}")
     return 0

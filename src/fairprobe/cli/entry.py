@@ -67,10 +67,9 @@ def _run(arguments: list[str]) -> int:
     """Without typer's own `main`, which has other exit codes and boxes for errors."""
     import typer
 
-    from fairprobe.cli.app import app
+    from fairprobe.cli.app import command
     from fairprobe.cli.words import in_flags, say
 
-    command = typer.main.get_command(app)
     if "_FAIRPROBE_COMPLETE" in os.environ:  # a shell asks what a word could go on as
         command.main(arguments, prog_name="fairprobe")
     try:

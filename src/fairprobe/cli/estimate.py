@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fairprobe.checks import checked_seed, nearest
-from fairprobe.cli import live
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import names
-from fairprobe.cli.estimate_words import Outcomes, between, cost_line, figure_parts
-from fairprobe.cli.files import Target
+from fairprobe.cli.destination import Destination
+from fairprobe.cli.estimate_words import between, classes_of_model, figure_parts, with_outcomes
 from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import Line, counted, duration, flag, say, to_copy
-from fairprobe.errors import DomainError, HealthWarning, RunError, SettingError
+from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
+from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
-from fairprobe.estimate.plan import Cost, options_of, plan
-from fairprobe.estimate.plot import convergence, has_history
-from fairprobe.estimate.run import MOST_EXPERIMENTS, N_EXPERIMENTS, Plan
+from fairprobe.estimate.drawing import convergence, has_history
+from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
 from fairprobe.estimate.share import POPULATIONS, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
@@ -33,6 +31,9 @@ VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 
 GOOD = "The good outcome, to say who is worse off"
 EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
+
+SUMMARY = "Estimate how common discriminatory inputs are."
+EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, estimate)
 
@@ -82,28 +83,14 @@ def run(request: Request) -> int:
     return Estimate(request).run()
 
 
-@dataclass
-class SoFar:
-    """The estimate under way."""
-
-    population: str
-    n: int = 0
-    hits: int = 0
-    low: float = 0.0
-    high: float = 1.0
-
-    def words(self) -> str:
-        """The figures in words."""
-        share = percent(self.hits / self.n) if self.n else "0%"
-        return f"{self.population}: {share} so far, {between(self.low, self.high)}, {counted(self.n, 'input')}"
-
-
 class Estimate(Command):
     """The shares of the populations there are, one after the other."""
 
+    name = "the estimate"
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.target = Target.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        self.plot = Destination.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
         self.keywords = {**request.keywords(estimate), "favourable": None}
         del self.keywords["population"], self.keywords["progress"]
         self._check_options()
@@ -113,8 +100,8 @@ class Estimate(Command):
         self.breakdowns: dict[str, dict[str, Share]] = {}
         """By population, then set of sensitive parameters; empty if none was asked for."""
         self.verdict: Verdict | None = None
-        self.unfinished: SoFar | None = None
-        """The population that was under way when it ended."""
+        self.unfinished: dict[str, Any] | None = None
+        """The figures of the population that was under way when it ended."""
         self.drawn: str | None = None
 
     def _check_options(self) -> None:
@@ -143,7 +130,7 @@ class Estimate(Command):
         self.domain, self.rows = self.request.source.load()
         self.by_parameter = bool(self.request["by_parameter"]) and len(self.domain.sensitive) > 1
         if self.request["by_parameter"] and not self.by_parameter:
-            _note(f"one-parameter: {self.domain.sensitive[0]} is the only sensitive parameter, so there is one share")
+            note(f"one-parameter: {self.domain.sensitive[0]} is the only sensitive parameter, so there is one share")
         self.populations = self._populations()
         self.gate: str | None = None
         if self.keywords["max_share"] is not None:
@@ -151,21 +138,25 @@ class Estimate(Command):
             if self.gate not in self.populations:
                 known = ", ".join(self.populations)
                 raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
-        self.plans = {name: self._plan_of(name) for name in self.populations}
-        self._check_plans()
+        self._check_populations()
         self.model = self.load_model()
-        self.outcomes = Outcomes.of(self.model, self.keywords["output"], self.request["favourable"])
+        output, favourable = self.keywords["output"], self.request["favourable"]
+        classes = classes_of_model(self.model, output, favourable)
+        self.with_outcomes = partial(with_outcomes, classes=classes, output=output, favourable=favourable)
 
-    def _populations(self) -> list[str]:
-        every = {"rows": self.rows is not None, "valid": bool(self.domain.constraints), "domain": True}
-        if "rows" in self.asked and not every["rows"]:
+    def _populations(self) -> dict[str, Any]:
+        """What `estimate` takes for each, by name."""
+        valid = "valid" if self.domain.constraints else None
+        every = {"rows": self.rows, "valid": valid, "domain": "domain"}
+        if "rows" in self.asked and self.rows is None:
             raise SettingError("--population rows needs --data, got none")
-        if "valid" in self.asked and not every["valid"]:
+        if "valid" in self.asked and valid is None:
             raise SettingError(
                 "--population valid is the part of the domain that constraints allow, got a domain without any: "
                 "use --population domain"
             )
-        return self.asked or [name for name, is_there in every.items() if is_there]
+        there = [name for name, population in every.items() if population is not None]
+        return {name: every[name] for name in self.asked or there}
 
     def _arguments(self, name: str) -> dict[str, Any]:
         """What `estimate` takes for a population, or `breakdown` if the shares are wanted by parameter.
@@ -177,33 +168,26 @@ class Estimate(Command):
             return {key: value for key, value in self.keywords.items() if key not in left_out}
         return {**self.keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
 
-    def _plan_of(self, name: str) -> Plan:
-        """How the library will look at a population."""
-        n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
-        domain = self.domain if name == "valid" else self.domain.without_constraints()
-        return options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"])
-
-    def _check_plans(self) -> None:
+    def _check_populations(self) -> None:
         """Refuse what cannot work, before the model is loaded."""
-        if self.target is not None and all(plan.how in ("rows", "enumerate") for plan in self.plans.values()):
-            if self.populations == ["rows"]:
+        hows = {}
+        for name in self.populations:
+            n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
+            domain = self.domain if name == "valid" else self.domain.without_constraints()
+            hows[name] = options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
+        if self.plot is not None and set(hows.values()) <= {"rows", "enumerate"}:
+            if list(hows) == ["rows"]:
                 got, instead = "only rows, all of which are judged", "give no --plot"
             else:
                 got = f"a domain of {self.domain.size:,} inputs, all of which are judged"
                 instead = "add --method sample, or give no --plot"
             raise SettingError(f"--plot shows how a sample converges, got {got}: {instead}")
-        if "valid" not in self.plans:
-            return
-        if self.plans["valid"].how != "enumerate":
+        if hows.get("valid", "enumerate") != "enumerate":
             self.domain.sample_codes(N_TRIED, np.random.default_rng(0))  # which raises if too little is allowed
-        elif self.domain.n_families == 0:
+        elif "valid" in hows and self.domain.n_families == 0:
             raise DomainError(
                 f"the constraints must allow an input at least, got 0 allowed of {self.domain.size:,}: loosen them"
             )
-
-    def _population(self, name: str) -> Any:
-        """What `estimate` takes for it."""
-        return self.rows if name == "rows" else name
 
     # The work
 
@@ -211,8 +195,8 @@ class Estimate(Command):
         """One population after the other; what is known when one fails or is interrupted is kept."""
         try:
             for name in self.populations:
-                self.unfinished = SoFar(name)
-                sets = {key: self.outcomes.put_into(share) for key, share in self._estimate(self.unfinished).items()}
+                self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
+                sets = {key: self.with_outcomes(share) for key, share in self._estimate(name).items()}
                 self.unfinished = None
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:
@@ -223,42 +207,38 @@ class Estimate(Command):
             self.failures.append(failure)
         except KeyboardInterrupt:
             self.interrupted = True
-        if self.target is None or self.failures or self.interrupted:
+        if self.plot is None or self.failures or self.interrupted:
             return
         sampled = [share for share in self.shares.values() if has_history(share)]
         if sampled:
-            self.target.write_by(lambda part: convergence(sampled, part))
-            self.drawn = self.target.name
+            self.plot.write_by(lambda part: convergence(sampled, part))
+            self.drawn = self.plot.name
         else:
-            _note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
+            note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
-    def _estimate(self, so_far: SoFar) -> dict[str, Share]:
+    def _estimate(self, name: str) -> dict[str, Share]:
         """The shares of a population by set of sensitive parameters, all of them last."""
-        name = so_far.population
-        population = self._population(name)
-        with live.progress(f"{name}: ") as show:
+        with progress(f"{name}: ") as show:
 
             def watch(status: Status) -> None:
-                so_far.__dict__.update(status.figures)
-                show(status)
+                assert self.unfinished is not None
+                self.unfinished.update(status.figures)
+                show(replace(status, text=so_far(self.unfinished)))
 
             arguments = {**self._arguments(name), "progress": watch}
             if self.by_parameter:
-                return breakdown(self.model, self.domain, population, **arguments)
-            share = estimate(self.model, self.domain, population, **arguments)
+                return breakdown(self.model, self.domain, self.populations[name], **arguments)
+            share = estimate(self.model, self.domain, self.populations[name], **arguments)
         width = self.keywords["width"]
         if width is not None and share.width > width and "wide-interval" not in dict(share.health):
-            _note(
-                f"wide-interval: the interval of {POPULATIONS[name]} is wider than asked for, with no more inputs to "
-                "judge"
-            )
+            said = f"the interval of {POPULATIONS[name]} is wider than asked for, with no more inputs to judge"
+            note(f"wide-interval: {said}")
         return {"": share}
 
     # What came of it
 
     def figures(self) -> dict[str, Any]:
         """All of it."""
-        unfinished, held = self.unfinished, self.verdict
         fields = ("outcome", "sentence", "population", "max_share", "exit_code")
         by_parameter = {
             population: {name: share.summary() for name, share in sets.items()}
@@ -267,25 +247,24 @@ class Estimate(Command):
         return {
             "shares": {name: share.summary() for name, share in self.shares.items()},
             "breakdown": by_parameter or None,
-            "verdict": None if held is None else {name: getattr(held, name) for name in fields},
+            "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
             "plot": self.drawn,
-            "unfinished": None if unfinished is None else asdict(unfinished),
+            "unfinished": self.unfinished,
             "interrupted": self.interrupted,
-            "error": self.error(),
         }
 
     def show(self) -> None:
         """Tables and sentences."""
-        seed = self.keywords["seed"]
         if not self.shares:
             return
+        seed, shares = self.keywords["seed"], self.shares.values()
+        parts = figure_parts(self.shares, self.breakdowns, self.verdict, self.request["favourable"])
+        n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request['model']} changes its output with {' or '.join(self.domain.sensitive)} alone:")
-        for part in figure_parts(self.shares, self.breakdowns, self.verdict, self.request["favourable"]):
-            say()
-            for line in part:
-                say(line, 4)
         say()
-        say(cost_line(list(self.shares.values()), seed))
+        say_parts([(line, 4) for line in part] for part in parts)
+        say()
+        say(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}")
         if self.drawn is not None:
             say(f"The convergence plot is in {self.drawn}.")
         if not (self.interrupted or self.failures):
@@ -294,8 +273,8 @@ class Estimate(Command):
     def kept(self) -> str:
         """The populations that are done, and the figures of the one under way."""
         parts = list(self.shares)
-        if self.unfinished is not None and self.unfinished.n:
-            parts.append(self.unfinished.words())
+        if self.unfinished is not None and self.unfinished["n"]:
+            parts.append(f"{self.unfinished['population']}: {so_far(self.unfinished)}")
         return "; ".join(parts) or "nothing"
 
     def code_of_result(self) -> int:
@@ -304,15 +283,14 @@ class Estimate(Command):
 
     # The dry run
 
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+    def plan(self) -> DryRun:
         """How each population would be looked at, and a guess of the seconds from asking about some inputs of it."""
         keywords, limit, plot = self.keywords, self.keywords["max_share"], self.request["plot"]
         costs = {
-            name: plan(self.model, self.domain, self._population(name), **self._arguments(name))
-            for name in self.populations
+            name: plan(self.model, self.domain, population, **self._arguments(name))
+            for name, population in self.populations.items()
         }
-        content = {
-            "domain": domain_as_dict(self.domain),
+        figures = {
             "settings": keywords,
             "gate": self.gate,
             "by_parameter": self.by_parameter,
@@ -320,18 +298,17 @@ class Estimate(Command):
             "plot": plot,
         }
         confidence, seed = percent(keywords["confidence"]), keywords["seed"]
-        more = [
+        settings = [
             f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
             *([f"  limit      {percent(limit)} of the {self.gate}"] if limit is not None else []),
             *([f"  plot       {plot}"] if plot else []),
         ]
-        return content, [
-            *plan_lines("the estimate", self.request, self.domain, keywords, more),
-            ("Populations, with a guess of the time from asking about some inputs:", 0),
-            *((f"  {name}: {self._cost_words(cost)}", 4) for name, cost in costs.items()),
-        ]
+        title = ("Populations, with a guess of the time from asking about some inputs:", 0)
+        return DryRun(
+            figures, settings, [title, *((f"  {name}: {self._cost_words(cost)}", 4) for name, cost in costs.items())]
+        )
 
-    def _cost_words(self, cost: Cost) -> str:
+    def _cost_words(self, cost: EstimatePlan) -> str:
         samples = self.keywords["n_samples"]
         experiments = f"{counted(cost.n_inputs // samples, 'experiment')} of {counted(samples, 'input')}"
         words = {
@@ -345,5 +322,7 @@ class Estimate(Command):
         return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
 
 
-def _note(message: str) -> None:
-    warnings.warn(message, HealthWarning, stacklevel=2)
+def so_far(figures: Mapping[str, Any]) -> str:
+    """The figures of a population that is under way, in words."""
+    share = percent(figures["hits"] / figures["n"]) if figures["n"] else "0%"
+    return f"{share} so far, {between(figures['low'], figures['high'])}, {counted(figures['n'], 'input')}"

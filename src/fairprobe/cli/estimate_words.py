@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.cli.words import WIDTH, aligned, counted, listed, magnitude
-from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.cli.words import WIDTH, aligned, listed, magnitude, note
+from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome, Share, Verdict
-from fairprobe.estimate.counting import worse_off
 from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.survey import worse_off
 from fairprobe.estimate.verdict import MIN_COMPARABLE
 
 if TYPE_CHECKING:
@@ -43,16 +42,20 @@ def figure_parts(
     who = [lines for share in shares.values() if (lines := outcome_lines(share, favourable))]
     if who and favourable is None:
         who[-1].append("  (--favourable OUTCOME names the good one, to say who is worse off.)")
-    unused = unused_line(shares)
+    sentences = []
+    for name, share in shares.items():
+        sentences.append(f"{name}: {share.sentence()}")
+        if share.detail:
+            sentences.append(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     every = [
         table_lines(shares, "population"),
-        sentence_lines(shares),
-        [unused] if unused else [],
+        sentences,
+        [unused_line(shares) or ""],
         *changed,
         *who,
         verdict_lines(held) if held is not None else [],
     ]
-    return [part for part in every if part]
+    return [part for part in every if any(part)]
 
 
 def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
@@ -69,17 +72,6 @@ def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
 def between(low: float, high: float) -> str:
     """An interval."""
     return f"{percent(low)} to {percent(high)}"
-
-
-def sentence_lines(shares: Mapping[str, Share]) -> list[str]:
-    """Each share as a sentence, and how it was found."""
-    lines = []
-    for name, share in shares.items():
-        lines.append(f"{name}: {share.sentence()}")
-        if share.detail:
-            how = "exact" if share.method == "exact" else "sampled, not exact"
-            lines.append(f"  {how}: {share.detail}")
-    return lines
 
 
 def unused_line(shares: Mapping[str, Share]) -> str | None:
@@ -118,68 +110,36 @@ def _remedy(verdict: Verdict) -> str:
     return "A larger --experiments would settle it, or another --max-share."
 
 
-def cost_line(shares: Sequence[Share], seed: int) -> str:
-    """What it took."""
-    n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
-    return f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}"
-
-
 # Who gets what
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """What the model may answer, as far as it is known beforehand."""
+def classes_of_model(model: Any, output: str, favourable: str | None) -> Sequence[Any] | None:
+    """The model's classes, in order; None if it does not tell. A good outcome that it cannot give is refused."""
+    given = getattr(model, "classes_", None)
+    classes = np.asarray(given).tolist() if given is not None and np.ndim(given) == 1 else None
+    known = None if output == "score" else classes
+    if output == "value" or (output == "score" and len(classes or ()) == 2):
+        known = ENDS
+    if favourable is not None and known is not None and match(favourable, known) is None:
+        raise SettingError(f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}")
+    return classes
 
-    classes: Sequence[Any] | None
-    """The model's classes, in order; None if it does not tell."""
-    output: str
-    favourable: str | None
-    """The text of the good one."""
 
-    @classmethod
-    def of(cls, model: Any, output: str, favourable: str | None) -> Outcomes:
-        """Those of a model; an outcome that it cannot give is refused."""
-        classes = getattr(model, "classes_", None)
-        has_names = classes is not None and np.ndim(classes) == 1
-        outcomes = cls(np.asarray(classes).tolist() if has_names else None, output, favourable)
-        known = outcomes.known
-        if favourable is not None and known is not None and match(favourable, known) is None:
-            raise SettingError(
-                f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}"
-            )
-        return outcomes
-
-    @property
-    def known(self) -> Sequence[Any] | None:
-        """All there can be; None if that is not known."""
-        if self.output == "value" or (self.output == "score" and len(self.classes or ()) == 2):
-            return ENDS
-        return None if self.output == "score" else self.classes
-
-    def put_into(self, share: Share) -> Share:
-        """The share with outcomes under the names of classes, and with who is worse off."""
-        if share.outcomes is None:
-            return share
-        named = self._named(share.outcomes)
-        if self.favourable is None:
-            return replace(share, outcomes=named)
-        column = match(self.favourable, named.columns)
-        if column is None:
-            warnings.warn(
-                f"favourable-unseen: no discriminatory input gets the outcome {self.favourable!r}, only "
-                f"{listed(named.columns)}",
-                HealthWarning,
-                stacklevel=2,
-            )
-            return replace(share, outcomes=named)
-        return replace(share, outcomes=named, worse_off=worse_off(named, column[0]))
-
-    def _named(self, outcomes: pd.DataFrame) -> pd.DataFrame:
-        """Of class probabilities the library knows only the position of the likeliest class."""
-        if self.output == "label" or self.classes is None or set(outcomes.columns) & set(ENDS):
-            return outcomes
-        return outcomes.rename(columns=dict(enumerate(self.classes)))
+def with_outcomes(share: Share, classes: Sequence[Any] | None, output: str, favourable: str | None) -> Share:
+    """The share with outcomes under the names of classes, and with who is worse off."""
+    outcomes = share.outcomes
+    if outcomes is None:
+        return share
+    # Of class probabilities the library knows only the position of the likeliest class.
+    if output != "label" and classes is not None and not set(outcomes.columns) & set(ENDS):
+        outcomes = outcomes.rename(columns=dict(enumerate(classes)))
+    chosen = match(favourable, outcomes.columns) if favourable is not None else None
+    if chosen is not None:
+        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, chosen[0]))
+    if favourable is not None:
+        seen = f"no discriminatory input gets the outcome {favourable!r}, only {listed(outcomes.columns)}"
+        note(f"favourable-unseen: {seen}")
+    return replace(share, outcomes=outcomes)
 
 
 def match(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:

@@ -67,13 +67,13 @@ def _import(name: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise SettingError(
-                f"a module must be importable from {here} or be installed, got no module named {error.name!r}"
-            ) from None
-        raise SettingError(f"the module {name} must import, got {_what_happened(error)}") from error
     except (Exception, SystemExit) as error:
+        # It may be there, and import another one that is not.
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if absent is not None and (name == absent or name.startswith(f"{absent}.")):
+            raise SettingError(
+                f"a module must be importable from {here} or be installed, got no module named {absent!r}"
+            ) from None
         raise SettingError(f"the module {name} must import, got {_what_happened(error)}") from error
 
 

@@ -14,6 +14,8 @@ from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.model import OUTPUTS
 from fairprobe.search.run import search
 
+BATCHES = ("array", "frame")
+
 WHAT = "The model and its inputs"
 HOW = "How"
 RESULTS = "Results"
@@ -45,15 +47,12 @@ def number(text: str) -> float:
     return value
 
 
-def whole_or_none(text: str) -> int | str:
-    """A whole number, or "none"."""
-    return NONE if str(text).lower() == NONE else whole(text)
+def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
+    """What a parser makes of a text, or "none"."""
+    return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
-def number_or_none(text: str) -> float | str:
-    """A number, or "none"."""
-    return NONE if str(text).lower() == NONE else number(text)
-
+whole_or_none, number_or_none = or_none(whole), or_none(number)
 
 _METAVARS = {str: "NAME", whole: "N", whole_or_none: "N", number: "NUMBER", number_or_none: "NUMBER"}
 
@@ -139,7 +138,6 @@ COLUMNS = [
     ),
     several("missing", "TEXT", 'What a CSV has in place of a missing value, as "?"; give it again for others.'),
 ]
-BATCHES = ("array", "frame")
 ASKED = [
     setting(search, "output", str, f"What is compared: {', '.join(OUTPUTS)}.", choices=OUTPUTS),
     setting(search, "threshold", number, "A gap above it makes an input discriminatory. Needed but for labels."),
@@ -147,12 +145,14 @@ ASKED = [
         search,
         "batch",
         str,
-        "array or frame: what the model takes. By default as it was fitted.",
-        choices=("array", "frame"),
+        f"{' or '.join(BATCHES)}: what the model takes. By default as it was fitted.",
+        choices=BATCHES,
     ),
     setting(search, "seed", whole_or_none, "The same seed gives the same result; none draws one."),
 ]
 """How the model is asked."""
 
-DRY_RUN = switch("dry_run", "Only say what would be done, and guess how long it takes.")
-PRINTED = [switch("json", "Print the figures as one JSON object."), DRY_RUN]
+PRINTED = [
+    switch("json", "Print the figures as one JSON object."),
+    switch("dry_run", "Only say what would be done, and guess how long it takes."),
+]

@@ -5,42 +5,41 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.cli import live
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
+from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
+from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
-from fairprobe.cli.files import Target
 from fairprobe.cli.loading import SUBJECT
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
-from fairprobe.cli.retrain_words import cost_line, figure_parts
-from fairprobe.cli.words import Line, counted, duration, listed, say, to_copy
+from fairprobe.cli.retrain_words import figure_parts, plan_lines
+from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, loading_line, write_model
-from fairprobe.retrain import Retrained, retrain
-from fairprobe.retrain.amounts import N_REPORT, N_SELECT
+from fairprobe.retrain import Retrained, RetrainSettings, retrain
+from fairprobe.retrain.augment import AUTO
+from fairprobe.retrain.clock import N_REPORT, N_SELECT
 from fairprobe.retrain.labels import NAMES
 from fairprobe.retrain.parts import checked_rows, classes_of
-from fairprobe.retrain.plan import Plan, plan
-from fairprobe.retrain.recipe import AUTO
-from fairprobe.retrain.rounds import ACCEPT
-from fairprobe.retrain.settings import Settings
+from fairprobe.retrain.retrain_settings import ACCEPT, AllSettings
+from fairprobe.retrain.retraining import plan
 from fairprobe.retrain.supply import checked_cases
 from fairprobe.search import STRATEGIES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
 
 FEWER = "fewer if --max-seconds needs it."
 
-_setting = partial(setting, retrain)
+SUMMARY = "Retrain a classifier until they are rarer."
+EXAMPLE = "--model subject:decision-tree"
+
+_argument = partial(setting, retrain)
+_setting = partial(setting, RetrainSettings)
 
 OPTIONS = [
     *o.inputs(
@@ -48,7 +47,7 @@ OPTIONS = [
         "Rows to fit to (a subject has its own, the census); the domain is inferred from them unless --domain is given",
     ),
     option("held_out", "FILE", "Rows that the model has not seen, to choose and report by. Default: 30% of --data."),
-    _setting(
+    _argument(
         "augment",
         str,
         "What a round adds: case (as the paper), twins (a case with all its twins, one label), flip (rows with their "
@@ -56,7 +55,7 @@ OPTIONS = [
         "them, or auto, are searched over, and so are the amounts.",
         choices=("auto", *AUTO),
     ),
-    _setting(
+    _argument(
         "labels",
         str,
         "How what is added is labelled: vote (of five other kinds of classifier), mean (the model's own output "
@@ -74,14 +73,14 @@ OPTIONS = [
         MEASURE,
         choices=ACCEPT,
     ),
-    _setting("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
+    _argument("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
     _setting("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
     _setting("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
     _setting("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
     _setting("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
     _setting("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
     _setting("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
-    _setting("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
+    _argument("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
     _setting("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
     option("favourable", "LABEL", "The label whose rate is told by group. Default: the last in order.", o.RESULTS),
     o.out("Write the new model as .skops, if a round is accepted (else exit code 4). It must not be there yet."),
@@ -98,9 +97,6 @@ NOT_ACCEPTED = EXIT_CODES[Outcome.INCONCLUSIVE]
 SHOWN_ANYWAY = ("round-failed", "not-retrained", "not-reported", "fitted-rows")
 """Remarks that the result itself tells."""
 
-Labelled = tuple["pd.DataFrame", "pd.Series"]
-"""Rows and their labels."""
-
 
 def run(request: Request) -> int:
     """Retrain a classifier until discriminatory inputs are rarer.
@@ -115,10 +111,12 @@ def run(request: Request) -> int:
 class Retrain(Command):
     """A retraining, the model that came of it, and the evidence."""
 
+    name = "retraining"
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.out = Target.of(request["out"], SUFFIXES, may_be_stdout=False, overwrite=bool(request["overwrite"]))
-        self.plot = Target.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        self.out = Destination.of(request["out"], SUFFIXES, may_be_stdout=False, overwrite=bool(request["overwrite"]))
+        self.plot = Destination.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
         keywords = request.keywords(retrain)
         if "," in keywords["augment"]:
             keywords["augment"] = names([keywords["augment"]])
@@ -126,8 +124,12 @@ class Retrain(Command):
             raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        Settings.of(keywords)
-        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
+        settings = vars(RetrainSettings(**request.keywords(RetrainSettings)))
+        arguments = ("labels", "augment", "max_accuracy_loss", "max_seconds")
+        AllSettings(
+            **settings, **{name: keywords[name] for name in arguments}
+        )  # refuses what is wrong, before all else
+        self.keywords = {**keywords, **settings, "seed": checked_seed(keywords["seed"])}
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""
 
@@ -140,9 +142,10 @@ class Retrain(Command):
         else:
             self.domain, self.rows, self.labels = self.request.source.load_labelled()
         classes = classes_of(checked_rows(self.domain, self.rows, self.labels)).tolist()
-        if self.request["data"] is not None:
-            self.keywords["held_out"] = self._held_out(classes)
-        self.keywords["cases"] = self._cases()
+        if self.request["held_out"] is not None:
+            self._load_held_out(classes)
+        if self.request["cases"] is not None:
+            self._load_cases()
         favourable = self.request["favourable"]
         if favourable is not None:
             found = match(favourable, classes)
@@ -177,10 +180,8 @@ class Retrain(Command):
         check_columns(self.rows, self.domain, "the census")
         self.keywords["held_out"] = load_census(split="test")
 
-    def _held_out(self, classes: list[Any]) -> Labelled | None:
+    def _load_held_out(self, classes: list[Any]) -> None:
         path, source = self.request["held_out"], self.request.source
-        if path is None:
-            return None
         table, label = source.table(path), str(source.label)
         if label not in table.columns:
             raise DataError(f"--held-out must have the column {label!r} of --label, got {listed(table.columns)}")
@@ -192,25 +193,22 @@ class Retrain(Command):
         if unknown:
             known, got = listed(map(repr, classes)), listed(map(repr, unknown))
             raise DataError(f"--held-out must have the labels of --data, {known}; got {got}")
-        return rows, labels
+        self.keywords["held_out"] = rows, labels
 
-    def _cases(self) -> pd.DataFrame | None:
+    def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)
-        if path is None:
-            return None
         table = self.request.source.table(path)
         absent = [name for name in self.domain.names if name not in table.columns]
         if absent:
             raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")
         checked_cases(self.domain, table)
         cases = table[list(self.domain.names)]
-        if self.keywords["labels"] != "given":
-            return cases
-        if label not in table.columns:
-            raise DataError(
-                f"--cases with --labels given must have the labels in a column {label!r}, got {listed(table.columns)}"
-            )
-        return cases.assign(**{label: labels_of(table, label, path).to_numpy()})
+        if self.keywords["labels"] == "given":
+            if label not in table.columns:
+                known = listed(table.columns)
+                raise DataError(f"--cases with --labels given must have the labels in a column {label!r}, got {known}")
+            cases = cases.assign(**{label: labels_of(table, label, path).to_numpy()})
+        self.keywords["cases"] = cases
 
     # The work
 
@@ -218,7 +216,7 @@ class Retrain(Command):
         """Retrain, and write what there is; what fails is told after the result, so that nothing is lost."""
         for check in SHOWN_ANYWAY:
             warnings.filterwarnings("ignore", check, HealthWarning)
-        with live.progress() as show:
+        with progress() as show:
             arguments = {**self.keywords, "progress": show}
             self.result: Retrained = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
         result, out = self.result, self.out
@@ -228,10 +226,9 @@ class Retrain(Command):
                 self.plot.write_by(result.plot)
                 self.written["plot"] = self.plot.name
             if out is not None and result.accepted:
-                with live.spinner(f"writing {out.name}"):
-                    out.write_by(
-                        lambda part: write_model(result.model, part, self.domain, self.rows, self.keywords["batch"])
-                    )
+                model, batch = result.model, self.keywords["batch"]
+                with spinner(f"writing {out.name}"):
+                    out.write_by(lambda part: write_model(model, part, self.domain, self.rows, batch))
                 self.written["out"] = out.name
         except RunError as failure:
             self.failures.append(failure)
@@ -250,17 +247,12 @@ class Retrain(Command):
             "exit_code": self.exit_code(),
             **self.written,
             "interrupted": self.interrupted,
-            "error": self.error(),
         }
 
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
-        for part in figure_parts(self.request["model"], result):
-            for line in part:
-                say(*line)
-            say()
-        say(cost_line(result))
+        say_parts(figure_parts(self.request["model"], result))
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:
@@ -311,59 +303,18 @@ class Retrain(Command):
 
     # The dry run
 
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+    def plan(self) -> DryRun:
         """What the library would do, and its guess of the time."""
         planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
-        settings, limit = planned.settings, planned.settings.max_seconds
         files = {name: self.request[name] for name in ("cases", "out", "plot")}
-        refits = "a clone of the model given, fitted to the fit part" if planned.refits else "the model given"
-        more = [
-            f"  fit        {planned.n_rows['fit']:,} rows, and what a round adds to them",
-            f"  select     {planned.n_rows['select']:,} rows and {planned.n_select:,} inputs of the domain",
-            f"  report     {planned.n_rows['report']:,} rows and {planned.n_report:,} fresh inputs",
-            f"  before     {refits}",
-            f"  augment    {_augment_words(settings)}",
-            f"  labels     {settings.labels}",
-            f"  cases      {_cases_words(planned, files['cases'])}",
-            f"  accept     {_accept_words(settings)}",
-            f"  rounds     {planned.n_rounds} at most, seed {planned.seed}",
-            *(f"  {name:9}  {file}" for name, file in files.items() if file and name != "cases"),
-        ]
+        limit = planned.settings.max_seconds
         beyond = "" if limit is None else f"; no round is begun that would take it beyond {limit:g} s"
         times = [
-            f"before the first round: {duration(planned.prepare)}",
-            f"a round: {duration(planned.round)}, and the search for cases",
-            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.ending)}",
-            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.total)}{beyond}",
+            f"before the first round: {duration(planned.seconds['prepare'])}",
+            f"a round: {duration(planned.seconds['round'])}, and the search for cases",
+            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.seconds['report'])}",
+            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.seconds['total'])}{beyond}",
         ]
-        content = {"domain": domain_as_dict(self.domain), **planned.summary(), **files}
-        return content, [
-            *plan_lines("retraining", self.request, self.domain, self.keywords, more),
-            (f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:", 0),
-            *((f"  {line}", 4) for line in times),
-        ]
-
-
-def _augment_words(settings: Settings) -> str:
-    tried = ["+".join(parts) for parts in settings.augmentations]
-    if settings.is_search:
-        return f"{', '.join(tried)}: searched over, and so are the amounts"
-    return f"{tried[0]}, in amounts that grow until a round is rejected"
-
-
-def _cases_words(planned: Plan, file: str | None) -> str:
-    seconds = planned.settings.search_seconds
-    within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
-    searched = f"searched for as they are needed, {planned.settings.strategy}, {within}"
-    if planned.n_cases is None:
-        return searched
-    given = f"{planned.n_cases:,} of {file}"
-    return given if planned.settings.labels == "given" else f"{given}; more are {searched}"
-
-
-def _accept_words(settings: Settings) -> str:
-    if settings.accept == "paper":
-        return "if the estimated share of the domain is lower"
-    by = "the interval of the loss" if settings.prove_accuracy else "the loss"
-    least = f"{by} of accuracy is at most {settings.max_accuracy_loss:.3g}"
-    return f"if a share is shown to be lower and none higher, and {least}"
+        title = f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:"
+        costs = [(title, 0), *((f"  {line}", 4) for line in times)]
+        return DryRun({**planned.summary(), **files}, plan_lines(planned, files), costs)

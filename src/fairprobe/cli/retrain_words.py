@@ -10,6 +10,7 @@ from fairprobe.cli.words import Line, aligned, counted, in_flags
 from fairprobe.estimate.share import Share, percent
 from fairprobe.retrain import Retrained
 from fairprobe.retrain.retrained import GIVEN, stopped, why_none
+from fairprobe.retrain.retraining import RetrainPlan
 from fairprobe.retrain.rounds import front_of
 
 MOST_GROUPS = 12
@@ -26,7 +27,7 @@ def figure_parts(model: str, result: Retrained) -> Iterator[list[Line]]:
         added = f"{counted(result.n_added, 'row')} added to {result.n_rows['fit']:,}"
         lines.append(f"round {result.chosen.number} is returned: {result.chosen.recipe.words()} ({added}).")
     yield [(line, 0) for line in lines]
-    yield _part(_shares_title(result), _shares(result))
+    yield _shares(result)
     if result.accepted:
         yield _part("The change, on the same inputs and rows:", _changes(result))
     unused = unused_line(result.after)
@@ -40,26 +41,28 @@ def figure_parts(model: str, result: Retrained) -> Iterator[list[Line]]:
     if result.rounds:
         yield [("Rounds, on the rows and inputs to choose by:", 0), *_rounds(result)]
     yield _part("How it was measured:", [f"  - {in_flags(line)}" for line in result.how])
+    n_rounds = len(result.rounds)
+    cases = f"{counted(result.n_cases, 'case')} at hand, " if result.n_cases else ""
+    took = f"{counted(n_rounds, 'round')}, {cases}{result.seconds:.1f} s, seed {result.seed}"
+    yield [(f"{took}; stopped as {stopped(result.stop_reason, n_rounds)}", 0)]
 
 
 def _part(title: str, lines: list[str]) -> list[Line]:
     return [(title, 0), *((line, 4) for line in lines)]
 
 
-def _shares_title(result: Retrained) -> str:
-    which = "Before and after" if result.accepted else "Its shares"
-    if not result.is_reported:
-        return f"{which}, on the rows and inputs to choose by, as it was interrupted before the report:"
-    if result.on_fitted_rows:
-        return f"{which}, on rows it was fitted to, as none were held out, and on fresh inputs of the domain:"
-    return f"{which}, on rows and inputs that neither fitting nor choosing has seen:"
-
-
-def _shares(result: Retrained) -> list[str]:
-    interval = f"{percent(next(iter(result.before.values())).confidence)} interval"
+def _shares(result: Retrained) -> list[Line]:
     times = [("before", result.before, result.accuracy_before), ("after", result.after, result.accuracy_after)]
+    title = "Before and after"
     if not result.accepted:
-        times = [("share", result.before, result.accuracy_before)]
+        times, title = [("share", result.before, result.accuracy_before)], "Its shares"
+    if not result.is_reported:
+        title += ", on the rows and inputs to choose by, as it was interrupted before the report:"
+    elif result.on_fitted_rows:
+        title += ", on rows it was fitted to, as none were held out, and on fresh inputs of the domain:"
+    else:
+        title += ", on rows and inputs that neither fitting nor choosing has seen:"
+    interval = f"{percent(next(iter(result.before.values())).confidence)} interval"
     rows = [["", *chain.from_iterable((when, interval) for when, _, _ in times)]]
     for name in result.before:
         shares = [by_population[name] for _, by_population, _ in times]
@@ -72,7 +75,7 @@ def _shares(result: Retrained) -> list[str]:
         lines.append(f"  {'before' if result.accepted else 'It'} is {result.before_is}.")
     if result.on_fitted_rows:
         lines.append("  rows and accuracy: on rows it was fitted to; --held-out names others.")
-    return lines
+    return _part(title, lines)
 
 
 def _changes(result: Retrained) -> list[str]:
@@ -162,10 +165,37 @@ def _rounds(result: Retrained) -> Iterator[Line]:
     yield f"  front: {front} (no round beats them in both what is left of the shares and accuracy)", 4
 
 
-def cost_line(result: Retrained) -> str:
-    """What it took."""
-    cases = f"{counted(result.n_cases, 'case')} at hand, " if result.n_cases else ""
-    return (
-        f"{counted(len(result.rounds), 'round')}, {cases}{result.seconds:.1f} s, seed {result.seed}; "
-        f"stopped as {stopped(result.stop_reason, len(result.rounds))}"
-    )
+# The dry run
+
+
+def plan_lines(planned: RetrainPlan, files: Mapping[str, str | None]) -> list[str]:
+    """What is settled before the first round."""
+    settings = planned.settings
+    tried = ["+".join(parts) for parts in settings.augmentations]
+    if settings.is_search:
+        augment = f"{', '.join(tried)}: searched over, and so are the amounts"
+    else:
+        augment = f"{tried[0]}, in amounts that grow until a round is rejected"
+    seconds = settings.search_seconds
+    within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
+    cases = f"searched for as they are needed, {settings.strategy}, {within}"
+    if planned.n_cases is not None:
+        given = f"{planned.n_cases:,} of {files['cases']}"
+        cases = given if settings.labels == "given" else f"{given}; more are {cases}"
+    by = "the interval of the loss" if settings.prove_accuracy else "the loss"
+    least = f"{by} of accuracy is at most {settings.max_accuracy_loss:.3g}"
+    accept = f"if a share is shown to be lower and none higher, and {least}"
+    if settings.accept == "paper":
+        accept = "if the estimated share of the domain is lower"
+    return [
+        f"  fit        {planned.n_rows['fit']:,} rows, and what a round adds to them",
+        f"  select     {planned.n_rows['select']:,} rows and {planned.n_select:,} inputs of the domain",
+        f"  report     {planned.n_rows['report']:,} rows and {planned.n_report:,} fresh inputs",
+        f"  before     {'a clone of the model given, fitted to the fit part' if planned.refits else 'the model given'}",
+        f"  augment    {augment}",
+        f"  labels     {settings.labels}",
+        f"  cases      {cases}",
+        f"  accept     {accept}",
+        f"  rounds     {planned.n_rounds} at most, seed {planned.seed}",
+        *(f"  {name:9}  {file}" for name, file in files.items() if file and name != "cases"),
+    ]

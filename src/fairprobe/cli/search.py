@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.cli import live
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, Request, domain_as_dict, plan_lines
-from fairprobe.cli.files import Target
+from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, counted, duration, flag, in_flags, say, to_copy
+from fairprobe.cli.words import Line, counted, duration, flag, in_flags, progress, say, to_copy
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
@@ -24,6 +23,9 @@ from fairprobe.search.settings import Limits
 
 CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
 LIMITS = "Limits (the first met ends the search; none for no limit)"
+
+SUMMARY = "Search a model for discriminatory inputs."
+EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, search)
 
@@ -67,24 +69,24 @@ def run(request: Request) -> int:
 class Search(Command):
     """A search and the cases found."""
 
+    name = "the search"
+
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.target = Target.of(request["out"], (".csv", ".parquet"))
+        self.out = Destination.of(request["out"], (".csv", ".parquet"))
+        self.to_stdout = self.out is not None and self.out.is_stdout
+        """Whether the cases are what the standard output is for."""
         if request["json"] and self.to_stdout:
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
         if request["accelerate"] is not None:
             self.keywords["accelerate"] = "auto" if request["accelerate"] else "off"
+        # What the library would refuse later is refused now, before anything is loaded.
         strategy_path(self.keywords["strategy"])
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         _, self.limits = settled(**self.keywords)
         self.found: Found | None = None
         self.written: str | None = None
-
-    @property
-    def to_stdout(self) -> bool:
-        """Whether the cases are what the standard output is for."""
-        return self.target is not None and self.target.is_stdout
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
@@ -98,7 +100,7 @@ class Search(Command):
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
         try:
-            with live.progress() as watch:
+            with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
         except RunError as failure:
             self.found = failure.found
@@ -106,10 +108,10 @@ class Search(Command):
         if self.found is None:
             return
         self.interrupted = self.found.stop_reason is StopReason.INTERRUPTED
-        if self.target is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
-            self.written = self.target.name
+        if self.out is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
+            self.written = self.out.name
             if not self.to_stdout:
-                self.target.write_frame(self.found.to_frame())
+                self.out.write_frame(self.found.to_frame())
 
     def figures(self) -> dict[str, Any]:
         """The figures, the first cases, where all of them are, and what went wrong."""
@@ -119,7 +121,6 @@ class Search(Command):
             **({} if found is None else found.summary()),
             "cases": [] if first is None or first.empty else json.loads(first.to_json(orient="records")),
             "out": self.written,
-            "error": self.error(),
         }
 
     def show(self) -> None:
@@ -127,8 +128,8 @@ class Search(Command):
         found = self.found
         if found is None or (self.failures and not found.n_cases):
             return
-        if self.to_stdout and self.target is not None and self.written:
-            self.target.write_frame(found.to_frame())
+        if self.to_stdout and self.out is not None and self.written:
+            self.out.write_frame(found.to_frame())
         lines = summary_lines(found, None if self.to_stdout else self.written)
         for line in [*lines, *(case_lines(found) if self.written is None and found.n_cases else [])]:
             say(*line, err=self.to_stdout)
@@ -148,19 +149,18 @@ class Search(Command):
         where = {None: "--out FILE would write them", "-": "on the standard output"}
         return f"{counted(self.found.n_cases, 'case')}, {where.get(self.written, f'written to {self.written}')}"
 
-    def plan(self) -> tuple[dict[str, Any], list[Line]]:
+    def plan(self) -> DryRun:
         """What it would do, and what meeting each limit takes."""
         planned = plan(self.model, self.domain, **self.keywords)
         keywords, seen, out = self.keywords, planned.pilot, self.request["out"]
-        content = {
-            "domain": domain_as_dict(self.domain),
+        figures = {
             **{name: keywords[name] for name in ("output", "threshold", "seed")},
             **{"estimates" if name == "costs" else name: value for name, value in asdict(planned).items()},
             "out": out,
         }
         settings = asdict(planned.settings).items()
         numbers = [f"{flag(name)} {value}" for name, value in settings if type(value) in (int, float)]
-        more = [
+        lines = [
             f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
             f"  settings   {', '.join(numbers)}",
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
@@ -168,13 +168,13 @@ class Search(Command):
         unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
         speed = counted(round(1 / seen.seconds_per_input), "input")
         measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
-        return content, [
-            *plan_lines("the search", self.request, self.domain, keywords, more),
+        costs = [
             (f"Measured on {measured_on}: {speed} a second, {counted(seen.n_cases, 'case')}.", 0),
             ("It would stop at the first of these:", 0),
             *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
             *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
         ]
+        return DryRun(figures, lines, costs)
 
 
 def cost_words(cost: Cost, limits: Limits) -> str:
@@ -182,19 +182,18 @@ def cost_words(cost: Cost, limits: Limits) -> str:
     queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
     if cost.limit == "exhausted":
         return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
+    every = "a guess from the cases seen: about" if cost.is_guess else "if every input were a case:"
     words = {
         "max_seconds": f": about {queries}",
         "max_barren": f" in a row without a new case: {queries}, {seconds}",
-        "max_cases": f": if every input were a case: {queries}, {seconds}",
+        "max_cases": f": {every} {queries}, {seconds}",
     }.get(cost.limit, f": {queries} at most, {seconds}")
-    if cost.limit == "max_cases" and cost.is_guess:
-        words = f": a guess from the cases seen: about {queries}, {seconds}"
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
 def summary_lines(found: Found, written: str | None) -> list[Line]:
     """The figures of a search."""
-    lines = [
+    lines = (
         f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
         "",
         f"  judged    {counted(found.n_judged, 'input')}, repeats included",
@@ -203,7 +202,7 @@ def summary_lines(found: Found, written: str | None) -> list[Line]:
         f"  yield     {found.yield_:.2%} (a measure of this search, not of how common cases are)",
         f"  stopped   {in_flags(found.stop_reason.sentence)}",
         *([f"  written   {written}"] if written else []),
-    ]
+    )
     return [(line, 12) for line in lines]
 
 

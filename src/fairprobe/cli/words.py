@@ -1,4 +1,4 @@
-"""Plain text for people: wrapped on a terminal, one line a message where it is none, numbers easy to read."""
+"""What people see: text, wrapped on a terminal, one line a message where it is none; displays while they wait."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from fairprobe.domain.domain import magnitude as of_any_size
 from fairprobe.errors import HealthWarning
+from fairprobe.progress import Progress, Status
 
 WIDTH = 80
 MOST_LISTED = 30
@@ -72,6 +73,15 @@ def say(text: str = "", indent: int = 0, *, err: bool = False) -> None:
     stream.flush()
 
 
+def say_parts(parts: Iterable[Iterable[Line]]) -> None:
+    """Write paragraphs in parts, with a blank line between these."""
+    for place, part in enumerate(parts):
+        if place:
+            say()
+        for text, indent in part:
+            say(text, indent)
+
+
 def to_copy(title: str, command: str, *, err: bool = False) -> None:
     """Write a command on a line of its own, not wrapped, to be copied."""
     stream = sys.stderr if err else sys.stdout
@@ -94,6 +104,64 @@ def notes() -> Iterator[None]:
         warnings.simplefilter("always", HealthWarning)
         warnings.showwarning = show
         yield
+
+
+def note(message: str) -> None:
+    """A remark of the command line's own, said as those of the library are."""
+    warnings.warn(message, HealthWarning, stacklevel=2)
+
+
+# While people wait: on the standard error, if it is a terminal
+
+
+def on_terminal() -> bool:
+    """Whether the standard error is a terminal, to show what is under way on."""
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[None]:
+    """Shows that something takes a while."""
+    if not on_terminal():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status(text, spinner="line"):
+        yield
+
+
+@contextmanager
+def progress(title: str = "") -> Iterator[Progress]:
+    """Gives what a call takes as its `progress`, and shows it.
+
+    What is under way is shown on a terminal alone, as a bar where the part done is known; what is over is worth a line
+    in any log.
+    """
+    if not on_terminal():
+        yield lambda status: say(status.text, err=True) if status.is_over else None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Display
+
+    console = Console(stderr=True, highlight=False)
+    text = TextColumn("{task.fields[text]}", markup=False)
+    columns: list[Any] = [SpinnerColumn("line"), BarColumn(bar_width=14), text, TimeElapsedColumn()]
+    with Display(*columns, console=console, transient=True) as display:
+        task = display.add_task("", total=None, text=f"{title}asking the model ...")
+
+        def show(status: Status) -> None:
+            if status.is_over:
+                console.print(status.text, markup=False)
+            else:
+                total = None if status.fraction is None else 1.0
+                display.update(task, total=total, completed=status.fraction, text=f"{title}{status.text}")
+
+        yield show
+
+
+# Names and numbers
 
 
 def listed(names: Iterable[object]) -> str:

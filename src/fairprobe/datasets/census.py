@@ -20,120 +20,40 @@ Split = Literal["train", "test"]
 LABEL: Final = "income"
 MISSING: Final = 100
 
+_WORDS: Final = {
+    "workclass": """
+        Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked
+    """,
+    "education": """
+        Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th Masters 1st-4th 10th
+        Doctorate 5th-6th Preschool
+    """,
+    "marital-status": """
+        Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent Married-AF-spouse
+    """,
+    "occupation": """
+        Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty Handlers-cleaners
+        Machine-op-inspct Adm-clerical Farming-fishing Transport-moving Priv-house-serv Protective-serv
+        Armed-Forces
+    """,
+    "relationship": "Wife Own-child Husband Not-in-family Other-relative Unmarried",
+    "race": "White Asian-Pac-Islander Amer-Indian-Eskimo Other Black",
+    "sex": "Female Male",
+    "native-country": """
+        United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India Japan Greece
+        South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico Portugal Ireland France
+        Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua Scotland Thailand
+        Yugoslavia El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands
+    """,
+}
+
 CENSUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "workclass": (
-            "Private",
-            "Self-emp-not-inc",
-            "Self-emp-inc",
-            "Federal-gov",
-            "Local-gov",
-            "State-gov",
-            "Without-pay",
-            "Never-worked",
-        ),
-        "education": (
-            "Bachelors",
-            "Some-college",
-            "11th",
-            "HS-grad",
-            "Prof-school",
-            "Assoc-acdm",
-            "Assoc-voc",
-            "9th",
-            "7th-8th",
-            "12th",
-            "Masters",
-            "1st-4th",
-            "10th",
-            "Doctorate",
-            "5th-6th",
-            "Preschool",
-        ),
-        "marital-status": (
-            "Married-civ-spouse",
-            "Divorced",
-            "Never-married",
-            "Separated",
-            "Widowed",
-            "Married-spouse-absent",
-            "Married-AF-spouse",
-        ),
-        "occupation": (
-            "Tech-support",
-            "Craft-repair",
-            "Other-service",
-            "Sales",
-            "Exec-managerial",
-            "Prof-specialty",
-            "Handlers-cleaners",
-            "Machine-op-inspct",
-            "Adm-clerical",
-            "Farming-fishing",
-            "Transport-moving",
-            "Priv-house-serv",
-            "Protective-serv",
-            "Armed-Forces",
-        ),
-        "relationship": ("Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"),
-        "race": ("White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"),
-        "sex": ("Female", "Male"),
-        "native-country": (
-            "United-States",
-            "Cambodia",
-            "England",
-            "Puerto-Rico",
-            "Canada",
-            "Germany",
-            "Outlying-US(Guam-USVI-etc)",
-            "India",
-            "Japan",
-            "Greece",
-            "South",
-            "China",
-            "Cuba",
-            "Iran",
-            "Honduras",
-            "Philippines",
-            "Italy",
-            "Poland",
-            "Jamaica",
-            "Vietnam",
-            "Mexico",
-            "Portugal",
-            "Ireland",
-            "France",
-            "Dominican-Republic",
-            "Laos",
-            "Ecuador",
-            "Taiwan",
-            "Haiti",
-            "Columbia",
-            "Hungary",
-            "Guatemala",
-            "Nicaragua",
-            "Scotland",
-            "Thailand",
-            "Yugoslavia",
-            "El-Salvador",
-            "Trinadad&Tobago",
-            "Peru",
-            "Hong",
-            "Holand-Netherlands",
-        ),
-    }
+    {name: tuple(words.split()) for name, words in _WORDS.items()}
 )
 """The words behind an encoded column's codes: code i is the i-th word."""
 
+# How many numbers in a row share a code, by column.
 _WIDTHS: Final = {"age": 10, "fnlwgt": 20_000, "capital-gain": 1_000, "capital-loss": 100, "hours-per-week": 1}
-
-_TITLES: Final = {
-    "age": "age",
-    "fnlwgt": "final weight",
-    "capital-gain": "capital gain",
-    "capital-loss": "capital loss",
-    "hours-per-week": "hours per week",
-}
 
 # In the paper's order. The bounds are those it searched: some rows lie outside.
 _BOUNDS: Final = {
@@ -163,11 +83,15 @@ def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.Dat
     """
     if split not in get_args(Split):
         raise SettingError(f"split must be 'train' or 'test', got {split!r}")
-    frame = _read(split)
+    import pandas as pd
+
+    with files("fairprobe.datasets").joinpath("census", f"{split}.csv.gz").open("rb") as file:
+        frame = pd.read_csv(file, compression="gzip", na_values=["?"], keep_default_na=False)
     label = frame.pop(LABEL)
     if not encoded:
         return frame, label
-    return _encode(frame), (label == ">50K").astype("int64") * 2 - 1
+    codes = pd.DataFrame({name: _codes(frame[name]) for name in _BOUNDS}, dtype="int64")
+    return codes, (label == ">50K").astype("int64") * 2 - 1
 
 
 def census_domain(
@@ -193,19 +117,6 @@ def describe_census(row: Mapping[str, int]) -> dict[str, str]:
     return {name: _describe(name, int(code)) for name, code in row.items()}
 
 
-def _read(split: Split) -> pd.DataFrame:
-    import pandas as pd
-
-    with files("fairprobe.datasets").joinpath("census", f"{split}.csv.gz").open("rb") as file:
-        return pd.read_csv(file, compression="gzip", na_values=["?"], keep_default_na=False)
-
-
-def _encode(frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({name: _codes(frame[name]) for name in _BOUNDS}, dtype="int64")
-
-
 def _codes(column: pd.Series) -> pd.Series:
     name = str(column.name)
     if name in _WIDTHS:
@@ -220,7 +131,5 @@ def _describe(name: str, code: int) -> str:
         return words[code] if 0 <= code < len(words) else "unknown"
     if name not in _WIDTHS:
         raise DataError(f"a row's columns must be those of the encoded census ({', '.join(_BOUNDS)}), got {name!r}")
-    width = _WIDTHS[name]
-    if width == 1:
-        return f"{_TITLES[name]} {code}"
-    return f"{_TITLES[name]} {code * width:,}-{code * width + width - 1:,}"
+    width, title = _WIDTHS[name], "final weight" if name == "fnlwgt" else name.replace("-", " ")
+    return f"{title} {code}" if width == 1 else f"{title} {code * width:,}-{code * width + width - 1:,}"

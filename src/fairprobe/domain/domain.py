@@ -103,8 +103,8 @@ class Domain:
         """Read a domain that `to_toml` wrote, or that you did; callables, which no file holds, are given again."""
         from fairprobe.domain.toml import read
 
+        content = read(path)
         try:
-            content = read(path)
             return cls(
                 content.parameters,
                 content.sensitive,

@@ -129,6 +129,13 @@ def _as_table(parameter: Parameter) -> dict[str, Any]:
 def read(path: str | PathLike[str]) -> Content:
     """Read the file."""
     content = _load(Path(path))
+    try:
+        return _parse(content)
+    except DomainError as error:
+        raise DomainError(f"{path}: {error}") from None
+
+
+def _parse(content: dict[str, Any]) -> Content:
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
     known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")

@@ -1,9 +1,9 @@
 """How common. Nothing here may import the search: a search's yield is not a share."""
 
-from fairprobe.estimate.causal import causal_score, causal_search
+from fairprobe.estimate.bounds.intervals import chance_of_finding
 from fairprobe.estimate.compare import Comparison, compare
-from fairprobe.estimate.intervals import chance_of_finding
-from fairprobe.estimate.run import breakdown, estimate
+from fairprobe.estimate.estimation import estimate
+from fairprobe.estimate.parameter_sets import breakdown, causal_score, causal_search
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.strata import estimate_strata, propose_strata
 from fairprobe.estimate.verdict import Outcome, Verdict, verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,11 @@ from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import HealthWarning
-from fairprobe.estimate import intervals
-from fairprobe.estimate.counting import Count
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Asking, Target
-from fairprobe.estimate.run import Watch
+from fairprobe.estimate.bounds.intervals import checked_confidence
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share, percent
+from fairprobe.estimate.survey import Survey, warn_of
 from fairprobe.model import Model
 from fairprobe.notebook import as_html
 
@@ -95,25 +91,21 @@ def compare(
 ) -> Comparison:
     """Judge both models on the same inputs and compare their shares. The arguments are those of `estimate`."""
     checked_domain(domain)
-    intervals.checked_confidence(confidence)
+    checked_confidence(confidence)
     n = checked_count("n_experiments", n_experiments) * checked_count("n_samples", n_samples)
     seed = checked_seed(seed)
-    askings = [Asking(model, domain, threshold, output, batch) for model in (model_a, model_b)]
-    targets, watches = [Target(asking, population) for asking in askings], [Watch(asking) for asking in askings]
-    counts = [Count(target.oracle, domain.sensitive, n_samples) for target in targets]
-    hits: list[list[Mask]] = [[], []]
-    for families in zip(*(target.families(n, seed) for target in targets), strict=True):
-        for mine, count, watch, part in zip(hits, counts, watches, families, strict=True):
-            watch.add(part)
-            mine.append(count.add(part))
-    shares = []
-    for target, count, watch in zip(targets, counts, watches, strict=True):
-        maker = Maker(target.oracle, target.name, confidence, favourable, seed, target.n_left_out)
-        maker.health += watch.remarks(target.oracle)
-        shares.append(maker.fixed(count, "rows" if target.rows is not None else "sample"))
-    for name, message in dict.fromkeys(remark for share in shares for remark in share.health):
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    return paired(shares[0], shares[1], np.concatenate(hits[0]), np.concatenate(hits[1]), confidence)
+    targets = [Population(model, domain, population, threshold, output, batch) for model in (model_a, model_b)]
+    surveys = [
+        Survey(target, [domain.sensitive], confidence, seed, n_samples=n_samples, favourable=favourable)
+        for target in targets
+    ]
+    # By turns, so that a second model that fails is found out at once.
+    batches = zip(*(target.families(n, seed) for target in targets), strict=True)
+    hits = [[survey.add(part)[0] for survey, part in zip(surveys, pair, strict=True)] for pair in batches]
+    (a,), (b,) = (survey.shares() for survey in surveys)
+    warn_of([a, b])
+    hits_a, hits_b = map(np.concatenate, zip(*hits, strict=True))
+    return paired(a, b, hits_a, hits_b, confidence)
 
 
 def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:

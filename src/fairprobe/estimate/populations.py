@@ -6,7 +6,9 @@ Nothing here says what is discriminatory: that is the oracle's. Nor who is compa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +36,7 @@ FEW = 256
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedFamilies:
     """A batch of inputs with their twins: what the model said of each member, and which member each input is."""
 
     outputs: NDArray[Any]
@@ -62,30 +64,25 @@ def chunk(oracle: Oracle, n_wanted: int) -> int:
     return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.families)))
 
 
-def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> Judged:
+def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> JudgedFamilies:
     """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
     judgement = oracle.judge(codes)
     own = codes[:, list(oracle.domain.sensitive_columns)]
-    batch = Judged(judgement.outputs, judgement.present, own, kinds=judgement.kinds)
+    batch = JudgedFamilies(judgement.outputs, judgement.present, own, kinds=judgement.kinds)
     if not twice:
         return batch
 
     def ask(rows: Codes) -> NDArray[Any]:
         return oracle.judge(judgement.take(rows, codes.dtype).members(oracle.families)).outputs
 
-    def rows_of(mask: Mask) -> Codes:
-        return oracle.families.members(codes)[mask.ravel()]
-
-    return _asked_again(oracle, batch, ask, rows_of)
+    return _asked_again(oracle, batch, ask, lambda members: oracle.families.members(codes)[members.ravel()])
 
 
 def _asked_again(
-    oracle: Oracle,
-    batch: Judged,
-    ask: Callable[[Codes], NDArray[Any]],
-    rows_of: Callable[[Mask], Any],
-) -> Judged:
+    oracle: Oracle, batch: JudgedFamilies, ask: Callable[[Codes], NDArray[Any]], rows_of: Callable[[Mask], Any]
+) -> JudgedFamilies:
     """Ask about the hits once more: by whatever members they are hits."""
+    # By all members at once: which of them are compared differs by set of sensitive parameters, and is counted later.
     rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
     if not len(rows):
         return batch
@@ -96,107 +93,96 @@ def _asked_again(
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 
 
-class Rows:
-    """Real rows, each judged as it is with only what is compared replaced."""
+def judged_rows(
+    oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool
+) -> Iterator[JudgedFamilies]:
+    """Real rows in order, each judged as it is with only what is compared replaced.
 
-    def __init__(self, domain: Domain, frame: Any) -> None:
-        self._domain = domain
-        rows = domain.as_frame(frame)
-        if not len(rows):
-            raise DataError("a population of rows must have one row at least, got an empty frame")
-        absent = [name for name in domain.names if name not in rows.columns]
-        if absent:
-            raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-        unknown = np.zeros(len(rows), dtype=bool)
-        for name in domain.sensitive:
-            if not domain[name].missing:
-                unknown |= rows[name].isna().to_numpy()
-        self.n_left_out = int(unknown.sum())
-        if self.n_left_out == len(rows):
-            raise DataError(
-                f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
-            )
-        self.frame = domain.typed(rows[~unknown])
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def some_members(self) -> pd.DataFrame:
-        """What the model is asked about the first few rows."""
-        return self._domain.families.of_frame(self.frame.iloc[:FEW]).frame
-
-    def families(self, oracle: Oracle, sets: Sequence[Sequence[str]], *, twice: bool) -> Iterator[Judged]:
-        """All rows, in order, with the members that some sets of sensitive parameters need."""
-        size = chunk(oracle, len(self))
-        for first in range(0, len(self), size):
-            members = self._domain.families.of_frame(self.frame.iloc[first : first + size], sets)
-            yield _judged_rows(oracle, members, twice=twice)
+    They have the members that some sets of sensitive parameters need.
+    """
+    size = chunk(oracle, len(rows))
+    for first in range(0, len(rows), size):
+        members = oracle.families.of_frame(rows.iloc[first : first + size], sets)
+        ask = partial(_ask_rows, oracle, members)
+        outputs = ask(slice(None))
+        batch = JudgedFamilies(outputs, members.present, members.own, members=members.members, kinds=members.kinds)
+        yield _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
-def _judged_rows(oracle: Oracle, members: FrameMembers, *, twice: bool) -> Judged:
-    present = members.present
-
-    def ask(rows: Codes | slice) -> NDArray[Any]:
-        some = np.zeros_like(present)
-        some[:, rows] = present[:, rows]
-        answers = oracle.asker.ask_frame(members.joined(some)) if some.any() else np.zeros(0)
-        outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
-        outputs[some] = answers
-        return outputs[:, rows]
-
-    batch = Judged(ask(slice(None)), present, members.own, members=members.members, kinds=members.kinds)
-    return _asked_again(oracle, batch, ask, members.joined) if twice else batch
+def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDArray[Any]:
+    """The outputs of some rows' members; those that do not count have none."""
+    present = np.zeros_like(members.present)
+    present[:, rows] = members.present[:, rows]
+    answers = oracle.asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
+    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+    outputs[present] = answers
+    return outputs[:, rows]
 
 
-@dataclass(frozen=True)
-class Asking:
-    """Whom to ask, and how."""
+def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, int]:
+    """The rows whose sensitive values are known, as the model is used to them, and how many others there are."""
+    rows = domain.as_frame(frame)
+    if not len(rows):
+        raise DataError("a population of rows must have one row at least, got an empty frame")
+    absent = [name for name in domain.names if name not in rows.columns]
+    if absent:
+        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
+    unknown = np.zeros(len(rows), dtype=bool)
+    for name in domain.sensitive:
+        if not domain[name].missing:
+            unknown |= rows[name].isna().to_numpy()
+    if unknown.all():
+        raise DataError(
+            f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
+        )
+    return domain.typed(rows[~unknown]), int(unknown.sum())
 
-    model: Any
-    domain: Domain
-    threshold: float | None
-    output: str
-    batch: str | None
 
+class Population:
+    """Who a call is about, and the oracle that judges them: inputs uniform over a domain, or real rows."""
 
-class Target:
-    """The population that a call is about, and the oracle that judges it."""
-
-    def __init__(self, asking: Asking, population: Any) -> None:
-        self.domain = checked_domain(asking.domain)
-        self.rows: Rows | None = None
+    def __init__(
+        self, model: Any, domain: Domain, population: Any, threshold: float | None, output: str, batch: str | None
+    ) -> None:
+        self.model = model
+        self.batch = batch
+        self.domain = checked_domain(domain)
+        self.name = population if isinstance(population, str) else "rows"
+        self.rows: pd.DataFrame | None = None
+        self.n_left_out = 0
+        """Rows whose sensitive value is unknown."""
         if not isinstance(population, str):
-            self.name = "rows"
-            self.rows = Rows(self.domain, population)
-        elif population in ("domain", "valid"):
-            self.name = population
-        else:
+            self.rows, self.n_left_out = known_rows(self.domain, population)
+        elif population not in ("domain", "valid"):
             near = nearest(population, ("domain", "valid"))
             raise SettingError.about(
                 "population", f"must be 'domain', 'valid' or a frame of rows, got {population!r}{near}"
             )
+        # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
-        asker = Asker(asking.model, self.domain, output=asking.output, batch=asking.batch)
-        self.twice = not is_repeatable(asking.model)
+        asker = Asker(model, self.domain, output=output, batch=batch)
+        self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
-        rows = None if self.rows is None else self.rows.some_members()
-        self.oracle = Oracle(asker, asking.threshold, resolution_of(asker, rows=rows))
+        some = None if self.rows is None else self.domain.families.of_frame(self.rows.iloc[:FEW]).frame
+        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=some))
 
-    @property
-    def n_left_out(self) -> int:
-        """Rows whose sensitive value is unknown."""
-        return 0 if self.rows is None else self.rows.n_left_out
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
+        return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
-    def sampled(self, n: int, seed: int | None) -> Iterator[Judged]:
-        """`n` inputs drawn uniformly, constraints respected; the same ones for the same seed."""
+    def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
+        """All rows, or so many inputs drawn uniformly, constraints respected; the same ones for the same seed."""
+        if self.rows is not None:
+            yield from judged_rows(self.oracle, self.rows, sets or [self.domain.sensitive], twice=self.twice)
+            return
         rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
         while done < n:
-            batch = judged(self.oracle, self.domain.sample_codes(chunk(self.oracle, n - done), rng), twice=self.twice)
-            yield batch
-            done += len(batch.own)
+            codes = self.domain.sample_codes(chunk(self.oracle, n - done), rng)
+            yield judged(self.oracle, codes, twice=self.twice)
+            done += len(codes)
 
-    def enumerated(self) -> Iterator[Judged]:
+    def enumerated(self) -> Iterator[JudgedFamilies]:
         """Every input of the domain that the constraints allow: family by family, as each of its members."""
         for codes in self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL)):
             batch = judged(self.oracle, codes, twice=self.twice)
@@ -204,9 +190,3 @@ class Target:
                 counted = None if batch.present is None else batch.present[position]
                 yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
                 batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once
-
-    def families(self, n: int, seed: int | None, sets: Sequence[Sequence[str]] | None = None) -> Iterator[Judged]:
-        """All rows, or so many inputs drawn uniformly."""
-        if self.rows is None:
-            return self.sampled(n, seed)
-        return self.rows.families(self.oracle, sets or [self.domain.sensitive], twice=self.twice)

@@ -110,7 +110,7 @@ class Share:
     def apart(self) -> str:
         """Who is not among them, and why."""
         why = [
-            (self.n_left_out, f"left out, {_unknown(self.sensitive)}"),
+            (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
             (self.n_not_comparable, "not comparable, all their twins forbidden by the constraints"),
         ]
         return "; ".join(f"{n:,} {words}" for n, words in why if n)
@@ -139,10 +139,6 @@ class Share:
         }
         table = "" if self.outcomes is None else self.outcomes.to_html(escape=True, border=0)
         return as_html("Share", self.sentence(), figures, self.health, table)
-
-
-def _unknown(sensitive: tuple[str, ...]) -> str:
-    return f"their {' or '.join(sensitive)} unknown"
 
 
 def percent(fraction: float) -> str:

@@ -9,9 +9,10 @@ the boxes came from, a search among other things; only its width depends on how 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +23,11 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
-from fairprobe.estimate import intervals
-from fairprobe.estimate.counting import Count
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.populations import Asking, Target, chunk, judged
+from fairprobe.estimate.bounds.intervals import checked_confidence
+from fairprobe.estimate.bounds.stratified import strata_bounds
+from fairprobe.estimate.populations import Population, chunk, judged
 from fairprobe.estimate.share import Share
-from fairprobe.estimate.stratified import strata_bounds
+from fairprobe.estimate.survey import Survey
 from fairprobe.model import Model
 
 if TYPE_CHECKING:
@@ -63,40 +63,27 @@ def estimate_strata(
 
     `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
     """
-    intervals.checked_confidence(confidence)
-    boxes = _checked_boxes(checked_domain(domain), strata)
-    target = Target(Asking(model, domain, threshold, output, batch), "domain")
-    seed = checked_seed(seed)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=ESTIMATE_STREAM))
-    weights = [box.weight for box in boxes]
-    rest = 1 - sum(weights, Fraction(0))
-    checked_count("n_samples", n_samples, at_least=len(boxes) + 1)
-    sizes = _allocation([float(weight) for weight in weights], float(rest), n_samples)
-    pooled = Count(target.oracle, domain.sensitive, n_samples)
+    checked_confidence(confidence)
+    boxes, weights = _checked_boxes(checked_domain(domain), strata)
+    target = Population(model, domain, "domain", threshold, output, batch)
+    survey = Survey(target, [domain.sensitive], confidence, checked_seed(seed), favourable=favourable)
+    survey.detail = f"{len(boxes)} strata and the rest"
+    rng = np.random.default_rng(np.random.SeedSequence(survey.seed, spawn_key=ESTIMATE_STREAM))
+    checked_count("n_samples", n_samples, at_least=len(weights))
+    sizes = _allocation(list(map(float, weights)), n_samples)
+    (pooled,) = survey.counts
+    samplers: list[Callable[..., Codes]] = [*(box.sample for box in boxes), partial(_sample_rest, target.domain, boxes)]
     hits = []
-    with target.oracle.asker.quiet():
-        strata_samples: list[_Levels | _Rest] = [*boxes, _Rest(target.domain, boxes)]
-        for stratum, size in zip(strata_samples, sizes, strict=True):
+    with target.quiet():
+        for sample, size in zip(samplers, sizes, strict=True):
             before = pooled.hits
             step = chunk(target.oracle, max(1, size))
             for first in range(0, size, step):
-                pooled.add(judged(target.oracle, stratum.sample(min(step, size - first), rng)))
+                pooled.add(judged(target.oracle, sample(min(step, size - first), rng)))
             hits.append(pooled.hits - before)
-    maker = Maker(target.oracle, "domain", confidence, favourable, seed, detail=f"{len(boxes)} strata and the rest")
-    everything = [*weights, rest]
-    value, low, high = strata_bounds(everything, hits, sizes, confidence)
-    _, lower, upper = strata_bounds(everything, hits, sizes, confidence, one_sided=True)
-    return maker.make(
-        value,
-        (low, high),
-        (lower, upper),
-        n=pooled.n,
-        hits=pooled.hits,
-        method="strata",
-        sensitive=domain.sensitive,
-        outcomes=pooled.outcomes(),
-        n_queries=target.oracle.asker.n_queries,
-    )
+    value, low, high = strata_bounds(weights, hits, sizes, confidence)
+    _, lower, upper = strata_bounds(weights, hits, sizes, confidence, one_sided=True)
+    return survey.share(pooled, "strata", (low, high), (lower, upper), value)
 
 
 def propose_strata(
@@ -117,8 +104,20 @@ def propose_strata(
     free = list(domain.free_columns)
     rng = np.random.default_rng(np.random.SeedSequence(checked_seed(seed), spawn_key=PROPOSE_STREAM))
     uniform = domain.without_constraints().sample_codes(len(codes), rng)
-    leaves = _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata)
-    return [_as_box(domain, free, _widened(members, leaf, margin)) for members, leaf in leaves]
+    boxes = []
+    for members, leaf in _leaves_of_cases(codes[:, free], uniform[:, free], domain.levels[free], max_strata):
+        low, high = members.min(axis=0), members.max(axis=0) + 1
+        more = np.floor(margin * (high - low)).astype(np.int64)
+        ends = zip(np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1]), strict=True)
+        box: dict[str, Any] = {}
+        for column, (first, end) in zip(free, ends, strict=True):
+            parameter = domain.parameters[column]
+            if end - first < parameter.levels:
+                values = parameter.decode(np.arange(first, end))
+                is_range = parameter.kind in ("integer", "real") and not parameter.missing
+                box[parameter.name] = (values[0], values[-1]) if is_range else list(values)
+        boxes.append(box)
+    return boxes
 
 
 def _leaves_of_cases(cases: Codes, uniform: Codes, levels: Codes, most: int) -> list[tuple[Codes, Codes]]:
@@ -128,42 +127,16 @@ def _leaves_of_cases(cases: Codes, uniform: Codes, levels: Codes, most: int) -> 
     is_case = np.repeat([1, 0], [len(cases), len(uniform)])
     tree = DecisionTreeClassifier(max_leaf_nodes=2 * checked_count("max_strata", most), random_state=0)
     tree.fit(np.concatenate([cases, uniform]), is_case)
-    leaf_of = tree.apply(cases)
-    bounds = _leaf_bounds(tree.tree_, levels)
-    found = [
-        (cases[leaf_of == leaf], bounds[leaf]) for leaf in np.unique(leaf_of) if tree.tree_.value[leaf][0][1] > 0.5
-    ]
-    return sorted(found, key=lambda pair: -len(pair[0]))[:most]
-
-
-def _leaf_bounds(tree: Any, levels: Codes) -> dict[int, Codes]:
+    nodes = tree.tree_
     bounds = {0: np.column_stack([np.zeros_like(levels), levels])}
-    for node in range(tree.node_count):
-        column = tree.feature[node]
-        if column < 0:
-            continue
-        cut = math.floor(tree.threshold[node]) + 1
-        for child, side in ((tree.children_left[node], 1), (tree.children_right[node], 0)):
+    for node in np.flatnonzero(nodes.children_left >= 0).tolist():
+        # A parent has a lower number than its children, so its own bounds are known by now.
+        for child, side in ((nodes.children_left[node], 1), (nodes.children_right[node], 0)):
             bounds[child] = bounds[node].copy()
-            bounds[child][column, side] = cut
-    return bounds
-
-
-def _widened(members: Codes, leaf: Codes, margin: float) -> Codes:
-    low, high = members.min(axis=0), members.max(axis=0) + 1
-    more = np.floor(margin * (high - low)).astype(np.int64)
-    return np.column_stack([np.maximum(low - more, leaf[:, 0]), np.minimum(high + more, leaf[:, 1])])
-
-
-def _as_box(domain: Domain, free: list[int], bounds: Codes) -> dict[str, Any]:
-    box: dict[str, Any] = {}
-    for column, (low, high) in zip(free, bounds, strict=True):
-        parameter = domain.parameters[column]
-        if high - low < parameter.levels:
-            values = parameter.decode(np.arange(low, high))
-            numbers = parameter.kind in ("integer", "real") and not parameter.missing
-            box[parameter.name] = (values[0], values[-1]) if numbers else list(values)
-    return box
+            bounds[child][nodes.feature[node], side] = math.floor(nodes.threshold[node]) + 1
+    leaf_of = tree.apply(cases)
+    found = [(cases[leaf_of == leaf], bounds[leaf]) for leaf in np.unique(leaf_of) if nodes.value[leaf][0][1] > 0.5]
+    return sorted(found, key=lambda pair: -len(pair[0]))[:most]
 
 
 @dataclass(frozen=True)
@@ -191,55 +164,43 @@ class _Levels:
                 inside &= levels[codes[:, column]]
         return inside
 
-    def overlaps(self, other: _Levels) -> bool:
-        """Whether an input lies in both."""
-        return all((mine & theirs).any() for mine, theirs in zip(self.allowed, other.allowed, strict=True))
+
+def _sample_rest(domain: Domain, boxes: Sequence[_Levels], n: int, rng: np.random.Generator) -> Codes:
+    """Inputs that lie in none of the boxes, drawn uniformly: those of the domain, less those in a box."""
+    kept: list[Codes] = []
+    while sum(map(len, kept)) < n:
+        codes = domain.sample_codes(n, rng)
+        for box in boxes:
+            codes = codes[~box.holds(codes)]
+        kept.append(codes)
+    return np.concatenate(kept)[:n]
 
 
-@dataclass(frozen=True)
-class _Rest:
-    """What lies in none of the boxes."""
-
-    domain: Domain
-    boxes: list[_Levels]
-
-    def sample(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs of the rest, drawn uniformly: those of the domain, less those in a box."""
-        kept: list[Codes] = []
-        while sum(map(len, kept)) < n:
-            codes = self.domain.sample_codes(n, rng)
-            for box in self.boxes:
-                codes = codes[~box.holds(codes)]
-            kept.append(codes)
-        return np.concatenate(kept)[:n]
-
-
-def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> list[_Levels]:
+def _checked_boxes(domain: Domain, strata: Sequence[Box]) -> tuple[list[_Levels], list[Fraction]]:
+    """The boxes, and the part of the domain that each of them is, the rest last."""
     if isinstance(strata, (str, Mapping)) or not isinstance(strata, Sequence):
         raise SettingError(f"strata must be a list of boxes, got {strata!r}")
-    boxes = [_levels(domain, box) for box in strata]
+    boxes: list[_Levels] = []
+    for box in strata:
+        if not isinstance(box, Mapping):
+            raise SettingError(f"a stratum is a mapping of parameters to what they may be, got {box!r}")
+        unknown = [repr(name) for name in box if name not in domain.names or name in domain.sensitive]
+        if unknown:
+            raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(unknown)}")
+        boxes.append(_Levels(tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)))
     if not boxes:
         raise SettingError("strata must hold one box at least, got none")
-    for i, box in enumerate(boxes):
+    for i, one in enumerate(boxes):
         for j in range(i):
-            if box.overlaps(boxes[j]):
+            if all((mine & theirs).any() for mine, theirs in zip(one.allowed, boxes[j].allowed, strict=True)):
                 raise SettingError(f"strata must not overlap, got {dict(strata[j])} and {dict(strata[i])}")
-    rest = 1 - sum((box.weight for box in boxes), Fraction(0))
+    weights = [box.weight for box in boxes]
+    rest = 1 - sum(weights, Fraction(0))
     if 0 < rest < THINNEST:
         raise SettingError(
             f"strata must leave nothing of the domain or {float(THINNEST)} of it at least, got {float(rest):.2g}"
         )
-    return boxes
-
-
-def _levels(domain: Domain, box: Box) -> _Levels:
-    if not isinstance(box, Mapping):
-        raise SettingError(f"a stratum is a mapping of parameters to what they may be, got {box!r}")
-    unknown = [name for name in box if name not in domain.names or name in domain.sensitive]
-    if unknown:
-        raise SettingError(f"a stratum names parameters that are not sensitive, got {', '.join(map(repr, unknown))}")
-    allowed = tuple(_allowed(p, box.get(p.name)) for p in domain.parameters)
-    return _Levels(allowed)
+    return boxes, [*weights, rest]
 
 
 def _allowed(parameter: Any, values: Any) -> Mask:
@@ -261,13 +222,14 @@ def _allowed(parameter: Any, values: Any) -> Mask:
     return allowed
 
 
-def _allocation(weights: list[float], rest: float, n: int) -> list[int]:
+def _allocation(weights: list[float], n: int) -> list[int]:
     """How many inputs each stratum gets, the rest last.
 
     The boxes share a tenth of them, or their part of the domain if that is more, by weight ** (2/3): that makes the sum
     of their widths, each as weight / sqrt(n), the least.
     """
-    for_boxes = n * (max(BOXES_SAMPLES, sum(weights)) if rest else 1.0)
-    parts = np.array(weights) ** (2 / 3)
+    *boxes, rest = weights
+    for_boxes = n * (max(BOXES_SAMPLES, sum(boxes)) if rest else 1.0)
+    parts = np.array(boxes) ** (2 / 3)
     sizes = np.maximum(1, (for_boxes * parts / parts.sum()).astype(np.int64)).tolist()
     return [*sizes, max(1, n - sum(sizes)) if rest else 0]

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
+from fairprobe.estimate.bounds.intervals import checked_share
 from fairprobe.estimate.share import POPULATIONS, Share, percent
 from fairprobe.notebook import as_html
 
@@ -41,13 +42,7 @@ class Verdict:
 
     def summary(self) -> dict[str, Any]:
         """The verdict, ready for JSON."""
-        return {
-            "outcome": str(self.outcome),
-            "sentence": self.sentence,
-            "population": self.population,
-            "max_share": self.max_share,
-            "share": self.share.summary(),
-        }
+        return {**vars(self), "outcome": str(self.outcome), "share": self.share.summary()}
 
     def __repr__(self) -> str:
         return f"Verdict({self.sentence})"
@@ -78,8 +73,7 @@ def verdict(
     """
     if not is_number(max_share) or not 0 <= max_share < 1:
         raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
-    if not is_number(min_comparable) or not 0 <= min_comparable <= 1:
-        raise SettingError.about("min_comparable", f"must be a number from 0 to 1, got {min_comparable!r}")
+    checked_share("min_comparable", min_comparable)
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
     gate = gate or next((name for name in GATES if name in by_population), None)
     if gate not in by_population:

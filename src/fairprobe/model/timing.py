@@ -23,10 +23,10 @@ class Measured:
     """Seconds of the last batch."""
 
 
-def measured(judge: Callable[[int], int], most: int) -> Measured:
+def measured(judge: Callable[[int], int], most: int, *, first: int = 1) -> Measured:
     """Judge growing batches, up to a size, for about a second; `judge` judges so many inputs and gives the hits."""
     begun = time.perf_counter()
-    batch, n_inputs, hits = 1, 0, 0
+    batch, n_inputs, hits = min(first, most), 0, 0
     while True:
         asked = time.perf_counter()
         hits += judge(batch)

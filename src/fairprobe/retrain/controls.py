@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.dtypes import in_dtype
+from fairprobe.errors import FairprobeError
 from fairprobe.estimate.share import Share
-from fairprobe.retrain.parts import Rows
+from fairprobe.retrain.augment import MOST, Draw, Recipe
+from fairprobe.retrain.judging import Judge
+from fairprobe.retrain.parts import LabelledRows
+
+if TYPE_CHECKING:
+    from fairprobe.retrain.loop import Loop
 
 WORDS: Final = {
     "constant": "the sensitive parameters held constant",
@@ -20,11 +26,6 @@ WORDS: Final = {
     "all": "all cases at once",
     "clone": "a clone of the model given, nothing added",
 }
-
-FLIPPED: Final = "as many rows of random inputs with twins"
-"""The control "random" where only training rows were flipped, so that there are no cases to replace."""
-
-NEARLY: Final = "as near as whole families allow"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,82 @@ class Control:
         }
 
 
+Made = tuple[Any, int, str]
+"""A control's model, how many rows were added, and what was done if that is not what its name stands for."""
+
+
+def tried_controls(loop: Loop, judge: Judge) -> dict[str, Control]:
+    """Each is fitted and judged as the models were; one that fails says why."""
+    makers: dict[str, Callable[[Loop], Made]] = {"constant": _constant, "random": _random, "all": _all_cases}
+    if loop.on_fitted_rows:
+        # The others have not seen the rows that they are judged on: the model given is no match for them there.
+        makers = {"clone": lambda loop: (loop.reference, 0, ""), **makers}
+    controls: dict[str, Control] = {}
+    try:
+        for name, make in makers.items():
+            controls[name] = _control(loop, judge, name, make)
+    except KeyboardInterrupt:
+        loop.stop_reason = "interrupted"
+    return controls
+
+
+def _control(loop: Loop, judge: Judge, name: str, make: Callable[[Loop], Made]) -> Control:
+    if loop.clock.remaining < 0:
+        return Control(name, {}, None, 0, 0.0, "the time allowed was used up")
+    if loop.clock.foreseen(len(loop.parts.fit)) > loop.clock.remaining:
+        return Control(name, {}, None, 0, 0.0, "it would not have fitted into the time that was left")
+    loop.tell(f"control: {WORDS[name]}")
+    begun = loop.clock.now()
+    try:
+        model, n_added, what = make(loop)
+        judged = judge.judge(model)
+    except FairprobeError as error:
+        return Control(name, {}, None, 0, loop.clock.now() - begun, str(error))
+    return Control(name, judged.shares, judged.accuracy, n_added, loop.clock.now() - begun, what=what)
+
+
+def _constant(loop: Loop) -> Made:
+    rows = loop.parts.fit
+    values = commonest(loop.domain, rows)
+    model = loop.fit(LabelledRows(held_constant(rows.frame, values), rows.labels, rows.weights))
+    return HeldConstant(model, loop.domain, values), 0, ""
+
+
+def _random(loop: Loop) -> Made:
+    """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases: as many rows."""
+    if not loop.rounds:
+        raise FairprobeError("no round was tried")
+    tried = loop.chosen or min(loop.rounds, key=lambda each: each.left)
+    recipe, what = tried.recipe, WORDS["random"]
+    if not recipe.uses_cases:
+        # Flipped rows alone leave no cases to replace: then inputs come with their twins.
+        recipe, what = replace(recipe, parts=("twins",)), "as many rows of random inputs with twins"
+    seed = loop.round_seeds.spawn(1)[0]
+    n_rows = len(loop.parts.fit)
+    wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
+    if "flip" in recipe.parts:
+        flipped = replace(recipe, parts=("flip",), copies=1)
+        wanted -= len(loop.augmenter.rows(flipped, loop.supply.draw, np.random.default_rng(seed))) - n_rows
+    # So many rows, or as nearly as many as whole families make; each input makes one at least.
+    codes = loop.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
+    made = np.cumsum(loop.augmenter.rows_of_each(recipe, codes))
+    codes = codes[: int(np.abs(made - wanted).argmin()) + 1]
+    model, n_added = _augmented(loop, recipe, lambda *_: (codes, loop.labeller(codes)), seed)
+    return model, n_added, what if n_added == tried.n_added else f"{what}, as near as whole families allow"
+
+
+def _all_cases(loop: Loop) -> Made:
+    """As the paper warns of: as many cases as there are training rows, or all there are, each by one member."""
+    if not loop.supply.has_cases(len(loop.parts.fit)):
+        raise FairprobeError("there are no cases")
+    return *_augmented(loop, Recipe(("case",), MOST), loop.supply.draw, loop.round_seeds.spawn(1)[0]), ""
+
+
+def _augmented(loop: Loop, recipe: Recipe, draw: Draw, seed: np.random.SeedSequence) -> tuple[Any, int]:
+    rows = loop.augmenter.rows(recipe, draw, np.random.default_rng(seed))
+    return loop.fit(rows), len(rows) - len(loop.parts.fit)
+
+
 class HeldConstant:
     """A model that sees the same sensitive values whoever is asked about: its twins can't differ.
 
@@ -90,7 +167,7 @@ class HeldConstant:
         return function(held)
 
 
-def commonest(domain: Domain, rows: Rows) -> dict[str, Any]:
+def commonest(domain: Domain, rows: LabelledRows) -> dict[str, Any]:
     """The commonest value of each sensitive parameter among the rows; the domain's first, if none is known."""
     modes = {name: rows.frame[name].mode().tolist() for name in domain.sensitive}
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,28 +12,18 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
+from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison, paired
-from fairprobe.estimate.counting import Count, combination_words
-from fairprobe.estimate.making import Maker
-from fairprobe.estimate.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Asking, Target
-from fairprobe.estimate.run import Watch
+from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
-from fairprobe.retrain.parts import Rows
+from fairprobe.estimate.survey import Survey, combination_words
+from fairprobe.retrain.parts import LabelledRows
 from fairprobe.standins import quick_asker
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass(frozen=True)
-class How:
-    """How outputs are compared: arguments that `estimate` has too."""
-
-    threshold: float | None = None
-    output: str = "label"
-    batch: str | None = None
-    confidence: float = 0.95
+    from fairprobe.retrain.retrain_settings import RetrainSettings
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Assessment:
     """One model on one part: its share of each population, and its labels of the part's rows."""
 
     shares: dict[str, Share]
@@ -78,14 +67,14 @@ class Judged:
         """The fraction of rows labelled as they should be."""
         return float(self.correct.mean())
 
-    def against(self, other: Judged, confidence: float) -> dict[str, Comparison]:
+    def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
         """How its shares compare with another's: positive differences are its own being larger."""
         return {
             name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
             for name, share in self.shares.items()
         }
 
-    def loss_to(self, new: Judged, confidence: float) -> Loss:
+    def loss_to(self, new: Assessment, confidence: float) -> Loss:
         """What accuracy is lost if the new model takes the place of this one."""
         only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
         n = len(self.truth)
@@ -93,56 +82,54 @@ class Judged:
         return Loss((only_old - only_new) / n, low, high, mcnemar_p(only_old, only_new), n, confidence)
 
 
+@dataclass(frozen=True)
 class Judge:
     """Judges models on one part: fresh inputs of the domain, and the part's rows.
 
     A quick one lets a stand-in answer for a model that has one, to judge inputs of the domain.
     """
 
-    def __init__(self, domain: Domain, rows: Rows, n: int, seed: int, how: How, *, quick: bool = False) -> None:
-        self._domain = domain
-        self._rows = rows
-        self._n = n
-        self._seed = seed
-        self._how = how
-        self._quick = quick
+    domain: Domain
+    rows: LabelledRows
+    n: int
+    """Inputs of the domain."""
+    seed: int
+    settings: RetrainSettings
+    quick: bool = False
 
-    @property
-    def populations(self) -> dict[str, Any]:
-        """What is judged: the rows last."""
-        uniform = ("domain", "valid") if self._domain.constraints else ("domain",)
-        return {**{name: name for name in uniform}, "rows": self._rows.frame}
-
-    def judge(self, model: Any) -> Judged:
-        """Ask about everything."""
+    def judge(self, model: Any) -> Assessment:
+        """Ask about everything: the rows last."""
+        uniform = ("domain", "valid") if self.domain.constraints else ("domain",)
+        populations: dict[str, Any] = {**{name: name for name in uniform}, "rows": self.rows.frame}
         shares, hits = {}, {}
-        for name, population in self.populations.items():
+        for name, population in populations.items():
             shares[name], hits[name] = self._share(model, population)
-        return Judged(shares, hits, self.labels(model, self._rows), self._rows.labels)
+        return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
 
-    def labels(self, model: Any, rows: Rows) -> NDArray[Any]:
-        """The model's labels of rows."""
-        target = Target(Asking(model, self._domain, None, "label", self._how.batch), "domain")
+    def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
+        """The model's labels of rows, whatever is compared over twins."""
+        target = Population(model, self.domain, "domain", None, "label", self.settings.batch)
         return target.oracle.asker.ask_frame(rows.frame)
 
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
-        how = self._how
-        asking = Asking(model, self._domain, how.threshold, how.output, how.batch)
-        target, watch = Target(asking, population), Watch(asking)
-        if self._quick:
-            target.oracle.asker = quick_asker(model, target.oracle.asker)
-        count = Count(target.oracle, self._domain.sensitive, n_samples=1000)
-        hits = []
-        with target.oracle.asker.quiet() if target.rows is None else nullcontext():
-            for batch in target.families(self._n, self._seed):
-                watch.add(batch)
-                hits.append(count.add(batch))
-        maker = Maker(target.oracle, target.name, how.confidence, None, self._seed, target.n_left_out)
-        maker.health += watch.remarks(target.oracle)
-        return maker.fixed(count, "rows" if target.rows is not None else "sample"), np.concatenate(hits)
+        target = target_of(model, self.domain, self.settings, population, quick=self.quick)
+        survey = Survey(target, [self.domain.sensitive], self.settings.confidence, self.seed)
+        with target.quiet():
+            hits = [survey.add(batch)[0] for batch in target.families(self.n, self.seed)]
+        return survey.shares()[0], np.concatenate(hits)
 
 
-def by_group(domain: Domain, rows: Rows, judged: dict[str, Judged], favourable: Any) -> pd.DataFrame:
+def target_of(
+    model: Any, domain: Domain, settings: RetrainSettings, population: Any = "domain", *, quick: bool = False
+) -> Population:
+    """A population and the model that judges it; if it is to be quick, what stands in for the model."""
+    target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
+    if quick:
+        target.oracle.asker = quick_asker(model, target.oracle.asker)
+    return target
+
+
+def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
     """Accuracy and rate of the favourable label by sensitive value, for each model; a row a group."""
     import pandas as pd
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,18 +16,16 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.progress import Progress, Status
 from fairprobe.retrain import report
-from fairprobe.retrain.amounts import Speed, how_many, report_seconds
-from fairprobe.retrain.augment import Augmenter
-from fairprobe.retrain.clock import N_CONTROLS, Clock
-from fairprobe.retrain.judging import Judge, Judged
+from fairprobe.retrain.augment import Augmenter, Recipe, first_tries, less_flipped, neighbours, schedule
+from fairprobe.retrain.clock import N_CONTROLS, Clock, Speed, how_many, report_seconds
+from fairprobe.retrain.judging import Assessment, Judge
 from fairprobe.retrain.labels import make_labeller
-from fairprobe.retrain.parts import Parts, Rows
-from fairprobe.retrain.recipe import Recipe, first_tries, less_flipped, neighbours, schedule
-from fairprobe.retrain.retrained import Retrained
-from fairprobe.retrain.rounds import Round, Rule, best_of, left_of
-from fairprobe.retrain.settings import Settings
+from fairprobe.retrain.parts import LabelledRows, Parts
+from fairprobe.retrain.retrain_settings import AllSettings
+from fairprobe.retrain.retrained import CLONE, GIVEN, Retrained
+from fairprobe.retrain.rounds import Round, best_of, decide, left_of
 from fairprobe.retrain.supply import Hunt, Supply, distinct
-from fairprobe.retrain.trainer import Trainer
+from fairprobe.retrain.trainer import Trainer, is_fitted
 
 _TRIALS: Final = (1000, 4000)
 """Rows of fits that are only timed: two tell how time grows."""
@@ -37,13 +37,13 @@ _LEFT_OUT: Final = 4
 """When so many recipes would have taken too long, all others would."""
 
 
-@dataclass(frozen=True)
-class Materials:
-    """What a retraining works on."""
+@dataclass
+class Loop:
+    """One call of `retrain`: what it works on, and how far it has got."""
 
     model: Any
-    is_fitted: bool
     domain: Domain
+    settings: AllSettings
     trainer: Trainer
     parts: Parts
     cases: Codes | None
@@ -54,39 +54,30 @@ class Materials:
     favourable: Any
     seed: int
     seeds: np.random.SeedSequence
+    progress: Progress | None
 
-
-class Loop:
-    """One call of `retrain`."""
-
-    def __init__(
-        self, materials: Materials, settings: Settings, progress: Progress | None, *, with_controls: bool
-    ) -> None:
-        self.materials = materials
-        self.settings = settings
-        self._progress = progress
-        self.n_controls = N_CONTROLS if with_controls else 0
+    def __post_init__(self) -> None:
+        self.is_fitted = is_fitted(self.model)
+        self.n_controls = N_CONTROLS if self.settings.controls else 0
         self.rounds: list[Round] = []
+        self.chosen: Round | None = None
+        self.left_out: list[Recipe] = []
+        """What would have taken too long."""
         self.stop_reason = ""
         self.failure: str | None = None
-        self.left_out: list[Recipe] = []
         # In a fixed order, as each draws from a stream of its own.
-        streams = materials.seeds.spawn(6)
-        self.schedule_rng = np.random.default_rng(streams[0])
-        self.round_seeds, self.hunt_seeds = streams[1], streams[2]
-        self.select_seed, self.report_seed, self.committee_seed = (
+        streams = self.seeds.spawn(6)
+        self._schedule_rng = np.random.default_rng(streams[0])
+        self.round_seeds, self._hunt_seeds = streams[1], streams[2]
+        self._select_seed, self.report_seed, self._committee_seed = (
             int(stream.generate_state(1)[0]) for stream in streams[3:]
         )
-        self.clock = Clock(settings.max_seconds, self.n_controls)
-
-    def tell(self, text: str, done: Round | None = None) -> None:
-        """Say what begins, or what a round came to."""
-        if self._progress is not None:
-            self._progress(Status(text, {} if done is None else {"round": done}, is_over=done is not None))
+        self.clock = Clock(self.settings.max_seconds, self.n_controls)
 
     def run(self) -> Retrained:
         """All of it."""
         self._prepare()
+        self._prepare_cases()
         with_controls = self.n_controls > 0
         try:
             self._go_round()
@@ -99,93 +90,67 @@ class Loop:
             self.stop_reason, self.failure = "failed", str(error)
         return report.make(self, with_controls=with_controls)
 
-    # Before the first round
+    def tell(self, text: str, done: Round | None = None) -> None:
+        """Say what begins, or what a round came to."""
+        if self.progress is not None:
+            self.progress(Status(text, {} if done is None else {"round": done}, is_over=done is not None))
 
-    def _prepare(self) -> None:
-        materials, settings = self.materials, self.settings
-        parts = materials.parts
-        self.tell("fitting the model to compare with" if self.refits else "judging the model given")
-        self.reference = self.fit(parts.fit) if self.refits else materials.model
-        self.n_select, self.n_report = self._how_many()
-        self.judge = Judge(materials.domain, parts.select, self.n_select, self.select_seed, settings.how, quick=True)
+    def fit(self, rows: LabelledRows) -> Any:
+        """A new model, and a note of how long it took."""
         begun = self.clock.now()
-        self.first: Judged = self.judge.judge(self.reference)
-        self.clock.judged(self.clock.now() - begun)
-        self.given = self._judged_given()
-        self.current, self.current_judged = self.reference, self.first
-        self.chosen: Round | None = None
-        self.rule = Rule(
-            settings.max_accuracy_loss,
-            settings.prove_accuracy,
-            settings.round_confidence(len(self.first.shares)),
-            self._least_accuracy(),
-            settings.accept,
-        )
-        self.augmenter = Augmenter(materials.domain, parts.fit, materials.classes)
-        self.labeller = make_labeller(
-            settings.labels,
-            materials.committee,
-            self.reference,
-            materials.domain,
-            parts.fit,
-            None if materials.cases is None else (materials.cases, materials.case_labels),
-            self.committee_seed % 2**31,
-            materials.classes,
-        )
-        self.supply = Supply(self.labeller, self._given_cases(), self._hunt())
+        model = self.trainer.fit(rows.frame, rows.labels, rows.weights)
+        self.clock.fitted(len(rows), self.clock.now() - begun)
+        return model
+
+    # What the figures are of
 
     @property
     def refits(self) -> bool:
         """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
-        return not (self.materials.parts.unseen and self.materials.is_fitted)
+        return not (self.parts.unseen and self.is_fitted)
 
     @property
     def original(self) -> Any:
         """What is returned if no round is accepted: the model given, where it can be asked; else its fitted clone."""
-        return self.reference if self.given is None else self.materials.model
+        return self.reference if self.given is None else self.model
 
-    def _judged_given(self) -> Judged | None:
+    @property
+    def before_is(self) -> str:
+        """What the figures before are of."""
+        is_given = not self.refits or (self.chosen is None and self.given is not None)
+        return GIVEN if is_given else CLONE
+
+    @property
+    def on_fitted_rows(self) -> bool:
+        """Whether the model given is what the figures are of, though it has seen the rows that are kept apart."""
+        return self.refits and self.before_is == GIVEN
+
+    # Before the first round
+
+    def _prepare(self) -> None:
+        """Judge the model to compare with, and settle what a new one must come to."""
+        settings, parts = self.settings, self.parts
+        self.tell("fitting the model to compare with" if self.refits else "judging the model given")
+        self.reference = self.fit(parts.fit) if self.refits else self.model
+        # Nothing is timed where time is not limited.
+        speed = None if settings.max_seconds is None else Speed.measure(self.reference, self.domain, settings)
+        self.n_select, self.n_report = how_many(settings, parts, self.n_controls, speed)
+        if speed is not None:
+            self.clock.kept = report_seconds(self.n_report, parts, self.n_controls, speed)
+        self._judge = Judge(self.domain, parts.select, self.n_select, self._select_seed, settings, quick=True)
+        begun = self.clock.now()
+        self.first = self._judge.judge(self.reference)
+        self.clock.judgement = self.clock.now() - begun
+        self.given: Assessment | None = None if self.refits else self.first
         """The model given on the select part; None where it can't be asked, as one that is not fitted."""
-        if not self.refits:
-            return self.first
-        if not self.materials.is_fitted:
-            return None
-        try:
-            return self.judge.judge(self.materials.model)
-        except ModelError:
-            return None
+        if self.refits and self.is_fitted:
+            with suppress(ModelError):
+                self.given = self._judge.judge(self.model)
+        self.current, self.current_judged = self.reference, self.first
+        self.round_confidence = settings.round_confidence(len(self.first.shares))
+        self._least_accuracy = self._least_accuracy_allowed()
 
-    def _how_many(self) -> tuple[int, int]:
-        """Inputs to choose by and to report on; nothing is timed where time is not limited."""
-        settings, parts = self.settings, self.materials.parts
-        if settings.max_seconds is None:
-            return how_many(settings, parts, self.n_controls, None)
-        speed = Speed.measure(self.reference, self.materials.domain, settings.how)
-        n_select, n_report = how_many(settings, parts, self.n_controls, speed)
-        self.clock.keep(report_seconds(n_report, parts, self.n_controls, speed))
-        return n_select, n_report
-
-    def _given_cases(self) -> Codes | None:
-        cases = self.materials.cases
-        return None if cases is None else distinct(self.materials.domain, cases)
-
-    def _hunt(self) -> Hunt | None:
-        settings, how = self.settings, self.settings.how
-        if self.settings.labels == "given":
-            return None  # what a search finds has no label
-        return Hunt(
-            self.reference,
-            self.materials.domain,
-            self.hunt_seeds,
-            settings.search_seconds,
-            lambda: _HUNTED * self.clock.left(is_first=not self.rounds),
-            strategy=settings.strategy,
-            threshold=how.threshold,
-            output=how.output,
-            batch=how.batch,
-        )
-
-    def _least_accuracy(self) -> float:
+    def _least_accuracy_allowed(self) -> float:
         """What a new model's accuracy must reach lest it fall behind the model given, where that can be told.
 
         A clone fitted on fewer rows may be unlucky. The model given may have learnt the select rows by heart; what
@@ -193,10 +158,35 @@ class Loop:
         """
         if not self.refits or self.given is None:
             return 0.0
-        parts = self.materials.parts
-        own = float((self.judge.labels(self.reference, parts.fit) == parts.fit.labels).mean())
+        fit = self.parts.fit
+        own = float((self._judge.labels(self.reference, fit) == fit.labels).mean())
         by_heart = max(0.0, own - self.first.accuracy)
         return self.given.accuracy - by_heart - self.settings.max_accuracy_loss
+
+    def _prepare_cases(self) -> None:
+        """Settle where cases come from, and who labels them."""
+        settings, domain = self.settings, self.domain
+        self.augmenter = Augmenter(domain, self.parts.fit, self.classes)
+        self.labeller = make_labeller(
+            settings.labels,
+            self.committee,
+            self.reference,
+            domain,
+            self.parts.fit,
+            None if self.cases is None or self.case_labels is None else (self.cases, self.case_labels),
+            self._committee_seed % 2**31,
+            self.classes,
+        )
+        seconds = math.inf if settings.search_seconds is None else settings.search_seconds
+        how = {name: getattr(settings, name) for name in ("strategy", "threshold", "output", "batch")}
+        hunt = Hunt(
+            self.reference, domain, self._hunt_seeds, seconds, how,
+            lambda: _HUNTED * self.clock.left(is_first=not self.rounds),
+        )  # fmt: skip
+        none = np.zeros((0, len(domain.names)), dtype=np.int64)
+        given = none if self.cases is None else distinct(domain, self.cases)
+        # What a search finds has no label to be given.
+        self.supply = Supply(self.labeller, given, None if settings.labels == "given" else hunt)
 
     # Rounds
 
@@ -204,25 +194,30 @@ class Loop:
         if not any(share.hits for share in self.first.shares.values()):
             self.stop_reason = "nothing-to-improve"
             return
-        for recipe in self._recipes():
-            self.stop_reason = self._limit_met()
-            if self.stop_reason:
+        for recipe in self._searched() if self.settings.is_search else self._scheduled():
+            if len(self.rounds) >= self.settings.max_rounds:
+                self.stop_reason = "max-rounds"
                 return
+            if self.clock.left(is_first=not self.rounds) <= 0 or len(self.left_out) == _LEFT_OUT:
+                self.stop_reason = "max-seconds"
+                return
+            self.stop_reason = ""  # that a recipe found no cases does not end a search for others
             self._try(recipe)
 
-    def _recipes(self) -> Iterator[Recipe]:
-        """What to try next, given what came of the rounds before."""
-        if not self.settings.is_search:
-            for recipe in schedule(self.settings.augmentations[0], self.schedule_rng):
-                yield recipe
-                if self.left_out:
-                    self.stop_reason = "max-seconds"  # amounts grow, so all others would take longer still
-                elif self.rounds and not self.rounds[-1].accepted:
-                    self.stop_reason = "not-better"
-                if self.stop_reason:
-                    return
-            self.stop_reason = self.stop_reason or "schedule"
-            return
+    def _scheduled(self) -> Iterator[Recipe]:
+        """The paper's amounts, until a round is rejected."""
+        for recipe in schedule(self.settings.augmentations[0], self._schedule_rng):
+            yield recipe
+            if self.left_out:
+                self.stop_reason = "max-seconds"  # amounts grow, so all others would take longer still
+            elif self.rounds and not self.rounds[-1].accepted:
+                self.stop_reason = "not-better"
+            if self.stop_reason:
+                return
+        self.stop_reason = "schedule"
+
+    def _searched(self) -> Iterator[Recipe]:
+        """One try of each augmentation, then neighbours of what came out best."""
         tried: set[Recipe] = set()
         waiting = first_tries(self.settings.augmentations)
         while waiting:
@@ -246,21 +241,12 @@ class Loop:
             return []
         best = best_of(self.rounds)
         ranked = sorted(self.rounds, key=lambda each: (each is not best, not each.accepted, each.left))
-        near = (recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in tried)
-        first = next(near, None)
-        return [] if first is None else [first]
-
-    def _limit_met(self) -> str:
-        if len(self.rounds) >= self.settings.max_rounds:
-            return "max-rounds"
-        is_short = self.clock.is_over(is_first=not self.rounds)
-        return "max-seconds" if is_short or len(self.left_out) == _LEFT_OUT else ""
+        return [recipe for each in ranked for recipe in neighbours(each.recipe) if recipe not in tried][:1]
 
     def _try(self, recipe: Recipe) -> None:
         begun = self.clock.now()
         rng = np.random.default_rng(self.round_seeds.spawn(1)[0])
         rows = self.augmenter.rows(recipe, self.supply.draw, rng)
-        n_added = len(rows) - len(self.materials.parts.fit)
         if recipe.uses_cases and not self.supply.has_cases(1):
             self.tell(f"{recipe.words()}: no case to add")
             self.stop_reason = "no-cases"
@@ -271,36 +257,17 @@ class Loop:
             return
         self.tell(f"round {len(self.rounds) + 1}: {recipe.words()}: fitting {len(rows):,} rows")
         model = self.fit(rows)
-        new = self.judge.judge(model)
-        self._note(recipe, model, new, n_added, self.clock.now() - begun)
-
-    def _would_take_too_long(self, rows: Rows) -> bool:
-        """Foreseen from the fits before; where there was none, from fits to a few of the rows."""
-        if self.settings.max_seconds is None:
-            return False
-        if not self.clock.has_fits:
-            for n in sorted({min(len(rows), n) for n in _TRIALS}):
-                self.fit(rows.take(np.linspace(0, len(rows) - 1, n).astype(np.int64)))
-        return self.clock.is_too_short_for(len(rows), is_first=not self.rounds)
-
-    def fit(self, rows: Rows) -> Any:
-        """A new model, and a note of how long it took."""
-        begun = self.clock.now()
-        model = self.materials.trainer.fit(rows.frame, rows.labels, rows.weights)
-        self.clock.fitted(len(rows), self.clock.now() - begun)
-        return model
-
-    def _note(self, recipe: Recipe, model: Any, new: Judged, n_added: int, seconds: float) -> None:
-        confidence = self.rule.confidence
+        new = self._judge.judge(model)
+        seconds = self.clock.now() - begun
         # The paper's loop climbs from one model to the next; a search compares all with the first.
         to_beat = self.first if self.settings.is_search else self.current_judged
-        changes = to_beat.against(new, confidence)
-        loss = self.first.loss_to(new, confidence)
-        accepted, why = self.rule.decide(changes, loss, new.accuracy)
+        changes = to_beat.against(new, self.round_confidence)
+        loss = self.first.loss_to(new, self.round_confidence)
+        accepted, why = decide(self.settings, changes, loss, new.accuracy, self._least_accuracy)
         done = Round(
             number=len(self.rounds) + 1,
             recipe=recipe,
-            n_added=n_added,
+            n_added=len(rows) - len(self.parts.fit),
             shares=new.shares,
             changes=changes,
             accuracy=new.accuracy,
@@ -315,3 +282,12 @@ class Loop:
         if accepted and best is done:
             self.current, self.current_judged, self.chosen = model, new, done
         self.tell(done.sentence(), done)
+
+    def _would_take_too_long(self, rows: LabelledRows) -> bool:
+        """Foreseen from the fits before; where there was none, from fits to a few of the rows."""
+        if self.settings.max_seconds is None:
+            return False
+        if not self.clock.fits:
+            for n in sorted({min(len(rows), n) for n in _TRIALS}):
+                self.fit(rows.take(np.linspace(0, len(rows) - 1, n).astype(np.int64)))
+        return self.clock.is_too_short_for(len(rows), is_first=not self.rounds)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError
 
@@ -24,7 +25,7 @@ _MOST_CLASSES: Final = 20
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelledRows:
     """Rows and their labels."""
 
     frame: pd.DataFrame
@@ -34,25 +35,32 @@ class Rows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, places: Codes) -> Rows:
+    def take(self, places: Codes) -> LabelledRows:
         """Some of them."""
         weights = None if self.weights is None else self.weights[places]
-        return Rows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights)
+        return LabelledRows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights)
 
 
 @dataclass(frozen=True)
 class Parts:
     """The three parts."""
 
-    fit: Rows
-    select: Rows
-    report: Rows
+    fit: LabelledRows
+    select: LabelledRows
+    report: LabelledRows
     unseen: bool
     """Whether the model given has seen none of select and report, so that it can be compared as it is."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The rows of each."""
+        return {"fit": len(self.fit), "select": len(self.select), "report": len(self.report)}
 
-def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: str = "X, y") -> Rows:
+
+def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: str = "X, y") -> LabelledRows:
     """Rows and labels that fit together."""
+    import pandas as pd
+
     frame = domain.as_frame(X)
     absent = [name for name in domain.names if name not in frame.columns]
     if absent:
@@ -62,14 +70,19 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
         raise DataError(
             f"{what} must have one label a row, got {len(frame):,} rows and labels of the shape {labels.shape}"
         )
-    unknown = int(_isna(labels).sum())
+    unknown = int(np.sum(pd.isna(labels)))
     if unknown:
         raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
-    frame = domain.typed(frame).reset_index(drop=True)
-    return Rows(frame, labels, None if weights is None else _checked_weights(weights, len(frame)))
+    if weights is not None:
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise DataError.about(
+                "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"
+            )
+    return LabelledRows(domain.typed(frame).reset_index(drop=True), labels, weights)
 
 
-def classes_of(rows: Rows) -> NDArray[Any]:
+def classes_of(rows: LabelledRows) -> NDArray[Any]:
     """The labels' names; two at least."""
     try:
         classes = np.unique(rows.labels)
@@ -84,26 +97,26 @@ def classes_of(rows: Rows) -> NDArray[Any]:
     return classes
 
 
-def check_known(rows: Rows, classes: NDArray[Any]) -> None:
-    """Refuse held-out rows whose labels are none of the training rows'."""
-    unknown = sorted(set(rows.labels.tolist()) - set(classes.tolist()), key=str)
-    if unknown:
-        names = ", ".join(map(repr, classes.tolist()))
-        raise DataError.about("held_out", f"must have the labels of y, {names}; got {unknown[0]!r}")
+def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
+    """How a message ends about labels that must all be known: the known ones, and the first that is not; else nothing.
+
+    >>> unknown_label(["yes", "maybe"], ["no", "yes"]), unknown_label(["yes"], ["no", "yes"])
+    ("'no', 'yes'; got 'maybe'", '')
+    """
+    names = list(known)
+    unknown = [label for label in labels if label not in names]
+    return f"{', '.join(map(repr, names))}; got {unknown[0]!r}" if unknown else ""
 
 
-def split(domain: Domain, given: Rows, held_out: Rows | None, rng: np.random.Generator) -> Parts:
-    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves."""
-    if held_out is not None:
-        select, report = _split(domain, held_out, (0.5, 0.5), rng)
-        return Parts(given, select, report, unseen=True)
-    fit, select, report = _split(domain, given, (1 - SELECT - REPORT, SELECT, REPORT), rng)
-    return Parts(fit, select, report, unseen=False)
+def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
+    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves.
 
-
-def _split(domain: Domain, rows: Rows, sizes: tuple[float, ...], rng: np.random.Generator) -> list[Rows]:
-    """At random, but every label with every combination of sensitive values in proportion."""
-    strata = _strata(domain, rows)
+    At random, but every label with every combination of sensitive values in proportion.
+    """
+    rows, sizes = (given, (1 - SELECT - REPORT, SELECT, REPORT)) if held_out is None else (held_out, (0.5, 0.5))
+    strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
+    for name in domain.sensitive:
+        strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
     order = rng.permutation(len(rows))
     order = order[np.argsort(strata[order], kind="stable")]
     # Low-discrepancy marks along the sorted order deal each stratum out in proportion.
@@ -113,26 +126,5 @@ def _split(domain: Domain, rows: Rows, sizes: tuple[float, ...], rng: np.random.
     parts = [rows.take(np.sort(order[part == i])) for i in range(len(sizes))]
     if min(map(len, parts)) < _FEWEST:
         raise DataError(f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least")
-    return parts
-
-
-def _strata(domain: Domain, rows: Rows) -> Codes:
-    strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
-    for name in domain.sensitive:
-        strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
-    return strata
-
-
-def _isna(labels: NDArray[Any]) -> Mask:
-    import pandas as pd
-
-    return np.asarray(pd.isna(labels))
-
-
-def _checked_weights(weights: Any, n: int) -> Floats:
-    array = np.asarray(weights, dtype=np.float64)
-    if array.shape != (n,) or not (np.isfinite(array) & (array >= 0)).all():
-        raise DataError.about(
-            "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {array.shape}"
-        )
-    return array
+    fit = parts[0] if held_out is None else given
+    return Parts(fit, parts[-2], parts[-1], unseen=held_out is not None)

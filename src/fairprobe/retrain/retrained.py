@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.intervals import clopper_pearson
-from fairprobe.estimate.share import Share, percent
+from fairprobe.estimate.drawing import BAND, INK, SOFT, svg_panels
+from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
-from fairprobe.retrain.judging import Judged, Loss
+from fairprobe.retrain.judging import Assessment, Loss
 from fairprobe.retrain.rounds import Round, front_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Remark = tuple[str, str]
 
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
@@ -91,7 +90,7 @@ class Retrained:
     groups: pd.DataFrame
     """Accuracy and rate of the favourable label by sensitive value, before and after."""
     favourable: Any
-    first: Judged
+    first: Assessment
     """The model before the first round, on the select part."""
     rounds: list[Round]
     chosen: Round | None
@@ -152,10 +151,14 @@ class Retrained:
         return pd.DataFrame([each.summary() for each in rounds])
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw share against accuracy of all rounds, the front and the model returned, as SVG."""
-        from fairprobe.retrain.plot import draw
+        """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
 
-        draw(self, path)
+        The same result gives the same bytes.
+        """
+        names = list(self.before)
+        with svg_panels(path, *_PANEL, n_columns=len(names)) as all_axes:
+            for axes, name in zip(all_axes, names, strict=True):
+                _draw_panel(axes, self, name)
 
     def sentence(self) -> str:
         """The result in words."""
@@ -230,3 +233,48 @@ def _points(change: Comparison, confidence: float) -> str:
     """The change of a share in points, and its interval: what is gone is negative."""
     value, low, high = (f"{-100 * number or 0.0:+.3g}" for number in (change.difference, change.high, change.low))
     return f"{value} points, with {percent(confidence)} confidence between {low} and {high}"
+
+
+# The plot
+
+_CHOSEN: Final = "#c8553d"
+_PANEL: Final = (4.6, 3.8)
+"""Of a panel, width and height in inches."""
+
+
+def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
+    """Share against accuracy, for a population."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    first = result.first
+    points = [(each.shares[name].value, each.accuracy) for each in result.rounds]
+    axes.axhline(first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
+    if result.rounds:
+        front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
+        axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
+    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
+    axes.scatter([first.shares[name].value], [first.accuracy], marker="s", color=SOFT, zorder=3, label=to_beat)
+    if points:
+        axes.scatter(*zip(*points, strict=True), color=INK, zorder=3, label="rounds, by number")
+    for each, point in zip(result.rounds, points, strict=True):
+        axes.annotate(str(each.number), point, xytext=(4, 4), textcoords="offset points", fontsize=8, color=INK)
+    if result.chosen is not None:
+        chosen = result.chosen
+        axes.scatter(
+            [chosen.shares[name].value], [chosen.accuracy], s=110, facecolors="none", edgecolors=_CHOSEN,
+            linewidths=1.8, zorder=4, label="returned",
+        )  # fmt: skip
+    axes.set_xlabel(f"share of {POPULATIONS[name]}, on the select part")
+    axes.set_ylabel("accuracy")
+    axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
+        axis.set_major_locator(MaxNLocator(6))
+    axes.grid(color="#e6e9eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=SOFT, length=3)
+    axes.legend(frameon=False, fontsize=8)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(SOFT)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.share import POPULATIONS, Share, percent
-from fairprobe.retrain.judging import Judged, Loss
-from fairprobe.retrain.recipe import Recipe
+from fairprobe.retrain.augment import Recipe
+from fairprobe.retrain.judging import Assessment, Loss
+
+if TYPE_CHECKING:
+    from fairprobe.retrain.retrain_settings import AllSettings
 
 
 @dataclass(frozen=True)
@@ -65,55 +68,34 @@ class Round:
         )
 
 
-ACCEPT: Final = ("shown", "paper")
-"""Shown: by paired intervals, for all populations, with a limit on accuracy. Paper: the domain's estimate is lower."""
+def decide(
+    settings: AllSettings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
+) -> tuple[bool, str]:
+    """Whether a new model may take the place of another, and why (not).
+
+    Its accuracy on the select part must reach the least in any case.
+    """
+    if settings.accept == "paper":
+        lower = changes["domain"].difference > 0
+        return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
+    worse = [name for name, change in changes.items() if change.high < 0]
+    better = [name for name, change in changes.items() if change.low > 0]
+    if worse:
+        return False, f"the share of {_named(worse)} is shown to be higher"
+    if not better:
+        return False, "no share is shown to be lower"
+    limit = f"the limit of {100 * settings.max_accuracy_loss:.3g}"
+    if loss.value > settings.max_accuracy_loss:
+        return False, f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
+    if settings.prove_accuracy and loss.high > settings.max_accuracy_loss:
+        return False, f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
+    if accuracy < least_accuracy:
+        return False, f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
+    within = f"{'shown' if loss.high <= settings.max_accuracy_loss else 'not shown'} to be within the limit"
+    return True, f"the share of {_named(better)} is shown to be lower; the accuracy lost is {within}"
 
 
-@dataclass(frozen=True)
-class Rule:
-    """When a new model may take the place of another."""
-
-    max_accuracy_loss: float
-    prove_accuracy: bool
-    confidence: float
-    """Of each round's intervals: the error allowed to all of them is split."""
-    least_accuracy: float
-    """What the select part's accuracy must reach in any case."""
-    accept: str = "shown"
-    """One of ACCEPT."""
-
-    def decide(self, changes: dict[str, Comparison], loss: Loss, accuracy: float) -> tuple[bool, str]:
-        """Whether to keep the new model, and why (not)."""
-        if self.accept == "paper":
-            lower = changes["domain"].difference > 0
-            return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
-        worse = [name for name, change in changes.items() if change.high < 0]
-        better = [name for name, change in changes.items() if change.low > 0]
-        if worse:
-            return False, f"the share of {_named(worse)} is shown to be higher"
-        if not better:
-            return False, "no share is shown to be lower"
-        too_much = self._too_inaccurate(loss, accuracy)
-        if too_much:
-            return False, too_much
-        shown = "shown to be" if loss.high <= self.max_accuracy_loss else "not shown to be"
-        return (
-            True,
-            f"the share of {_named(better)} is shown to be lower; the accuracy lost is {shown} within the limit",
-        )
-
-    def _too_inaccurate(self, loss: Loss, accuracy: float) -> str | None:
-        limit = f"the limit of {100 * self.max_accuracy_loss:.3g}"
-        if loss.value > self.max_accuracy_loss:
-            return f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
-        if self.prove_accuracy and loss.high > self.max_accuracy_loss:
-            return f"up to {100 * loss.high:.2f} points of accuracy may be lost, above {limit}"
-        if accuracy < self.least_accuracy:
-            return f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
-        return None
-
-
-def left_of(first: Judged, new: Judged) -> float:
+def left_of(first: Assessment, new: Assessment) -> float:
     """The share that is left, as a fraction of the first one, averaged over the populations that had any."""
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0

@@ -6,6 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,21 +24,12 @@ from fairprobe.store import Keys, first_seen
 class Supply:
     """A pool of distinct cases that grows when a round needs more, within limits."""
 
-    def __init__(self, labeller: Labeller, given: Codes | None, hunt: Hunt | None) -> None:
+    def __init__(self, labeller: Labeller, given: Codes, hunt: Hunt | None) -> None:
         self._labeller = labeller
         self._hunt = hunt
-        self.codes: Codes | None = given
+        self.codes = given
+        """The cases at hand."""
         self._votes: Votes | None = None
-
-    @property
-    def n_cases(self) -> int:
-        """Cases at hand."""
-        return 0 if self.codes is None else len(self.codes)
-
-    @property
-    def n_searched(self) -> int:
-        """Cases that a search of ours found."""
-        return 0 if self._hunt is None else self._hunt.n_found
 
     def has_cases(self, n: int) -> bool:
         """Whether there is one at least, after looking for so many."""
@@ -48,70 +40,54 @@ class Supply:
         codes = self._grown(n)
         if not n or not len(codes):
             return codes[:0], np.zeros((1, 0, 1))
-        if self._votes is None or self._votes.shape[1] < len(codes):
-            self._votes = self._labelled(codes)
+        known = 0 if self._votes is None else self._votes.shape[1]
+        if known < len(codes):
+            new = self._labeller(codes[known:])
+            self._votes = new if self._votes is None else np.concatenate([self._votes, new], axis=1)
+        assert self._votes is not None
         places = rng.permutation(len(codes))[:n]
         return codes[places], self._votes[:, places]
 
     def _grown(self, n: int) -> Codes:
-        if self._hunt is not None and (self.codes is None or len(self.codes) < n):
+        if self._hunt is not None:
             self.codes = self._hunt.more(self.codes, n)
-        assert self.codes is not None
         return self.codes
 
-    def _labelled(self, codes: Codes) -> Votes:
-        known = 0 if self._votes is None else self._votes.shape[1]
-        new = self._labeller.votes(codes[known:]) if len(codes) > known else None
-        parts = [votes for votes in (self._votes, new) if votes is not None]
-        return np.concatenate(parts, axis=1)
 
-
+@dataclass
 class Hunt:
     """Searches a model for cases, again and again with other seeds, until the time for it is used up."""
 
-    def __init__(
-        self,
-        model: Any,
-        domain: Domain,
-        seeds: np.random.SeedSequence,
-        max_seconds: float | None,
-        may_take: Callable[[], float] = lambda: math.inf,
-        **settings: Any,
-    ) -> None:
-        self._model = model
-        self._domain = domain
-        self._seeds = seeds
-        self._left = math.inf if max_seconds is None else max_seconds
-        self._may_take = may_take
-        self._settings = settings
-        self._is_over = False
-        self.n_found = 0
+    model: Any
+    domain: Domain
+    seeds: np.random.SeedSequence
+    left: float
+    """Seconds for searching, in all; infinite for no limit."""
+    settings: dict[str, Any]
+    """Of `search`."""
+    may_take: Callable[[], float] = lambda: math.inf
+    """How long a search may take now, whatever is left in all."""
 
-    def more(self, codes: Codes | None, n: int) -> Codes:
+    def more(self, codes: Codes, n: int) -> Codes:
         """These cases and as many new ones as make n, or fewer."""
-        pool = np.zeros((0, len(self._domain.names)), dtype=np.int64) if codes is None else codes
-        while len(pool) < n and not self._is_over:
-            seconds = min(self._left, self._may_take())
+        while len(codes) < n:
+            seconds = min(self.left, self.may_take())
             if seconds <= 0:
                 break
-            found = self._search(n, seconds)  # of so many at least as many as are missing are new
-            joined = distinct(self._domain, np.concatenate([pool, self._domain.encode(found.cases)]))[:n]
-            self.n_found += len(joined) - len(pool)
-            pool = joined
-        return pool
-
-    def _search(self, n: int, seconds: float) -> Found:
-        begun = time.monotonic()
-        seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
+            begun = time.monotonic()
+            seed = int(self.seeds.spawn(1)[0].generate_state(1)[0])
             limit = None if seconds == math.inf else seconds
-            found = search(self._model, self._domain, max_cases=n, max_seconds=limit, seed=seed, **self._settings)
-        if found.stop_reason == StopReason.INTERRUPTED:
-            raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
-        self._left -= time.monotonic() - begun
-        self._is_over = self._left <= 0 or str(found.stop_reason) != "max-cases"
-        return found
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", HealthWarning)  # that nothing is found is said by the result
+                # Of n cases, at least as many as are missing are new.
+                found = search(self.model, self.domain, max_cases=n, max_seconds=limit, seed=seed, **self.settings)
+            if found.stop_reason == StopReason.INTERRUPTED:
+                raise KeyboardInterrupt  # a search keeps what it found, but it is all of this that is to end
+            # A search that ended for another reason has found all that it can, or all that there was time for.
+            is_full = found.stop_reason == StopReason.MAX_CASES
+            self.left = self.left - (time.monotonic() - begun) if is_full else 0.0
+            codes = distinct(self.domain, np.concatenate([codes, self.domain.encode(found.cases)]))[:n]
+        return codes
 
 
 def checked_cases(domain: Domain, cases: Any) -> Codes:
@@ -142,8 +118,13 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
     return codes[first_seen(Keys(domain).of(codes))]
 
 
-def check_given(domain: Domain, codes: Codes, labels: NDArray[Any]) -> None:
-    """Refuse labels that contradict each other: a family goes in with one label."""
+def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> NDArray[Any]:
+    """The labels that stand beside the cases, in a column named as y or "label"; one for a family, which goes in so."""
+    names = [name for name in (getattr(y, "name", None), "label") if name is not None]
+    column = next((name for name in names if name in getattr(cases, "columns", ())), None)
+    if column is None:
+        raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
+    labels = np.asarray(cases[column])
     families: dict[tuple[int, ...], dict[Any, int]] = {}
     keys = map(tuple, Keys(domain).of(codes).tolist())
     for place, (key, label) in enumerate(zip(keys, labels.tolist(), strict=True)):
@@ -157,3 +138,4 @@ def check_given(domain: Domain, codes: Codes, labels: NDArray[Any]) -> None:
             f"{first!r} in row {row:,} and {second!r} in row {other:,}: keep one row of such a family, or give all of "
             "its rows one label"
         )
+    return labels

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats
@@ -58,9 +57,11 @@ class Trainer:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                fitted = self._train(batch if self._as_frame else as_array(batch), labels.copy(), **options)
+                fitted = self._train(batch if self._as_frame else batch.to_numpy(), labels.copy(), **options)
             except Exception as error:
-                advice = f": {ADVICE}" if _is_about_text(error) else ""
+                # LightGBM and XGBoost refuse text where they would take categoricals.
+                is_about_text = "bad pandas dtypes" in str(error) or "enable_categorical" in str(error)
+                advice = f": {ADVICE}" if is_about_text else ""
                 raise ModelError(
                     f"{self._rule}, got {type(error).__name__}: {str(error).rstrip('.')}{advice}"
                 ) from error
@@ -68,11 +69,6 @@ class Trainer:
         if not (callable(getattr(fitted, "predict", None)) or callable(fitted)):
             raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
         return fitted
-
-
-def as_array(rows: pd.DataFrame) -> NDArray[Any]:
-    """Rows as a plain array: of numbers if all columns are."""
-    return np.asarray(rows.to_numpy())
 
 
 def is_fitted(model: Any) -> bool:
@@ -90,7 +86,7 @@ def _cloner(model: Any) -> Train:
             f"a model that is retrained must have fit, got {type(model).__name__}: "
             "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
         )
-    from sklearn.base import clone
+    from sklearn.base import clone, is_regressor
 
     try:
         clone(model)
@@ -101,27 +97,17 @@ def _cloner(model: Any) -> Train:
             "that returns a model"
         ) from None
 
-    if _is_regressor(model):
+    try:
+        has_values = is_regressor(model)
+    except AttributeError:
+        has_values = False  # it has no tags to tell
+    if has_values:
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
 
     def train(X: Any, y: Any, **options: Any) -> Any:
         return clone(model).fit(X, y, **options)
 
     return train
-
-
-def _is_about_text(error: Exception) -> bool:
-    """Whether a fit refuses text where it would take categoricals, as those of LightGBM and XGBoost do."""
-    return "bad pandas dtypes" in str(error) or "enable_categorical" in str(error)
-
-
-def _is_regressor(model: Any) -> bool:
-    from sklearn.base import is_regressor
-
-    try:
-        return bool(is_regressor(model))
-    except AttributeError:
-        return False  # it has no tags to tell
 
 
 def _first_sentence(error: Any) -> str:

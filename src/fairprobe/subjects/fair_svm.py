@@ -5,7 +5,6 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,8 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
             raise SettingError(f"class_weight must be above 0 for both classes, got {self.class_weight!r}")
         costs = self.C * np.where(signs > 0, weights[1], weights[0])
 
-        centre, scale = X.mean(axis=0), _scale(X, self.standardize)
+        varies = np.ptp(X, axis=0) > 0
+        centre, scale = X.mean(axis=0), np.where(self.standardize & varies, X.std(axis=0), 1.0)
         rows = (X - centre) / scale
         covariances = None if column is None else rows.T @ _deviations(X[:, column]) / len(X)
 
@@ -112,11 +112,15 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
     def _solve(self, rows: Floats, signs: Floats, costs: Floats, covariances: Floats | None) -> Solution:
         found = solve(Problem(rows, signs, costs, np.ones(len(rows))), tol=self.tol, max_iter=self.max_iter)
         if covariances is not None and abs(covariances @ found.weights) > self.covariance_limit:
-            # The problem is convex, so its optimum lies on the bound that the unbounded optimum is beyond.
-            bounded = self._solve_at(float(np.sign(covariances @ found.weights)), rows, signs, costs, covariances)
-            found = replace(
-                bounded, n_iter=found.n_iter + bounded.n_iter, converged=found.converged and bounded.converged
-            )
+            # The problem is convex, so its optimum lies on the bound that the unbounded optimum is beyond. The weights
+            # on it are the smallest of them plus any weights orthogonal to that.
+            side = float(np.sign(covariances @ found.weights))
+            fixed = side * self.covariance_limit * covariances / (covariances @ covariances)
+            basis = np.linalg.qr(covariances[:, np.newaxis], mode="complete")[0][:, 1:]
+            problem = Problem(rows @ basis, signs, costs, 1.0 - signs * (rows @ fixed), float(fixed @ fixed) / 2)
+            bounded = solve(problem, tol=self.tol, max_iter=self.max_iter)
+            n_iter, converged = found.n_iter + bounded.n_iter, found.converged and bounded.converged
+            found = Solution(fixed + basis @ bounded.weights, bounded.intercept, n_iter, converged)
         if not found.converged:
             warnings.warn(
                 f"the solver stopped after {found.n_iter} steps short of tol={self.tol:g}: "
@@ -125,14 +129,6 @@ class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-l
                 stacklevel=3,
             )
         return found
-
-    def _solve_at(self, side: float, rows: Floats, signs: Floats, costs: Floats, covariances: Floats) -> Solution:
-        """Solve among the weights on one side's bound: the smallest of them plus any weights orthogonal to it."""
-        fixed = side * self.covariance_limit * covariances / (covariances @ covariances)
-        basis = np.linalg.qr(covariances[:, np.newaxis], mode="complete")[0][:, 1:]
-        problem = Problem(rows @ basis, signs, costs, 1.0 - signs * (rows @ fixed), float(fixed @ fixed) / 2)
-        found = solve(problem, tol=self.tol, max_iter=self.max_iter)
-        return replace(found, weights=fixed + basis @ found.weights)
 
     def _check_settings(self) -> None:
         rules = {
@@ -169,11 +165,6 @@ def _two_classes(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise DataError(f"the labels must be of two classes, got one class: {classes[0]!r}")
     return classes
-
-
-def _scale(X: Floats, standardize: bool) -> Floats:
-    varies = np.ptp(X, axis=0) > 0
-    return np.where(standardize & varies, X.std(axis=0), 1.0)
 
 
 def _deviations(column: Floats) -> Floats:

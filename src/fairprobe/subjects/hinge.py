@@ -7,7 +7,7 @@ n_rows * n_columns², so many rows are no trouble as long as the columns are few
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -66,8 +66,7 @@ def solve(problem: Problem, *, tol: float, max_iter: int) -> Solution:
     return Solution(point.solution[:-1], float(point.solution[-1]), n_iter, converged)
 
 
-@dataclass(frozen=True)
-class _Point:
+class _Point(NamedTuple):
     """Where the method stands, or a step from there.
 
     A row's margin lacks `lacking` of what is required and has `beyond` more than that, both above 0:
@@ -82,23 +81,12 @@ class _Point:
     beyond: Floats
 
     def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(
-            self.solution + length * step.solution,
-            self.pressure + length * step.pressure,
-            self.slackness + length * step.slackness,
-            self.lacking + length * step.lacking,
-            self.beyond + length * step.beyond,
-        )
+        return _Point(*(here + length * change for here, change in zip(self, step, strict=True)))
 
     def room(self, step: _Point) -> float:
         """Give the share of a step, at most 1, after which the first positive quantity would reach 0."""
-        pairs = (
-            (self.pressure, step.pressure),
-            (self.slackness, step.slackness),
-            (self.lacking, step.lacking),
-            (self.beyond, step.beyond),
-        )
-        return 1.0 / max(1.0, *(float(np.max(-change / value)) for value, change in pairs))
+        positive = zip(self[1:], step[1:], strict=True)
+        return 1.0 / max(1.0, *(float(np.max(-change / here)) for here, change in positive))
 
     def distance(self) -> float:
         """Give the mean of the products that are 0 at the optimum."""
@@ -154,16 +142,12 @@ def _step(margins: Floats, point: _Point) -> _Point | None:
     try:
         with np.errstate(all="ignore"):
             guess = towards(pressing, slack)
-            centre = _centre(point, guess)
+            # The less the guess gets nearer, the more the point needs centring: these are the products to aim at.
+            before = point.distance()
+            centre = before * (point.moved(guess, point.room(guess)).distance() / before) ** 3
             step = towards(
                 centre + pressing - guess.pressure * guess.beyond, centre + slack - guess.slackness * guess.lacking
             )
     except np.linalg.LinAlgError:
         return None
     return step if np.isfinite(step.solution).all() and np.isfinite(step.pressure).all() else None
-
-
-def _centre(point: _Point, guess: _Point) -> float:
-    """Give the products to aim at: the less the guess gets nearer, the more the point needs centring."""
-    before = point.distance()
-    return before * (point.moved(guess, point.room(guess)).distance() / before) ** 3

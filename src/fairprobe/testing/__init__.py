@@ -1,9 +1,9 @@
 """Conformance suites and toy models with known shares, for us and for others."""
 
-from fairprobe.testing.counting import CountingModel
 from fairprobe.testing.models import check_model, model_checks
 from fairprobe.testing.strategies import check_strategy, strategy_checks
 from fairprobe.testing.toys import (
+    CountingModel,
     Toy,
     all_toys,
     always,

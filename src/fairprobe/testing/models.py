@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ N_SAMPLES = 200
 N_ALONE = 20
 SEED = 0
 
-Check = Callable[[Asker], None]
+ModelCheck = Callable[[Asker], None]
 
 
 def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str | None = None) -> None:
@@ -38,7 +38,7 @@ def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str
         check(asker)
 
 
-def model_checks() -> list[tuple[str, Check]]:
+def model_checks() -> list[tuple[str, ModelCheck]]:
     """The checks by name; each takes an `Asker` for the model and its domain, and raises if it fails."""
     return [(check.__name__.removeprefix("_check_").replace("_", "-"), check) for check in _CHECKS]
 
@@ -75,11 +75,12 @@ def _check_batch_is_left_alone(asker: Asker) -> None:
     try:
         asker.adapter.function(batch)
     except Exception as error:
-        raise ModelError(f"the model must answer every input of the domain, got {_name(error)}: {error}") from error
+        got = f"{type(error).__name__}: {error}"
+        raise ModelError(f"the model must answer every input of the domain, got {got}") from error
     _require(_is_same_batch(batch, form.rows(codes)), asker, "not change the batch it is given")
 
 
-_CHECKS: tuple[Check, ...] = (
+_CHECKS: tuple[ModelCheck, ...] = (
     _check_answers_the_whole_domain,
     _check_same_answer_twice,
     _check_same_answer_in_any_order,
@@ -124,14 +125,7 @@ def _require_same(asker: Asker, codes: Codes, one: NDArray[Any], other: NDArray[
 def _is_same_batch(one: Any, other: Any) -> bool:
     if hasattr(one, "equals"):
         return bool(one.equals(other))
-    if one.dtype == object:
-        return one.shape == other.shape and all(a is b or a == b or (a != a and b != b) for a, b in _cells(one, other))
-    return np.array_equal(one, other, equal_nan=True)
-
-
-def _cells(one: NDArray[Any], other: NDArray[Any]) -> Iterator[tuple[Any, Any]]:
-    return zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-
-
-def _name(error: Exception) -> str:
-    return type(error).__name__
+    if one.dtype == object and one.shape == other.shape:
+        cells = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+        return all(a is b or a == b or (a != a and b != b) for a, b in cells)  # a missing value is not equal to itself
+    return np.array_equal(one, other, equal_nan=one.dtype != object)

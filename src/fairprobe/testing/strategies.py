@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -25,14 +24,13 @@ from fairprobe.oracle import Oracle
 from fairprobe.search import STRATEGIES, Found, Strategy, Walk, search
 from fairprobe.search.registry import load_strategy, strategy_path
 from fairprobe.search.settings import Settings
-from fairprobe.testing.counting import CountingModel
-from fairprobe.testing.toys import Toy, all_toys, box, loans
+from fairprobe.testing.toys import CountingModel, Toy, all_toys, box, loans
 
 N_WALKERS = 16
 N_ASKS = 15
 N_INPUTS = 600
 
-Check = Callable[[str], None]
+StrategyCheck = Callable[[str], None]
 
 
 def check_strategy(path_or_name: str) -> None:
@@ -47,7 +45,7 @@ def check_strategy(path_or_name: str) -> None:
         check(path_or_name)
 
 
-def strategy_checks() -> list[tuple[str, Check]]:
+def strategy_checks() -> list[tuple[str, StrategyCheck]]:
     """The checks by name; each takes the path or name of a strategy and raises an AssertionError if it fails."""
     return [(check.__name__.removeprefix("_check_").replace("_", "-"), check) for check in _CHECKS]
 
@@ -57,14 +55,12 @@ def strategy_checks() -> list[tuple[str, Check]]:
 
 def _check_asks_inside_the_domain(strategy: str) -> None:
     for name, toy in all_toys():
-        for asked in _drive(strategy, toy).asked:
-            inside = (asked >= 0) & (asked < toy.domain.levels)
-            _require(bool(inside.all()), strategy, f"ask only about inputs of the domain, on the toy {name!r}", asked)
+        _require_inside(strategy, toy, f"ask only about inputs of the domain, on the toy {name!r}")
 
 
 def _check_asks_whole_numbers_in_rows(strategy: str) -> None:
     toy = box()
-    for asked in _drive(strategy, toy).asked:
+    for asked in _drive(strategy, toy):
         fits = asked.ndim == 2 and asked.shape[1] == len(toy.domain.parameters) and asked.dtype == np.int64
         _require(fits, strategy, "ask for int64 codes, a column a parameter", f"{asked.shape} of {asked.dtype}")
 
@@ -72,7 +68,7 @@ def _check_asks_whole_numbers_in_rows(strategy: str) -> None:
 def _check_walk_asks_a_row_for_each_walker(strategy: str) -> None:
     if not issubclass(_class(strategy), Walk):
         return
-    for asked in _drive(strategy, box()).asked:
+    for asked in _drive(strategy, box()):
         _require(len(asked) == N_WALKERS, strategy, f"ask for {N_WALKERS} inputs, one a walker", len(asked))
 
 
@@ -81,10 +77,9 @@ def _check_leaves_sensitive_parameters_alone(strategy: str) -> None:
     if not _class(strategy).is_local:
         return
     for name, toy in all_toys():
-        run = _drive(strategy, toy)
         columns = list(toy.domain.sensitive_columns)
-        of_seeds = run.seeds[:, columns]
-        for asked in run.asked:
+        of_seeds = _seeds(toy)[:, columns]
+        for asked in _drive(strategy, toy):
             if issubclass(_class(strategy), Walk):
                 kept = np.array_equal(asked[:, columns], of_seeds)
             else:
@@ -102,13 +97,13 @@ def _check_leaves_its_seeds_alone(strategy: str) -> None:
 
 def _check_respects_constraints(strategy: str) -> None:
     toy = _constrained()
-    for asked in _drive(strategy, toy).asked:
+    for asked in _drive(strategy, toy):
         _require(bool(toy.domain.allows(asked).all()), strategy, "ask only about inputs the constraints allow", asked)
 
 
 def _check_same_draws_same_asks(strategy: str) -> None:
     one, other = _drive(strategy, loans()), _drive(strategy, loans())
-    same = all(map(np.array_equal, one.asked, other.asked))
+    same = all(map(np.array_equal, one, other))
     _require(same, strategy, "ask for the same inputs again when it is given the same draws and answers", "others")
 
 
@@ -123,9 +118,7 @@ def _check_same_seed_same_result(strategy: str) -> None:
 
 def _check_survives_odd_domains(strategy: str) -> None:
     for name, toy in _odd_toys():
-        for asked in _drive(strategy, toy).asked:
-            inside = (asked >= 0) & (asked < toy.domain.levels)
-            _require(bool(inside.all()), strategy, f"stay inside a domain with {name}", asked)
+        _require_inside(strategy, toy, f"stay inside a domain with {name}")
         found = _search(strategy, toy, max_inputs=N_INPUTS, n_global=10)
         enough = found.n_cases > 0 and str(found.stop_reason) in ("exhausted", "max-inputs")
         _require(enough, strategy, f"find cases in a domain with {name}", found)
@@ -158,7 +151,7 @@ def _check_every_case_is_one(strategy: str) -> None:
         _require(not found.cases[free].duplicated().any(), strategy, rule + ", each once", "one more than once")
 
 
-_CHECKS: tuple[Check, ...] = (
+_CHECKS: tuple[StrategyCheck, ...] = (
     _check_asks_inside_the_domain,
     _check_asks_whole_numbers_in_rows,
     _check_walk_asks_a_row_for_each_walker,
@@ -176,14 +169,8 @@ _CHECKS: tuple[Check, ...] = (
 # How they are run
 
 
-@dataclass(frozen=True)
-class _Drive:
-    seeds: Codes
-    asked: list[Codes]
-
-
-def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> _Drive:
-    """Ask and tell by hand, twice from the seeds on, as the loop does."""
+def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
+    """What it asks about: ask and tell by hand, twice from the seeds on, as the loop does."""
     settings = Settings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
     oracle = Oracle(
         Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
@@ -197,7 +184,7 @@ def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> _Drive:
             codes = walker.ask()
             asked.append(codes.copy())
             walker.tell(oracle.judge(codes))
-    return _Drive(seeds, asked)
+    return asked
 
 
 def _seeds(toy: Toy) -> Codes:
@@ -206,12 +193,14 @@ def _seeds(toy: Toy) -> Codes:
 
 
 def _search(strategy: str, toy: Toy, *, model: Any = None, n_global: int = 100, **settings: Any) -> Found:
-    with _registered(strategy) as name, warnings.catch_warnings():
+    # A path is registered under itself for as long as this lasts.
+    registered = mock.patch.dict(STRATEGIES, {strategy: strategy} if ":" in strategy else {})
+    with registered, warnings.catch_warnings():
         warnings.simplefilter("ignore", HealthWarning)  # toys that never discriminate are meant to
         return search(
             toy.model if model is None else model,
             toy.domain,
-            strategy=name,
+            strategy=strategy,
             n_walkers=N_WALKERS,
             n_global=n_global,
             n_local=30,
@@ -221,19 +210,6 @@ def _search(strategy: str, toy: Toy, *, model: Any = None, n_global: int = 100, 
         )
 
 
-@contextmanager
-def _registered(strategy: str) -> Iterator[str]:
-    """The name to search by; a path is registered under itself for as long as this lasts."""
-    if ":" not in strategy or strategy in STRATEGIES:
-        yield strategy
-        return
-    STRATEGIES[strategy] = strategy
-    try:
-        yield strategy
-    finally:
-        del STRATEGIES[strategy]
-
-
 def _class(strategy: str) -> type[Strategy]:
     return load_strategy(strategy if ":" in strategy else strategy_path(strategy))
 
@@ -241,6 +217,12 @@ def _class(strategy: str) -> type[Strategy]:
 def _require(holds: bool, strategy: str, rule: str, got: object) -> None:
     if not holds:
         raise AssertionError(f"the strategy {strategy!r} must {rule}, got {got!s:.300}")
+
+
+def _require_inside(strategy: str, toy: Toy, rule: str) -> None:
+    for asked in _drive(strategy, toy):
+        inside = (asked >= 0) & (asked < toy.domain.levels)
+        _require(bool(inside.all()), strategy, rule, asked)
 
 
 def _batch(toy: Toy, frame: Any) -> Any:

@@ -1,15 +1,19 @@
 """Toy models whose discriminatory inputs are planted, so that their share of the domain is known exactly.
 
 Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch; they can be
-sent to another process, and compute in numbers that floats hold exactly.
+sent to another process, and compute in numbers that floats hold exactly. `CountingModel` goes around any model, for
+tests of what promises a number of queries.
 """
 
 from __future__ import annotations
 
 import math
+import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,134 +59,82 @@ class Toy:
         return int(self.share * n_families)
 
 
+class _With(partial[Any]):
+    """A function with some of its arguments. It can be sent to another process, and compares by content as toys do."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _With) and (self.func, self.keywords) == (other.func, other.keywords)
+
+    def __hash__(self) -> int:
+        return hash((self.func, tuple(self.keywords.items())))
+
+
 # Rules: where a toy discriminates
 
 
-@dataclass(frozen=True)
-class _Inside:
+def _is_inside(X: Batch, n_free: int, low: int, high: int) -> Mask:
     """Where the first columns all lie between two bounds."""
-
-    n_free: int
-    low: int
-    high: int
-
-    def __call__(self, X: Batch) -> Mask:
-        free = X[:, : self.n_free]
-        return np.asarray(((free >= self.low) & (free <= self.high)).all(axis=1))
+    free = X[:, :n_free]
+    return np.asarray(((free >= low) & (free <= high)).all(axis=1))
 
 
-@dataclass(frozen=True)
-class _EveryNth:
+def _is_nth(X: Batch, n_free: int, n: int) -> Mask:
     """Where the first columns' sum is a multiple of n."""
-
-    n_free: int
-    n: int
-
-    def __call__(self, X: Batch) -> Mask:
-        return np.asarray(X[:, : self.n_free].sum(axis=1) % self.n == 0)
+    return np.asarray(X[:, :n_free].sum(axis=1) % n == 0)
 
 
-@dataclass(frozen=True)
-class _Listed:
+def _is_listed(X: Batch, n_free: int, levels: int, numbers: tuple[int, ...]) -> Mask:
     """Where the first columns, read as digits, make a number that is listed."""
-
-    n_free: int
-    levels: int
-    numbers: tuple[int, ...]
-
-    def __call__(self, X: Batch) -> Mask:
-        radix = self.levels ** np.arange(self.n_free)[::-1]
-        return np.isin(X[:, : self.n_free].astype(np.int64) @ radix, self.numbers)
+    radix = levels ** np.arange(n_free)[::-1]
+    return np.isin(X[:, :n_free].astype(np.int64) @ radix, numbers)
 
 
-@dataclass(frozen=True)
-class _Everywhere:
-    answer: bool
-
-    def __call__(self, X: Batch) -> Mask:
-        return np.full(len(X), self.answer)
-
-
-@dataclass(frozen=True)
-class _FirstAbove:
+def _is_first_above(X: Batch, bound: Fraction) -> Mask:
     """Where the first column is above a bound."""
-
-    bound: Fraction
-
-    def __call__(self, X: Batch) -> Mask:
-        return np.asarray(X[:, 0] > self.bound)
+    return np.asarray(X[:, 0] > bound)
 
 
-def _is_dear_clerk(frame: pd.DataFrame) -> Mask:
-    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5))
+def _depends_on_sex(frame: pd.DataFrame) -> Mask:
+    """For clerks of age, if the rate is a half or more."""
+    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5) & (frame["age"] >= 30))
 
 
 # Models
 
 
-@dataclass(frozen=True)
-class _Labels:
+def _label(X: Batch, rule: Rule, middle: float, group: int) -> Codes:
     """0 or 1 by the first column; where the rule holds, members of the last group get the other label."""
-
-    rule: Rule
-    middle: float
-    group: int
-
-    def __call__(self, X: Batch) -> Codes:
-        label = X[:, 0] >= self.middle
-        return (label ^ (self.rule(X) & (X[:, -1] == self.group))).astype(np.int64)
+    label = X[:, 0] >= middle
+    return (label ^ (rule(X) & (X[:, -1] == group))).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _OddOneOut:
+def _say_no_to(X: Batch, rule: Rule, combination: tuple[int, ...]) -> NDArray[Any]:
     """Says "yes" to everyone, but where the rule holds "no" to one combination of the last columns."""
-
-    rule: Rule
-    combination: tuple[int, ...]
-
-    def __call__(self, X: Batch) -> NDArray[Any]:
-        odd = (X[:, -len(self.combination) :] == self.combination).all(axis=1)
-        return np.where(self.rule(X) & odd, "no", "yes")
+    odd = (X[:, -len(combination) :] == combination).all(axis=1)
+    return np.where(rule(X) & odd, "no", "yes")
 
 
-@dataclass(frozen=True)
-class _Pair:
+def _shift_two(X: Batch, rule: Rule, more: tuple[int, ...], less: tuple[int, ...]) -> Floats:
     """Where the rule holds, 1/2 more for one combination of the last columns and 1/2 less for another."""
-
-    rule: Rule
-    more: tuple[int, ...]
-    less: tuple[int, ...]
-
-    def __call__(self, X: Batch) -> Floats:
-        tail = X[:, -len(self.more) :]
-        sign = (tail == self.more).all(axis=1) * 1.0 - (tail == self.less).all(axis=1)
-        return np.asarray(X[:, 0] + 0.5 * self.rule(X) * sign)
+    tail = X[:, -len(more) :]
+    sign = (tail == more).all(axis=1) * 1.0 - (tail == less).all(axis=1)
+    return np.asarray(X[:, 0] + 0.5 * rule(X) * sign)
 
 
-@dataclass(frozen=True)
-class _Scores:
+def _score(X: Batch, levels: int) -> Floats:
     """The last group's score is higher by the first column / levels."""
-
-    levels: int
-
-    def __call__(self, X: Batch) -> Floats:
-        return np.asarray(X[:, 1] + X[:, 0] / self.levels * (X[:, -1] == 1))
+    return np.asarray(X[:, 1] + X[:, 0] / levels * (X[:, -1] == 1))
 
 
-@dataclass(frozen=True)
-class _Probabilities:
+def _probabilities(X: Batch, levels: int) -> Floats:
     """(1/2, 1/4, 1/4), but for the last group the first column / (2 levels) goes from the first class to the third."""
-
-    levels: int
-
-    def __call__(self, X: Batch) -> Floats:
-        shift = X[:, 0] / (2 * self.levels) * (X[:, -1] == 1)
-        return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
+    shift = X[:, 0] / (2 * levels) * (X[:, -1] == 1)
+    return np.column_stack([0.5 - shift, np.full(len(X), 0.25), 0.25 + shift])
 
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
     """Lends to whoever is 30 or older; never to a woman who is a clerk and would pay a rate of a half or more."""
-    refused = _is_dear_clerk(frame) & (frame["sex"] == "Female").to_numpy()
+    refused = _depends_on_sex(frame) & (frame["sex"] == "Female").to_numpy()
     return np.where((frame["age"] >= 30).to_numpy() & ~refused, "lend", "refuse")
 
 
@@ -192,44 +144,43 @@ def _lend(frame: pd.DataFrame) -> NDArray[Any]:
 def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups: int = 2) -> Toy:
     """Discriminatory exactly where all free parameters lie between `low` and `high`."""
     share = Fraction(max(0, min(high, levels - 1) - max(low, 0) + 1), levels) ** n_free
-    return _labels(_Inside(n_free, low, high), share, n_free, levels, n_groups)
+    return _labels(_With(_is_inside, n_free=n_free, low=low, high=high), share, n_free, levels, n_groups)
 
 
 def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
     """Discriminatory where the free parameters' sum is a multiple of `every`: no two neighbours both are."""
-    counts = {0: 1}
+    counts = Counter([0])  # by remainder, how many combinations of the parameters so far
     for _ in range(n_free):
-        wider: dict[int, int] = {}
+        wider: Counter[int] = Counter()
         for remainder, count in counts.items():
             for value in range(levels):
-                wider[(remainder + value) % every] = wider.get((remainder + value) % every, 0) + count
+                wider[(remainder + value) % every] += count
         counts = wider
-    return _labels(_EveryNth(n_free, every), Fraction(counts[0], levels**n_free), n_free, levels)
+    return _labels(_With(_is_nth, n_free=n_free, n=every), Fraction(counts[0], levels**n_free), n_free, levels)
 
 
 def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:
     """Discriminatory in so many families, strewn over the domain."""
     n_families = levels**n_free
     numbers = np.random.default_rng(seed).choice(n_families, size=n_cases, replace=False)
-    rule = _Listed(n_free, levels, tuple(sorted(numbers.tolist())))
+    rule = _With(_is_listed, n_free=n_free, levels=levels, numbers=tuple(sorted(numbers.tolist())))
     return _labels(rule, Fraction(n_cases, n_families), n_free, levels)
 
 
 def never(n_free: int = 3, levels: int = 10) -> Toy:
     """No input is discriminatory."""
-    return _labels(_Everywhere(False), Fraction(0), n_free, levels)
+    return box(n_free, levels, low=1, high=0)
 
 
 def always(n_free: int = 3, levels: int = 10) -> Toy:
     """Every input is discriminatory."""
-    return _labels(_Everywhere(True), Fraction(1), n_free, levels)
+    return box(n_free, levels, low=0, high=levels - 1)
 
 
 def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
     """Ten combinations of two sensitive parameters, one of which is treated apart where both free ones are below 3."""
-    rule = _Inside(n_free, 0, 2)
-    share = Fraction(min(3, levels), levels) ** n_free
-    return Toy(_OddOneOut(rule, odd), _two_sensitive(n_free, levels), share, rule)
+    rule, share, domain = _corner(n_free, levels)
+    return Toy(_With(_say_no_to, rule=rule, combination=odd), domain, share, rule)
 
 
 def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
@@ -237,28 +188,24 @@ def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free:
 
     Either of the two is within the threshold of all others: who compares neighbours only finds nothing.
     """
-    rule = _Inside(n_free, 0, 2)
-    share = Fraction(min(3, levels), levels) ** n_free
-    settings = {"output": "score", "threshold": 0.75}
-    return Toy(_Pair(rule, more, less), _two_sensitive(n_free, levels), share, rule, settings)
+    rule, share, domain = _corner(n_free, levels)
+    return Toy(
+        _With(_shift_two, rule=rule, more=more, less=less),
+        domain,
+        share,
+        rule,
+        {"output": "score", "threshold": 0.75},
+    )
 
 
 def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
     """Scores whose gaps are 0, 1/levels, 2/levels, ...: equally many families have each."""
-    _check_power_of_two(levels)
-    bound = Fraction(threshold) * levels
-    n_above = sum(value > bound for value in range(levels))
-    settings = {"output": "score", "threshold": float(threshold)}
-    return Toy(_Scores(levels), _domain(2, levels, 2), Fraction(n_above, levels), _FirstAbove(bound), settings)
+    return _graded(_With(_score, levels=levels), "score", levels, threshold, Fraction(threshold) * levels)
 
 
 def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
     """Probabilities of three classes whose gaps are 0, 1/(2 levels), 2/(2 levels), ...; the second class has none."""
-    _check_power_of_two(levels)
-    bound = Fraction(threshold) * 2 * levels
-    n_above = sum(value > bound for value in range(levels))
-    settings = {"output": "proba", "threshold": float(threshold)}
-    return Toy(_Probabilities(levels), _domain(2, levels, 2), Fraction(n_above, levels), _FirstAbove(bound), settings)
+    return _graded(_With(_probabilities, levels=levels), "proba", levels, threshold, Fraction(threshold) * 2 * levels)
 
 
 def loans() -> Toy:
@@ -276,11 +223,7 @@ def loans() -> Toy:
         sensitive=["sex"],
     )
     share = Fraction(1, len(jobs)) * Fraction(3, rates.levels) * Fraction(30, 40)
-    return Toy(_lend, domain, share, _is_dear_clerk_of_age)
-
-
-def _is_dear_clerk_of_age(frame: pd.DataFrame) -> Mask:
-    return _is_dear_clerk(frame) & (frame["age"] >= 30).to_numpy()
+    return Toy(_lend, domain, share, _depends_on_sex)
 
 
 FACTORIES: dict[str, Callable[[], Toy]] = {
@@ -295,22 +238,81 @@ def all_toys() -> list[tuple[str, Toy]]:
 
 
 def _labels(rule: Rule, share: Fraction, n_free: int, levels: int, n_groups: int = 2) -> Toy:
-    return Toy(_Labels(rule, levels / 2, n_groups - 1), _domain(n_free, levels, n_groups), share, rule)
+    model = _With(_label, rule=rule, middle=levels / 2, group=n_groups - 1)
+    return Toy(model, _domain(n_free, levels, n_groups), share, rule)
 
 
 def _domain(n_free: int, levels: int, n_groups: int) -> Domain:
     return Domain([*_free(n_free, levels), Integer("group", 0, n_groups - 1)], sensitive=["group"])
 
 
-def _two_sensitive(n_free: int, levels: int) -> Domain:
-    sensitive = [Integer("sex", 0, 1), Integer("race", 0, 4)]
-    return Domain([*_free(n_free, levels), *sensitive], sensitive=["sex", "race"])
-
-
 def _free(n_free: int, levels: int) -> list[Parameter]:
     return [Integer(f"x{number}", 0, levels - 1) for number in range(n_free)]
 
 
-def _check_power_of_two(levels: int) -> None:
+def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
+    """Where all free parameters are below 3, the share of that, and a domain with two sensitive parameters."""
+    parameters = [*_free(n_free, levels), Integer("sex", 0, 1), Integer("race", 0, 4)]
+    share = Fraction(min(3, levels), levels) ** n_free
+    return _With(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])
+
+
+def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: Any, bound: Fraction) -> Toy:
+    """A model whose gap grows with the first parameter, and is above the threshold where that is above the bound."""
     if levels < 2 or not math.log2(levels).is_integer():
         raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")
+    share = Fraction(sum(value > bound for value in range(levels)), levels)
+    settings = {"output": output, "threshold": float(threshold)}
+    return Toy(model, _domain(2, levels, 2), share, _With(_is_first_above, bound=bound), settings)
+
+
+# Counting
+
+
+_ASKED = ("predict", "predict_proba", "decision_function")
+_SHOWN = ("classes_", "feature_names_in_", "n_features_in_")
+
+
+class CountingModel:
+    """Wraps a model: answers as it does, and counts.
+
+    Args:
+        model: anything with `predict`, or a callable.
+        fail_after: raise from the call that brings the rows above this number on; None never raises.
+        delay: seconds to sleep in each call.
+
+    >>> model = CountingModel(lambda batch: [0 for row in batch])
+    >>> answer = model([[1, 2], [3, 4], [5, 6]])
+    >>> model.n_calls, model.n_rows
+    (1, 3)
+    """
+
+    def __init__(self, model: Any, *, fail_after: int | None = None, delay: float = 0.0) -> None:
+        self.model = model
+        self.fail_after = fail_after
+        self.delay = delay
+        self.n_calls = 0
+        """Calls, those that raised included."""
+        self.n_rows = 0
+        """Rows sent, those of calls that raised included."""
+
+    def __call__(self, batch: Any) -> Any:
+        """Ask the wrapped callable."""
+        return self._ask(self.model, batch)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what the wrapped model has: whoever looks finds out what it can do.
+        if name in _SHOWN:
+            return getattr(self.model, name)
+        if name in _ASKED:
+            return partial(self._ask, getattr(self.model, name))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _ask(self, function: Any, batch: Any) -> Any:
+        self.n_calls += 1
+        self.n_rows += len(batch)
+        if self.delay:
+            time.sleep(self.delay)
+        if self.fail_after is not None and self.n_rows > self.fail_after:
+            raise RuntimeError(f"this model fails after {self.fail_after:,} rows, got {self.n_rows:,}")
+        return function(batch)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairprobe import Domain, Integer
-from fairprobe.estimate.exact import NotSolved, halves, solve
+from fairprobe.estimate.exact import NotSolved, linear, solve
 from fairprobe.subjects import FairSVM
 
 SEEDS = st.integers(0, 2**31)
@@ -107,7 +107,7 @@ def test_scores_near_zero_are_asked_for():
 
 
 def test_too_many_scores_near_zero(monkeypatch):
-    monkeypatch.setattr(halves, "MAX_NEAR", 20)
+    monkeypatch.setattr(linear, "MAX_NEAR", 20)
     model, domain = tenths()
     reason = solve(model, domain).reason
     assert "within a rounding error of a score of 0, over the 20 that the model can be asked about" in reason
@@ -147,7 +147,8 @@ def test_halves_of_millions():
 
 @given(st.lists(st.integers(2, 40), max_size=10))
 def test_halves_are_as_equal_as_can_be(sizes):
-    first = halves.balanced(sizes)
+    first, second = linear.balanced(sizes)
+    assert sorted([*first, *second]) == list(range(len(sizes)))
     chosen = np.prod([sizes[i] for i in first], dtype=float)
     products = np.ones(1)
     for size in sizes:

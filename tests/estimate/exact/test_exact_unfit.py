@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import ModelError
-from fairprobe.estimate.exact import NotSolved, Solved, cells, halves, plan, seen, solve, trees
+from fairprobe.estimate.exact import NotSolved, Solved, axes, linear, preprocessing, solve, trees
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
 COLOURS = Category("colour", ["red", "green", "blue"])
@@ -200,10 +200,10 @@ def test_boxes():
 @pytest.mark.parametrize(
     ("module", "limit", "words"),
     [
-        (plan, "MAX_ENTRIES", "combinations of sensitive values make"),
-        (cells, "MAX_BITS", "sets of its levels make"),
-        (seen, "MAX_TABLE", "that can be looked at one by one"),
-        (seen, "MAX_CELLS", "numbers that a table may have"),
+        (trees, "MAX_ENTRIES", "combinations of sensitive values make"),
+        (axes, "MAX_BITS", "sets of its levels make"),
+        (preprocessing, "MAX_TABLE", "that can be looked at one by one"),
+        (preprocessing, "MAX_CELLS", "numbers that a table may have"),
     ],
 )
 def test_other_limits_of_trees(monkeypatch, module, limit, words):
@@ -214,7 +214,7 @@ def test_other_limits_of_trees(monkeypatch, module, limit, words):
 
 
 def test_look_ups(monkeypatch):
-    monkeypatch.setattr(halves, "MAX_LOOKUPS", 5)
+    monkeypatch.setattr(linear, "MAX_LOOKUPS", 5)
     assert "look-ups, over the 5 allowed" in reason(Sum())
 
 
@@ -223,7 +223,7 @@ def test_look_ups(monkeypatch):
 
 @pytest.mark.parametrize("columns", [[1, 2], slice(1, 3), [False, True, True, False], np.array([1, -2])])
 def test_columns_by_number(columns, monkeypatch):
-    monkeypatch.setattr(seen, "WIDE", 4)
+    monkeypatch.setattr(preprocessing, "WIDE", 4)
     prepare = make_column_transformer((StandardScaler(), columns), (OneHotEncoder(), [0, 3]))
     model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
@@ -231,7 +231,7 @@ def test_columns_by_number(columns, monkeypatch):
 
 @pytest.mark.parametrize("columns", ["x", ["x", "y"], slice("x", "y"), lambda frame: ["x", "y"]])
 def test_columns_by_name(columns, monkeypatch):
-    monkeypatch.setattr(seen, "WIDE", 4)
+    monkeypatch.setattr(preprocessing, "WIDE", 4)
     X, y = training_rows(DOMAIN, 0, n=500)
     scaler = StandardScaler() if columns != "x" else KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
     prepare = make_column_transformer((scaler, [columns] if columns == "x" else columns), remainder="passthrough")
@@ -249,7 +249,7 @@ def test_columns_by_name(columns, monkeypatch):
     ],
 )
 def test_wide_numbers_in_order_or_not(prepare, monkeypatch):
-    monkeypatch.setattr(seen, "WIDE", 4)
+    monkeypatch.setattr(preprocessing, "WIDE", 4)
     model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
 

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.estimate.exact.preprocessing import Seen, Table
+from fairprobe.estimate.exact.solved import UnfitError, shown
+
+MAX_BITS = 200_000_000
+"""What the tests of one parameter may take, a bit for every cell."""
 
 Slots = Codes
 Answers = NDArray[np.int32]
@@ -35,75 +40,37 @@ class Tests:
         return np.where(np.isnan(values), self.missing_left[:, None], values <= self.thresholds[:, None])
 
 
-class Axis(Protocol):
-    """One parameter's cells."""
-
-    @property
-    def n_slots(self) -> int:
-        """How many slots of a box it takes."""
-
-    @property
-    def n_levels(self) -> int:
-        """How many levels there are."""
-
-    def whole(self) -> Slots:
-        """The slots of a box that holds all cells."""
-
-    def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots, Mask, Mask]:
-        """Boxes cut by a test each: where the answer is yes, where it is no, and whether there is anything."""
-
-    def count(self, slots: Slots) -> Codes:
-        """How many levels each box holds."""
-
-    def level(self, slots: Slots) -> Codes:
-        """One level out of each box."""
-
-
 @dataclass(frozen=True)
 class RangeAxis:
-    """Cells in an order that all tests keep: yes up to some cell, no from there on."""
+    """Cells in an order that all tests keep: yes up to some cell, no from there on.
+
+    A box's slots are the first cell and the one behind the last. A test's answer is the first cell for which it is no.
+    """
 
     counts: Codes
     levels: Codes
     """One level of each cell."""
 
-    @property
-    def n_slots(self) -> int:
-        """The first cell, and the one behind the last."""
-        return 2
-
     @cached_property
     def _ends(self) -> Codes:
         return np.concatenate([[0], np.cumsum(self.counts)])
 
-    @property
-    def n_levels(self) -> int:
-        """How many levels there are."""
-        return int(self._ends[-1])
-
     def whole(self) -> Slots:
         """From the first cell to behind the last."""
         return np.array([0, len(self.counts)])
-
-    def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots, Mask, Mask]:
-        """An answer is the first cell for which it is no."""
-        low, high = slots[:, 0], slots[:, 1]
-        left = np.column_stack([low, np.minimum(high, answers)])
-        right = np.column_stack([np.maximum(low, answers), high])
-        return left, right, low < answers, high > answers
 
     def count(self, slots: Slots) -> Codes:
         """How many levels each box holds."""
         return np.asarray(self._ends[slots[:, 1]] - self._ends[slots[:, 0]])
 
     def level(self, slots: Slots) -> Codes:
-        """A level of the first cell."""
+        """A level of each box's first cell."""
         return self.levels[slots[:, 0]]
 
 
 @dataclass(frozen=True)
 class SetAxis:
-    """Cells in no order; a box's slots are bits."""
+    """Cells in no order; a box's slots are their bits, in words of 64. A test's answer is the number of its mask."""
 
     counts: Codes
     levels: Codes
@@ -111,32 +78,20 @@ class SetAxis:
     masks: Codes
     """By test, the cells whose answer is yes."""
 
-    @property
-    def n_slots(self) -> int:
-        """Words of 64 bits."""
-        return self.masks.shape[1]
-
-    @property
-    def n_levels(self) -> int:
-        """How many levels there are."""
-        return int(self.counts.sum())
-
     def whole(self) -> Slots:
         """All cells' bits."""
-        return pack(np.ones((1, len(self.counts)), dtype=bool))[0]
+        return _packed(np.ones((1, len(self.counts)), dtype=bool))[0]
 
-    def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots, Mask, Mask]:
-        """An answer is the number of a mask."""
-        left = slots & self.masks[answers]
-        right = slots & ~self.masks[answers]
-        return left, right, np.asarray(left.any(axis=1)), np.asarray(right.any(axis=1))
+    def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots]:
+        """Boxes cut by a test each: where its answer is yes, and where it is no."""
+        return slots & self.masks[answers], slots & ~self.masks[answers]
 
     def count(self, slots: Slots) -> Codes:
         """How many levels each box holds."""
         return self._bits(slots).astype(np.int64) @ self.counts
 
     def level(self, slots: Slots) -> Codes:
-        """A level of the first cell."""
+        """A level of each box's first cell."""
         return self.levels[self._bits(slots).argmax(axis=1)]
 
     def _bits(self, slots: Slots) -> NDArray[np.uint8]:
@@ -144,8 +99,100 @@ class SetAxis:
         return np.unpackbits(octets, axis=1, bitorder="little")[:, : len(self.counts)]
 
 
-def pack(answers: Mask) -> Codes:
+Axis = RangeAxis | SetAxis
+
+
+def make_axis(seen: Seen, parameter: int, tests: Tests, table: Table) -> tuple[Axis, Answers]:
+    """A parameter's axis, and each test's answer in the form that it takes."""
+    if seen.is_searchable(parameter):
+        row, missing = _searched(seen, parameter, tests)
+    elif len(table.columns) == 1:
+        row, missing = _one_column(table, tests)
+    else:
+        return _many_columns(table, tests)
+    counts, levels, cuts = row
+    if missing is not None:
+        # Their cell goes to the end where all tests say no to it, and to the start where all say yes.
+        count, level, answers = missing
+        if not answers.any():
+            counts, levels = np.append(counts, count), np.append(levels, level)
+        else:
+            counts, levels, cuts = np.append(count, counts), np.append(level, levels), cuts + 1
+            if not answers.all():
+                _check_bits(len(answers), len(levels))
+                is_below = np.arange(1, len(counts)) < cuts[:, None]
+                return _in_sets(counts, levels, np.column_stack([answers, is_below]))
+    return RangeAxis(counts, levels), cuts.astype(np.int32)
+
+
+_Row = tuple[Codes, Codes, Codes]
+"""Cells in the order of their values: how many levels each has, one of these, and by test the first that says no."""
+
+_Missing = tuple[int, int, Mask]
+"""The levels that look missing: how many, one of them, and by test whether it says yes."""
+
+
+def _searched(seen: Seen, parameter: int, tests: Tests) -> tuple[_Row, _Missing | None]:
+    """The columns rise with the levels, so each test's last yes is found by halving."""
+    kind = seen.domain.parameters[parameter]
+    n_values = kind.levels - kind.missing
+    every = np.arange(len(tests.columns))
+    low, high = np.zeros_like(every), np.full_like(every, n_values)
+    while (low < high).any():
+        middle = np.minimum((low + high) // 2, n_values - 1)
+        yes = seen.at(parameter, middle)[every, tests.columns] <= tests.thresholds
+        is_open = low < high
+        low = np.where(is_open & yes, middle + 1, low)
+        high = np.where(is_open & ~yes, middle, high)
+    # A new cell begins wherever some test's answer turns to no.
+    ends = np.unique(np.concatenate([[0, n_values], low]))
+    row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
+    if not kind.missing:
+        return row, None
+    last = kind.levels - 1
+    return row, (1, last, tests.answers(seen.at(parameter, np.array([last])), np.arange(len(seen.base)))[:, 0])
+
+
+def _one_column(table: Table, tests: Tests) -> tuple[_Row, _Missing | None]:
+    values = table.values[:, 0].astype(np.float64)
+    missing = np.isnan(values)
+    present = np.flatnonzero(~missing)
+    thresholds = np.unique(tests.thresholds)
+    _, first, counts = np.unique(np.searchsorted(thresholds, values[present]), return_index=True, return_counts=True)
+    levels = present[first]
+    # Cells come in the order of their values, which need not be that of the levels.
+    row = counts, levels, np.searchsorted(values[levels], tests.thresholds, side="right")
+    return row, (int(missing.sum()), int(missing.argmax()), tests.missing_left) if missing.any() else None
+
+
+def _many_columns(table: Table, tests: Tests) -> tuple[Axis, Answers]:
+    """Levels are one cell if in every column the same thresholds lie below them."""
+    cell = np.zeros(len(table.values), dtype=np.int64)
+    for position, column in enumerate(table.columns):
+        thresholds = np.unique(tests.thresholds[tests.columns == column])
+        values = table.values[:, position].astype(np.float64)
+        rank = np.where(np.isnan(values), len(thresholds) + 1, np.searchsorted(thresholds, values))
+        # Numbered anew for each column, so that the numbers stay as small as there are cells.
+        cell = np.unique(cell * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
+    _, levels, counts = np.unique(cell, return_index=True, return_counts=True)
+    _check_bits(len(tests.columns), len(levels))
+    return _in_sets(counts, levels, tests.answers(table.values[levels], table.columns))
+
+
+def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[Axis, Answers]:
+    return SetAxis(counts, levels, _packed(answers)), np.arange(len(answers), dtype=np.int32)
+
+
+def _packed(answers: Mask) -> Codes:
     """Rows of truth values as words of 64 bits."""
     octets = np.packbits(answers, axis=1, bitorder="little")
     n_missing = -octets.shape[1] % 8
     return np.pad(octets, [(0, 0), (0, n_missing)]).view(np.int64)
+
+
+def _check_bits(n_tests: int, n_cells: int) -> None:
+    if n_tests * n_cells > MAX_BITS:
+        raise UnfitError(
+            f"{n_tests:,} tests of one parameter and {n_cells:,} sets of its levels make {shown(n_tests * n_cells)} "
+            f"pairs, over the {shown(MAX_BITS)} allowed"
+        )

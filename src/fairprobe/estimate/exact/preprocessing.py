@@ -1,17 +1,185 @@
-"""Preprocessing: the transformers known to make each of their columns out of one column."""
+"""Preprocessing: what the estimator at the end of a model sees of an input, parameter by parameter."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
+from fairprobe.arrays import Codes, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.rules import is_missing
-from fairprobe.estimate.exact.outcome import UnfitError
+from fairprobe.estimate.exact.solved import UnfitError, shown
+from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
+from fairprobe.model.registry import abilities_of
+
+MAX_TABLE = 10_000_000
+"""A parameter with more levels is not put into a table level by level."""
+
+MAX_CELLS = 50_000_000
+"""Nor is one whose table would have more numbers."""
+
+WIDE = 50_000
+"""Above that many levels of a number the few that matter are searched for, where that can be done."""
 
 COLUMNWISE = ("columnwise", "identity", "monotone")
+"""The kinds of transformers known to make each of their columns out of one column."""
+
+_BLOCK_CELLS = 4_000_000
+_N_TRIED = 256
+
+
+@dataclass(frozen=True)
+class Table:
+    """What one parameter's levels look like to the estimator."""
+
+    columns: Codes
+    """The estimator's columns that the parameter changes."""
+    values: NDArray[Any]
+    """By level, then column."""
+
+
+class Seen:
+    """The matrix that the estimator at the end of a model gets, made of codes.
+
+    Each of its columns must depend on one parameter only. The transformers let in are known to work column by column;
+    that the columns come out as one parameter at a time predicts `check` tries on random inputs as well.
+    """
+
+    def __init__(self, model: Any, domain: Domain, dtype: DTypeLike | str) -> None:
+        self._model = model
+        self.domain = domain
+        self.asker = Asker(model, domain)
+        self.steps, self.final = split(model)
+        self.order = list(abilities_of(model).columns or domain.names)
+        self._dtype = dtype
+        for part in (part for step in self.steps for part in _parts(step)):
+            if known_kind(part) not in COLUMNWISE:
+                raise UnfitError(
+                    f"the preprocessing by {type(part).__name__} is not one that is known column by column"
+                )
+
+    def check(self) -> None:
+        """Raise unless each column that the estimator gets depends on one parameter."""
+        # The last level of every parameter first, so that a model that takes no missing values says so now.
+        self.asker.ask(np.concatenate([[0 * self.domain.levels], np.diag(self.domain.levels - 1)]))
+        # A fixed seed: whether a model is solved must not depend on chance.
+        codes = self.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
+        expected = np.tile(self.base, (len(codes), 1))
+        taken = np.zeros(len(self.base), dtype=bool)
+        for parameter in range(len(self.domain.parameters)):
+            rows = self.at(parameter, codes[:, parameter])
+            changed = self._changed(rows)
+            expected[:, changed] = rows[:, changed]
+            if (taken & changed).any():
+                raise UnfitError("a column that the preprocessing makes depends on more than one parameter")
+            taken |= changed
+        if not _equal(self.rows(codes), expected).all():
+            raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
+
+    def rows(self, codes: Codes) -> NDArray[Any]:
+        """A batch of inputs as the estimator sees them."""
+        from sklearn.utils import check_array
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
+                batch = self.asker.adapter.form.rows(codes)
+                for step in self.steps:
+                    batch = step.transform(batch)
+                batch = batch.toarray() if hasattr(batch, "toarray") else batch
+                return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
+        except Exception as error:
+            raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+
+    def scores(self, codes: Codes) -> NDArray[Any]:
+        """The model's own scores of a batch of inputs."""
+        # By an asker of its own, as `asker` asks for labels; the rows it sends count all the same.
+        asker = Asker(self._model, self.domain, output="score")
+        scores = asker.ask(codes)
+        self.asker.n_queries += asker.n_queries
+        return scores
+
+    def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
+        """The base row with the parameter at these levels."""
+        varied = np.zeros((len(codes), len(self.domain.levels)), dtype=np.int64)
+        varied[:, parameter] = codes
+        return self.rows(varied)
+
+    @cached_property
+    def base(self) -> NDArray[Any]:
+        """What an input with every parameter at its first level looks like."""
+        return self.at(0, np.zeros(1, dtype=np.int64))[0]
+
+    def table(self, parameter: int, wanted: Mask) -> Table:
+        """The parameter's levels in those of the wanted columns that it changes."""
+        name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
+        if n_levels > MAX_TABLE:
+            raise UnfitError(
+                f"the parameter {name!r} has {shown(n_levels)} levels, over the {shown(MAX_TABLE)} that can be looked "
+                "at one by one"
+            )
+        size = max(1, _BLOCK_CELLS // max(len(self.base), len(self.domain.levels)))
+        blocks = np.split(np.arange(n_levels), range(size, n_levels, size))
+        parts = [self._table(self.at(parameter, block), wanted) for block in blocks]
+        columns = np.unique(np.concatenate([part.columns for part in parts]))
+        if n_levels * len(columns) > MAX_CELLS:
+            raise UnfitError(
+                f"the parameter {name!r} has {shown(n_levels)} levels in {len(columns):,} columns, over the "
+                f"{shown(MAX_CELLS)} numbers that a table may have"
+            )
+        values = np.tile(self.base[columns], (n_levels, 1))
+        for block, part in zip(blocks, parts, strict=True):
+            values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values
+        return Table(columns, values)
+
+    def outline(self, parameter: int, wanted: Mask) -> Table:
+        """The first and the last level and the missing one: all that is needed to know the columns that rise."""
+        kind = self.domain.parameters[parameter]
+        ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
+        return self._table(self.at(parameter, ends), wanted)
+
+    def sensitive_columns(self) -> set[int]:
+        """The estimator's columns that a sensitive parameter changes, whatever the rest of the input."""
+        parameters = self.domain.sensitive_columns
+        if not self.steps:
+            return {self.order.index(self.domain.names[parameter]) for parameter in parameters}
+        rows = [self.at(parameter, np.arange(self.domain.parameters[parameter].levels)) for parameter in parameters]
+        return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
+
+    def is_searchable(self, parameter: int) -> bool:
+        """Whether it is a wide number whose columns all rise with its levels, a missing value aside."""
+        kind = self.domain.parameters[parameter]
+        if not isinstance(kind, (Integer, Real)) or kind.levels <= WIDE:
+            return False
+        # Behind the first step its columns may be anywhere, so all parts must keep their order.
+        column = self.order.index(kind.name)
+        met = [part for i, step in enumerate(self.steps) for part in _parts(step, None if i else column)]
+        # An imputer that puts a number in the place of another keeps no order.
+        return all(
+            known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
+            for part in met
+        )
+
+    def _table(self, rows: NDArray[Any], wanted: Mask) -> Table:
+        changed = np.flatnonzero(self._changed(rows) & wanted)
+        return Table(changed, rows[:, changed])
+
+    def _changed(self, rows: NDArray[Any]) -> Mask:
+        """Which columns differ from the base row somewhere."""
+        return np.asarray((~_equal(rows, self.base)).any(axis=0))
+
+
+def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
+    # Two missing values are equal here, unlike NaN with NaN.
+    return np.asarray((rows == others) | ((rows != rows) & (others != others)))
 
 
 def split(model: Any) -> tuple[list[Any], Any]:
@@ -24,60 +192,24 @@ def split(model: Any) -> tuple[list[Any], Any]:
     return steps, model
 
 
-def check(step: Any) -> None:
-    """Raise unless each column that a step makes is made of one column."""
-    for part in _simple_parts(step):
-        if known_kind(part) not in COLUMNWISE:
-            raise UnfitError(f"the preprocessing by {type(part).__name__} is not one that is known column by column")
-
-
-def is_monotone(steps: list[Any], column: int) -> bool:
-    """Whether all that steps make of an input's column never falls while the column rises."""
-    return all(_keeps_order(part) for step in steps[:1] for part in _parts_on(step, column)) and all(
-        _keeps_order(part) for step in steps[1:] for part in _simple_parts(step)
-    )
-
-
 def _passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
-def _keeps_order(part: Any) -> bool:
-    # An imputer that puts a number in the place of another keeps no order.
-    return known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
-
-
-def _simple_parts(step: Any) -> Iterator[Any]:
-    """The transformers within a step that are not made of others."""
+def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
+    """The transformers within a step that are not made of others: all, or those that a column of an input meets."""
     if _passes(step):
         return
-    inner = _inner(step)
-    if inner is None:
+    kind = own_kind(step)
+    if kind == "columns":
+        made = [part for _, part, mine in step.transformers_ if column is None or column in _positions(step, mine)]
+    elif kind in ("pipeline", "union"):
+        made = [part for _, part in (step.steps if kind == "pipeline" else step.transformer_list)]
+    else:
         yield step
         return
-    for part in inner:
-        yield from _simple_parts(part)
-
-
-def _inner(step: Any) -> list[Any] | None:
-    kind = own_kind(step)
-    if kind == "pipeline":
-        return [part for _, part in step.steps]
-    if kind == "union":
-        return [part for _, part in step.transformer_list]
-    if kind == "columns":
-        return [part for _, part, _ in step.transformers_]
-    return None
-
-
-def _parts_on(step: Any, column: int) -> Iterator[Any]:
-    """The simple transformers that one column of an input meets."""
-    if own_kind(step) != "columns":
-        yield from _simple_parts(step)
-        return
-    for _, part, columns in step.transformers_:
-        if column in _positions(step, columns):
-            yield from _simple_parts(part)
+    for part in made:
+        yield from _parts(part)
 
 
 def _positions(step: Any, columns: Any) -> list[int]:

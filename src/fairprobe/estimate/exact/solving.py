@@ -1,27 +1,40 @@
-"""Solving: find the way to count that fits a model, if there is one."""
+"""Solving: find the way to count that fits a model, if there is one and it takes no longer than sampling.
+
+What it would take is foreseen from counts. Everything is counted in rows: so much time as sampling takes to ask about
+one. The weights are rounded up from measurements on the census and are the same on every machine, so that the method
+chosen is too; `benchmarks/auto.py` shows what comes of them. What is foreseen to be done by then may take as long as
+sampling would; anything else is tried for a small part of that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimate.exact import trees
-from fairprobe.estimate.exact.effort import Effort
-from fairprobe.estimate.exact.linear import solve_linear
-from fairprobe.estimate.exact.outcome import Method, NotSolved, Solved, UnfitError
-from fairprobe.estimate.exact.plan import make_plan
-from fairprobe.estimate.exact.preprocessing import split
-from fairprobe.estimate.exact.score import is_linear
-from fairprobe.estimate.exact.seen import Seen
-from fairprobe.estimate.exact.walk import Walk
+from fairprobe.estimate.exact.linear import balanced, is_linear, solve_linear
+from fairprobe.estimate.exact.preprocessing import Seen, split
+from fairprobe.estimate.exact.solved import NotSolved, Solved, UnfitError, shown
+from fairprobe.estimate.exact.trees import are_trees, in_order, inner_levels, make_plan, read, trees_of
+from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.model.known import known_kind, why_unknown
 
 MAX_BOXES = 1_500_000
 MAX_HALF = 10_000_000
+
+TRIED = 0.1
+"""The part of sampling's effort that is risked on what may come to nothing."""
+
+PER_HALF = 4
+"""For each sum of a linear classifier's larger half."""
+
+WORDS = 10
+"""So many times longer takes a tree's row if it holds words, which a model must encode first."""
 
 
 def solve(
@@ -52,14 +65,12 @@ def solve(
     """
     if not domain.families.is_complete:
         return NotSolved("the domain has constraints or links, which only sampling can follow")
+    seen = None
     try:
         seen = _seen(model, domain)
-    except UnfitError as error:
-        return NotSolved(str(error))
-    try:
         solved = _solved(seen, max_boxes, max_half, n_rows)
     except UnfitError as error:
-        return NotSolved(str(error), seen.asker.n_queries)
+        return NotSolved(str(error), 0 if seen is None else seen.asker.n_queries)
     return replace(solved, n_queries=seen.asker.n_queries)
 
 
@@ -67,7 +78,7 @@ def _seen(model: Any, domain: Domain) -> Seen:
     final = split(model)[1]
     if is_linear(final):
         return Seen(model, domain, "numeric")
-    if trees.is_tree(final) or trees.is_ensemble(final):
+    if are_trees(final):
         return Seen(model, domain, np.float32)
     if known_kind(final) is None:
         raise UnfitError(why_unknown(final))
@@ -75,42 +86,119 @@ def _seen(model: Any, domain: Domain) -> Seen:
 
 
 def _solved(seen: Seen, max_boxes: int, max_half: int, n_rows: float | None) -> Solved:
-    final = seen.final
+    """Whether it is worth it is foreseen first, before the model is asked anything."""
+    domain, final = seen.domain, seen.final
     if is_linear(final):
         if n_rows is not None:
-            _foresee_halves(seen, n_rows)
+            check_halves(seen, n_rows)
         seen.check()
         return solve_linear(seen, max_half)
-    parts = trees.trees_of(final)
+    parts = trees_of(final)
     if n_rows is not None:
-        max_boxes = min(max_boxes, _foresee_boxes(seen, parts, n_rows))
+        max_boxes = min(max_boxes, boxes_worth(seen, parts, n_rows))
     seen.check()
-    return _solve_trees("tree" if trees.is_tree(final) else "ensemble", seen, max_boxes)
-
-
-def _foresee_halves(seen: Seen, n_rows: float) -> None:
-    """Raise if sampling is quicker; behind preprocessing, any parameter may have a weight."""
-    domain = seen.domain
-    weights = np.asarray(seen.final.coef_).reshape(-1)
-    free = [i for i in domain.free_columns if seen.steps or weights[seen.order.index(domain.names[i])]]
-    n_looks = int(domain.levels[[*free, *domain.sensitive_columns]].sum())
-    Effort(domain, n_rows, n_looks).check_halves(domain.levels[free].tolist())
-
-
-def _foresee_boxes(seen: Seen, parts: Sequence[Any], n_rows: float) -> int:
-    """How many boxes are worth a try; a wide parameter is looked at by halving, once for each test."""
-    n_tests = sum(tree.node_count - tree.n_leaves for tree in parts)
-    looks = [
-        n_tests * n_levels.bit_length() if seen.is_searchable(parameter) else n_levels
-        for parameter, n_levels in enumerate(seen.domain.levels.tolist())
-    ]
-    return Effort(seen.domain, n_rows, sum(looks), len(parts)).max_boxes(parts, seen.sensitive_columns())
-
-
-def _solve_trees(method: Method, seen: Seen, max_boxes: int) -> Solved:
-    domain, classes = seen.domain, seen.final.classes_
-    walk = Walk(make_plan(seen, trees.read(seen)), seen.asker, classes, max_boxes)
+    walk = BoxWalk(make_plan(seen, read(seen)), seen.asker, final.classes_, max_boxes)
     walk.run()
     walk.confirm()
-    assert domain.n_families is not None  # a domain with constraints is not solved
-    return Solved(method, walk.hits, domain.n_families, dict(zip(classes.tolist(), walk.by_label, strict=True)))
+    by_label = dict(zip(final.classes_.tolist(), walk.by_label, strict=True))
+    return Solved("tree" if known_kind(final) == "tree" else "ensemble", walk.hits, domain.families.n_keys, by_label)
+
+
+# What it would take
+
+
+def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float) -> int:
+    """How many boxes trees may cut the domain into, where sampling would ask so many rows; raises if none."""
+    domain, n_trees = seen.domain, len(trees)
+    n_nodes, n_leaves = sum(tree.node_count for tree in trees), sum(tree.n_leaves for tree in trees)
+    # A wide parameter is looked at by halving, once for each test.
+    n_looks = sum(
+        (n_nodes - n_leaves) * n_levels.bit_length() if seen.is_searchable(parameter) else n_levels
+        for parameter, n_levels in enumerate(domain.levels.tolist())
+    )
+    slowness = _slowness(domain, n_trees)
+    reading = _looking(domain, n_trees, 1) + n_looks + n_nodes * (1 + 6 / n_trees) / slowness
+    per_box = (3 + 2.5 * len(domain.combinations) + 80 / n_trees) / slowness
+    foreseen = reading + per_box * boxes_foreseen(trees, seen.sensitive_columns(), domain)
+    allowed = n_rows if foreseen <= n_rows else TRIED * n_rows
+    if reading + per_box > allowed:
+        name = "a tree" if n_trees == 1 else f"{n_trees:,} trees"
+        raise UnfitError(f"{name} with {n_leaves:,} leaves may take longer to count than {_sampling(domain, n_rows)}")
+    return int((allowed - reading) / per_box)
+
+
+def check_halves(seen: Seen, n_rows: float) -> None:
+    """Raise if the halves of a linear classifier may take longer than sampling, which would ask so many rows."""
+    domain = seen.domain
+    weights = np.asarray(seen.final.coef_).reshape(-1)
+    # Behind preprocessing, any parameter may have a weight.
+    free = [i for i in domain.free_columns if seen.steps or weights[seen.order.index(domain.names[i])]]
+    n_looks = int(domain.levels[[*free, *domain.sensitive_columns]].sum())
+    sizes = domain.levels[free].tolist()
+    size = max(math.prod(sizes[i] for i in half) for half in balanced(sizes))
+    if _looking(domain, 1, 2) + n_looks + PER_HALF * size > n_rows:
+        raise UnfitError(
+            f"the halves may have {shown(size)} combinations, which may take longer to count than "
+            f"{_sampling(domain, n_rows)}"
+        )
+
+
+def _sampling(domain: Domain, n_rows: float) -> str:
+    return f"{shown(int(n_rows) // len(domain.combinations))} inputs to sample"
+
+
+def _slowness(domain: Domain, n_trees: int) -> float:
+    """How many times longer a row takes than the weights are for; for many trees, boxes of words do so too."""
+    has_words = not all(parameter.is_numeric for parameter in domain.parameters)
+    return max(1.0, WORDS / n_trees) if has_words else 1.0
+
+
+def _looking(domain: Domain, n_trees: int, n_times: int) -> float:
+    """To look at the parameters one by one; each call costs as much as many rows, fewer if rows are slow."""
+    rows_per_call = 400 + 3600 / (n_trees * _slowness(domain, n_trees))
+    return n_times * (len(domain.parameters) + 4) * rows_per_call
+
+
+def boxes_foreseen(trees: Sequence[Any], sensitive: Collection[int], domain: Domain) -> float:
+    """How many boxes a walk over the trees is likely to make; of an ensemble, how many at most.
+
+    A box is cut by one test after another until every combination of sensitive values has come to a leaf of every
+    tree. So no more are left in the end than ways to choose a leaf of each tree for each way the sensitive tests may
+    go, nor than cells that the free columns' thresholds make, nor than families; and all but two of the combinations
+    may walk on alone in each of them. Of a single tree's ways few come about: 25 random trees of the census had no
+    more boxes than leaves, or than a sixth of the ways where that is more.
+    """
+    tests = [np.isin(tree.feature, list(sensitive)) & (tree.children_left >= 0) for tree in trees]
+    if not any(test.any() for test in tests):
+        return 1.0
+    ways = [_ways_to_leaves(tree, test) for tree, test in zip(trees, tests, strict=True)]
+    if len(trees) == 1:
+        return min(ways[0][1], max(float(trees[0].n_leaves), ways[0][1] / 6))
+    n_families = float(min(domain.n_families or math.inf, 1e300))
+    n_boxes = min(math.prod(whole for whole, _ in ways), math.prod(_ranges(trees, sensitive)), n_families)
+    return n_boxes * (len(domain.combinations) - 1)
+
+
+def _ways_to_leaves(tree: Any, is_sensitive: Mask) -> tuple[float, float]:
+    """In how many ways the combinations can come to leaves: in all, and not counting where they all stay together."""
+    whole, apart = np.ones((2, tree.node_count))
+    touched = is_sensitive.copy()
+    left, right = tree.children_left, tree.children_right
+    with np.errstate(over="ignore"):
+        for level in reversed(inner_levels(left, right, np.zeros(1, dtype=np.int64))):
+            one, other = left[level], right[level]
+            product, total = whole[one] * whole[other], whole[one] + whole[other]
+            whole[level] = np.where(is_sensitive[level], product, total)
+            touched[level] |= touched[one] | touched[other]
+            parted = np.where(is_sensitive[level], product, apart[one] + apart[other])
+            apart[level] = np.where(touched[level], parted, 1.0)
+    return float(whole[0]), float(apart[0])
+
+
+def _ranges(trees: Sequence[Any], sensitive: Collection[int]) -> list[float]:
+    """By free column, into how many ranges the tests of all trees cut it, missing values apart."""
+    columns = np.concatenate([tree.feature[tree.children_left >= 0] for tree in trees])
+    thresholds = np.concatenate([tree.threshold[tree.children_left >= 0] for tree in trees])
+    order, is_new = in_order(columns, thresholds)
+    counts = np.bincount(columns[order[is_new]])
+    return [float(count) + 2 for column, count in enumerate(counts) if count and column not in sensitive]

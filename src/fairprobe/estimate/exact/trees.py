@@ -1,17 +1,33 @@
-"""Trees: the nodes of a tree, or of an additive ensemble of trees, as flat arrays."""
+"""Trees: a tree, or an additive ensemble of trees, as flat arrays, and what a walk over them needs to know."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimate.exact.outcome import UnfitError
-from fairprobe.estimate.exact.seen import Seen
+from fairprobe.domain.domain import Domain
+from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
+from fairprobe.estimate.exact.preprocessing import Seen, Table
+from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
 from fairprobe.model.known import known_kind
+
+MAX_ENTRIES = 100_000_000
+"""Nodes times combinations of sensitive values that a plan may have."""
+
+UNDECIDED = -1
+
+Small = NDArray[np.int32]
+
+_Part = tuple[Any, Floats]
+"""One tree, and what each of its nodes would add to every class's sum as a leaf."""
 
 
 @dataclass(frozen=True)
@@ -25,74 +41,97 @@ class Nodes:
     threshold: Floats
     missing_left: Mask
     low: Floats
-    """By node, then class: the least that a leaf below adds to the class's sum."""
+    """By class, then node: the least that a leaf below adds to the class's sum."""
     high: Floats
     roots: Codes
     tolerance: float
     """Sums that are nearer than that are told apart by the model only."""
 
-    def levels(self) -> list[Codes]:
-        """The nodes by their depth, the roots first."""
-        levels = [self.roots]
-        while len(levels[-1]):
-            inner = levels[-1][self.left[levels[-1]] >= 0]
-            levels.append(np.concatenate([self.left[inner], self.right[inner]]))
-        return levels[:-1]
+    def tests(self, which: Codes) -> Tests:
+        """What some nodes ask."""
+        return Tests(self.column[which], self.threshold[which], self.missing_left[which])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One tree, and what each of its nodes would add to every class's sum as a leaf."""
-
-    tree: Any
-    values: Floats
-
-
-def is_tree(final: Any) -> bool:
-    """Whether it is a single tree."""
-    return known_kind(final) == "tree"
+def inner_levels(left: Codes, right: Codes, roots: Codes) -> list[Codes]:
+    """The nodes that are no leaves by their depth, the roots first."""
+    levels, below = [], roots
+    while len(below):
+        levels.append(below[left[below] >= 0])
+        below = np.concatenate([left[levels[-1]], right[levels[-1]]])
+    return levels
 
 
-def is_ensemble(final: Any) -> bool:
-    """Whether it may be an additive ensemble of trees."""
+# Reading a model
+
+
+def are_trees(final: Any) -> bool:
+    """Whether it is a tree, or may be an additive ensemble of trees."""
     return known_kind(final) in _READERS
 
 
 def trees_of(final: Any) -> list[Any]:
     """The trees of a tree or an ensemble; raises if it is not made of trees alone."""
-    if is_tree(final):
+    kind = known_kind(final)
+    if kind == "tree":
         return [final.tree_]
-    if known_kind(final) == "boosting":
+    if kind == "boosting":
         return [member.tree_ for stage in final.estimators_ for member in stage]
     for member in final.estimators_:
-        if not is_tree(member):
+        if known_kind(member) != "tree":
             raise UnfitError(f"a vote is solved where all that vote are trees, got {type(member).__name__}")
     return [member.tree_ for member in final.estimators_]
 
 
 def read(seen: Seen) -> Nodes:
     """The nodes of a tree or an ensemble."""
-    return _joined(_votes_of_tree(seen) if is_tree(seen.final) else _READERS[known_kind(seen.final)](seen))
+    trees, values = zip(*_READERS[known_kind(seen.final)](seen), strict=True)
+    starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
+
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(tree, name) for tree in trees])
+
+    def children(name: str) -> Codes:
+        moved = [getattr(tree, name) + start for tree, start in zip(trees, starts, strict=True)]
+        return np.where(joined(name) < 0, -1, np.concatenate(moved)).astype(np.int64)
+
+    nodes = Nodes(
+        left=children("children_left"),
+        right=children("children_right"),
+        column=joined("feature").astype(np.int64),
+        threshold=joined("threshold"),
+        missing_left=joined("missing_go_to_left").astype(bool),
+        low=np.concatenate(values).T.copy(),  # a class in a row, as that is how sums are taken
+        high=np.concatenate(values).T.copy(),
+        roots=starts,
+        tolerance=1e-9 * sum(float(np.abs(part).max()) for part in values),
+    )
+    for inner in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
+        left, right = nodes.left[inner], nodes.right[inner]
+        nodes.low[:, inner] = np.minimum(nodes.low[:, left], nodes.low[:, right])
+        nodes.high[:, inner] = np.maximum(nodes.high[:, left], nodes.high[:, right])
+    return nodes
 
 
-def _votes_of_tree(seen: Seen) -> list[_Part]:
-    return [_Part(seen.final.tree_, _votes(seen.final.tree_))]
+def _tree(seen: Seen) -> list[_Part]:
+    return [(seen.final.tree_, _votes(seen.final.tree_))]
 
 
 def _forest(seen: Seen) -> list[_Part]:
-    return [_Part(member.tree_, _probabilities(member.tree_)) for member in seen.final.estimators_]
+    return [(member.tree_, _probabilities(member.tree_)) for member in seen.final.estimators_]
 
 
 def _vote(seen: Seen) -> list[_Part]:
     voting = seen.final
+    # The weights are of all that were named, also of those dropped; `estimators_` are those that were fitted.
     present = [member is not None and member != "drop" for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     values_of = _votes if voting.voting == "hard" else _probabilities
     parts = []
     for member, weight in zip(voting.estimators_, weights[present], strict=True):
         values = np.zeros((member.tree_.node_count, len(voting.classes_)))
+        # Members are fitted on the numbers of the labels.
         values[:, member.classes_.astype(np.int64)] = weight * values_of(member.tree_)
-        parts.append(_Part(member.tree_, values))
+        parts.append((member.tree_, values))
     return parts
 
 
@@ -102,6 +141,7 @@ def _boosting(seen: Seen) -> list[_Part]:
     if model.init is not None and model.init != "zero":
         raise UnfitError(f"gradient boosting is solved if it starts from a constant, got init={model.init!r:.60}")
     is_binary = model.estimators_.shape[1] == 1
+    # What it starts from is what its own score of one input has besides that input's leaves; the first tree takes it.
     parts, start = [], np.zeros(len(model.classes_))
     base = np.zeros((1, len(seen.domain.levels)), dtype=np.int64)
     start[1 if is_binary else slice(None)] = seen.scores(base)[0]
@@ -110,8 +150,9 @@ def _boosting(seen: Seen) -> list[_Part]:
             values = np.zeros((member.tree_.node_count, len(model.classes_)))
             values[:, position + is_binary] = model.learning_rate * member.tree_.value[:, 0, 0]
             start -= values[member.tree_.apply(seen.base[None])[0]]
-            parts.append(_Part(member.tree_, values))
-    return [_Part(parts[0].tree, parts[0].values + start), *parts[1:]]
+            parts.append((member.tree_, values))
+    parts[0][1][:] += start
+    return parts
 
 
 def _probabilities(tree: Any) -> Floats:
@@ -123,32 +164,178 @@ def _votes(tree: Any) -> Floats:
     return np.eye(tree.value.shape[2])[tree.value[:, 0, :].argmax(axis=1)]
 
 
-_READERS: dict[str | None, Callable[[Seen], list[_Part]]] = {"boosting": _boosting, "forest": _forest, "vote": _vote}
+_READERS: dict[str | None, Callable[[Seen], list[_Part]]] = {
+    "boosting": _boosting,
+    "forest": _forest,
+    "tree": _tree,
+    "vote": _vote,
+}
 
 
-def _joined(parts: Sequence[_Part]) -> Nodes:
-    sizes = [part.tree.node_count for part in parts]
-    starts = np.cumsum([0, *sizes])[:-1]
-    leaf_values = np.concatenate([part.values for part in parts])
-    nodes = Nodes(
-        left=_children([part.tree.children_left for part in parts], starts),
-        right=_children([part.tree.children_right for part in parts], starts),
-        column=np.concatenate([part.tree.feature for part in parts]).astype(np.int64),
-        threshold=np.concatenate([part.tree.threshold for part in parts]),
-        missing_left=np.concatenate([part.tree.missing_go_to_left for part in parts]).astype(bool),
-        low=leaf_values,
-        high=leaf_values.copy(),
-        roots=starts,
-        tolerance=1e-9 * sum(float(np.abs(part.values).max()) for part in parts),
+# Preparing a walk
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """The nodes that test a free parameter; the others are passed through, as each combination knows its way."""
+
+    domain: Domain
+    nodes: Nodes
+    axes: tuple[Axis, ...]
+    parameters: tuple[int, ...]
+    """Whose axes these are."""
+    axis: Small
+    """By node, the axis that it tests."""
+    answer: Small
+    """By node, its test's answer on that axis."""
+    to_left: Small
+    """By node, then combination: the next node that tests a free parameter, or a leaf."""
+    to_right: Small
+    start: Small
+    """By combination, then tree: the first such node."""
+    touches: Mask
+    """By node, whether the way from there depends on the combination."""
+    spread: Floats
+    """By node, how much is open: 0 at a leaf, or where all leaves below are alike."""
+
+    @cached_property
+    def tested(self) -> int:
+        """How many families the axes tell apart."""
+        return math.prod(int(axis.counts.sum()) for axis in self.axes)
+
+    @property
+    def untested(self) -> int:
+        """How many families there are for each one that the axes tell apart."""
+        return self.domain.families.n_keys // self.tested
+
+    def whole(self) -> Slots:
+        """The box that is the whole domain."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *(axis.whole() for axis in self.axes)])
+
+    @cached_property
+    def slots(self) -> list[slice]:
+        """Each axis's place among a box's slots."""
+        ends = np.cumsum([0, *(len(axis.whole()) for axis in self.axes)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def volumes(self, boxes: Slots) -> NDArray[Any]:
+        """How many of the families that the axes tell apart each box holds."""
+        volumes = np.ones(len(boxes), dtype=exact_dtype(self.tested))
+        for axis, slots in zip(self.axes, self.slots, strict=True):
+            volumes = volumes * axis.count(boxes[:, slots])
+        return volumes
+
+    def inputs(self, boxes: Slots) -> Codes:
+        """One input out of each box."""
+        codes = np.zeros((len(boxes), len(self.domain.levels)), dtype=np.int64)
+        for axis, parameter, slots in zip(self.axes, self.parameters, self.slots, strict=True):
+            codes[:, parameter] = axis.level(boxes[:, slots])
+        return codes
+
+    def labels(self, nodes: Small) -> Small:
+        """By box, then combination: the class sure to win, whatever leaves the trees lead to from these nodes."""
+        low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
+        high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
+        first = low.argmax(axis=0)[None]
+        np.put_along_axis(high, first, -np.inf, axis=0)
+        margin = np.take_along_axis(low, first, axis=0)[0] - high.max(axis=0)
+        return np.where(margin > self.nodes.tolerance, first[0], UNDECIDED).astype(np.int32)
+
+
+def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
+    """Find what parameter each node tests, and how."""
+    n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
+    if n_nodes * n_combinations > MAX_ENTRIES:
+        raise UnfitError(
+            f"{n_nodes:,} nodes and {n_combinations:,} combinations of sensitive values make "
+            f"{shown(n_nodes * n_combinations)} pairs, over the {shown(MAX_ENTRIES)} allowed"
+        )
+    spread = (nodes.high - nodes.low).max(axis=0)
+    inner = np.flatnonzero(spread > 0)  # below any other node nothing is open
+    wanted = np.zeros(len(seen.base), dtype=bool)
+    wanted[nodes.column[inner]] = True
+    tables, owners = [], np.full(len(seen.base), -1)
+    for parameter in range(len(seen.domain.parameters)):
+        # Of a wide parameter its ends are enough to know which columns it changes.
+        table = (seen.outline if seen.is_searchable(parameter) else seen.table)(parameter, wanted)
+        owners[table.columns] = parameter
+        tables.append(table)
+    owner = owners[nodes.column[inner]]
+
+    # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
+    axis, answer = np.full((2, n_nodes), -1, dtype=np.int32)
+    free = [int(parameter) for parameter in np.intersect1d(owner, seen.domain.free_columns)]
+    axes = []
+    for position, parameter in enumerate(free):
+        mine = inner[owner == parameter]
+        tests, which = _distinct_tests(nodes, mine)
+        made, answers = make_axis(seen, parameter, tests, tables[parameter])
+        axis[mine], answer[mine] = position, answers[which]
+        axes.append(made)
+
+    fixed, goes_left = _fixed(seen, nodes, inner, owner, tables)
+    ahead = _ahead(nodes, fixed, goes_left)
+    touches = np.zeros(n_nodes, dtype=bool)
+    touches[fixed[goes_left.any(axis=1) & ~goes_left.all(axis=1)]] = True
+    for level in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
+        touches[level] |= touches[nodes.left[level]] | touches[nodes.right[level]]
+    return TreePlan(
+        domain=seen.domain,
+        nodes=nodes,
+        axes=tuple(axes),
+        parameters=tuple(free),
+        axis=axis,
+        answer=answer,
+        to_left=ahead[nodes.left],
+        to_right=ahead[nodes.right],
+        start=ahead[nodes.roots].T,
+        touches=touches,
+        spread=spread,
     )
-    for level in reversed(nodes.levels()):
-        inner = level[nodes.left[level] >= 0]
-        left, right = nodes.left[inner], nodes.right[inner]
-        nodes.low[inner] = np.minimum(nodes.low[left], nodes.low[right])
-        nodes.high[inner] = np.maximum(nodes.high[left], nodes.high[right])
-    return nodes
 
 
-def _children(children: Sequence[Codes], starts: Codes) -> Codes:
-    shifted = [np.where(child < 0, -1, child + start) for child, start in zip(children, starts, strict=True)]
-    return np.concatenate(shifted).astype(np.int64)
+def _distinct_tests(nodes: Nodes, which: Codes) -> tuple[Tests, Codes]:
+    """The tests of some nodes without repeats, and the number of each node's among them."""
+    tests = nodes.tests(which)
+    order, is_new = in_order(tests.columns, tests.thresholds, tests.missing_left)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_new) - 1
+    return nodes.tests(which[order[is_new]]), number
+
+
+def in_order(*columns: NDArray[Any]) -> tuple[Codes, Mask]:
+    """The order of rows, given as columns, and where in it a row is not equal to the one before."""
+    order = np.lexsort(columns[::-1])  # 6 times faster than np.unique of rows
+    is_new = np.zeros(len(order), dtype=bool)
+    is_new[:1] = True
+    for values in columns:
+        is_new[1:] |= values[order[1:]] != values[order[:-1]]
+    return order, is_new
+
+
+def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequence[Table]) -> tuple[Codes, Mask]:
+    """The nodes that a combination of sensitive values decides, and by node, then combination, whether it goes left."""
+    constant = inner[owner < 0]
+    answers = nodes.tests(constant).answers(seen.base[None], np.arange(len(seen.base)))
+    which, goes_left = [constant], [np.repeat(answers, len(seen.domain.families), axis=1)]
+    base = np.zeros((1, len(seen.domain.levels)), dtype=np.int64)
+    for parameter, codes in seen.domain.families.varied(base):
+        mine = inner[owner == parameter]
+        answers = nodes.tests(mine).answers(tables[parameter].values, tables[parameter].columns)
+        which.append(mine)
+        goes_left.append(answers[:, codes[:, 0]])
+    return np.concatenate(which), np.concatenate(goes_left)
+
+
+def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
+    """By node, then combination: the node itself or, if it is a fixed one, the first behind it that is not."""
+    n_combinations = goes_left.shape[1]
+    ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
+    ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])
+    combinations = np.arange(n_combinations)
+    while True:
+        # Ways double in length each time, so a deep tree takes few turns.
+        further = ahead[ahead, combinations]
+        if (further == ahead).all():
+            return ahead
+        ahead = further

@@ -8,7 +8,7 @@ alone, only to learn their labels. Many boxes take a step at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimate.exact.axes import RangeAxis, Slots
-from fairprobe.estimate.exact.outcome import UnfitError, exact_dtype
-from fairprobe.estimate.exact.plan import UNDECIDED, Plan, Small
+from fairprobe.estimate.exact.axes import SetAxis, Slots
+from fairprobe.estimate.exact.solved import UnfitError, exact_dtype
+from fairprobe.estimate.exact.trees import UNDECIDED, Small, TreePlan
 from fairprobe.model.asking import Asker
 
 _BLOCK_NUMBERS = 1_000_000
+"""About how many numbers a step works on: many boxes at a time, in bounded memory."""
+
 _N_CONFIRMED = 256
+"""Families counted by the walk that the model is asked about in the end."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +47,24 @@ class _Boxes:
 
     @classmethod
     def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
-        return cls(
-            np.concatenate([part.slots for part in parts]),
-            np.concatenate([part.nodes for part in parts]),
-            np.concatenate([part.who for part in parts]),
-            parts[0].alone,
-        )
+        slots = np.concatenate([part.slots for part in parts])
+        nodes = np.concatenate([part.nodes for part in parts])
+        return cls(slots, nodes, np.concatenate([part.who for part in parts]), parts[0].alone)
 
 
-class Walk:
+class BoxWalk:
     """Counts the discriminatory families of one plan."""
 
-    def __init__(self, plan: Plan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
+    def __init__(self, plan: TreePlan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
         self._plan = plan
         self._asker = asker
         self._classes = classes
         self._max_boxes = max_boxes
-        self._slots = plan.slots()
         # Most axes are ranges, and those are cut all at a time; the others one after another.
-        self._sets = [which for which, axis in enumerate(plan.axes) if not isinstance(axis, RangeAxis)]
-        self._is_range = np.array([isinstance(axis, RangeAxis) for axis in plan.axes] + [False])  # a leaf's axis is -1
-        self._first = np.array([slots.start for slots in self._slots] + [0])
+        sets = {place: axis for place, axis in enumerate(plan.axes) if isinstance(axis, SetAxis)}
+        self._sets = [(place, axis, plan.slots[place]) for place, axis in sets.items()]
+        self._is_range = np.array([place not in sets for place in range(len(plan.axes))] + [False])  # a leaf's is -1
+        self._first = np.array([slots.start for slots in plan.slots] + [0])
         n_combinations, n_trees = plan.start.shape
         self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
         self._pending: list[_Boxes] = []
@@ -72,6 +72,16 @@ class Walk:
         self._by_label = np.zeros((len(classes), n_combinations), dtype=exact_dtype(plan.tested))
         self._shown: list[tuple[Codes, Small]] = []
         self.n_boxes = 1
+
+    @property
+    def hits(self) -> int:
+        """How many families are discriminatory."""
+        return self._hits * self._plan.untested
+
+    @property
+    def by_label(self) -> list[list[int]]:
+        """By class, then combination: in how many discriminatory families it gets that label."""
+        return [[int(count) * self._plan.untested for count in counts] for counts in self._by_label]
 
     def run(self) -> None:
         """Walk until no box is left."""
@@ -85,15 +95,12 @@ class Walk:
             else:
                 self._step(boxes)
 
-    @property
-    def hits(self) -> int:
-        """How many families are discriminatory."""
-        return self._hits * self._plan.untested
-
-    @property
-    def by_label(self) -> list[list[int]]:
-        """By class, then combination: in how many discriminatory families it gets that label."""
-        return [[int(count) * self._plan.untested for count in counts] for counts in self._by_label]
+    def confirm(self) -> None:
+        """Raise unless the model agrees on some of the families that were counted."""
+        for codes, labels in self._shown:
+            answers = self._ask_families(codes) if len(codes) else labels
+            if ((answers != labels) & (labels != UNDECIDED)).any():
+                raise UnfitError("the model's labels are not those that its trees, walked here, give")
 
     def _push(self, boxes: _Boxes) -> None:
         if len(boxes):
@@ -101,6 +108,7 @@ class Walk:
 
     def _next(self) -> _Boxes:
         """The boxes put off last, as many as make a good block."""
+        # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
         while self._pending and self._pending[-1].alone == parts[0].alone and sum(map(len, parts)) < self._block:
             parts.append(self._pending.pop())
@@ -110,17 +118,22 @@ class Walk:
 
     def _step(self, boxes: _Boxes) -> None:
         """One step of families of which no two labels are known to differ."""
-        boxes = boxes.take(self._depends(boxes.nodes))
-        labels = self._plan.labels(boxes.nodes)
+        plan = self._plan
+        apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
+        may_depend = (apart | plan.touches[boxes.nodes[:, 0]]).any(axis=1)
+        boxes = boxes.take(may_depend)
+        labels = plan.labels(boxes.nodes)
         differ = _differ(labels)
         self._count(boxes.take(differ), labels[differ])
         is_open = ~differ & (labels == UNDECIDED).any(axis=1)
         boxes, labels = boxes.take(is_open), labels[is_open]
-        pull = self._pull(boxes, labels)
-        stuck = pull.max(axis=1, initial=0) == 0
-        if stuck.any():
-            self._ask(boxes.take(stuck))
-        self._cut(boxes.take(~stuck), pull[~stuck].argmax(axis=1))
+
+        nodes = boxes.nodes
+        pull = plan.spread[nodes] * (labels == UNDECIDED)[:, :, None]
+        # While no combination has left the others, only a node that may part them matters.
+        together = (nodes == nodes[:, :1]).all(axis=(1, 2))
+        pull[together] *= plan.touches[nodes[together]]
+        self._cut(boxes, pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2]), self._ask)
 
     def _step_alone(self, boxes: _Boxes) -> None:
         """One step of combinations whose families are counted, while their own labels are open."""
@@ -128,46 +141,33 @@ class Walk:
         is_open = labels[:, 0] == UNDECIDED
         self._note(boxes.take(~is_open), labels[~is_open])
         boxes = boxes.take(is_open)
-        pull = self._plan.spread[boxes.nodes[:, 0]]
+        self._cut(boxes, self._plan.spread[boxes.nodes[:, 0]], self._ask_alone)
+
+    def _cut(self, boxes: _Boxes, pull: Floats, ask: Callable[[_Boxes], None]) -> None:
+        """Cut each box in two by the test of the node that matters most, and put both off.
+
+        `pull` is by box, then combination and tree: how much it matters to move on from there. Where nothing does, the
+        trees' sums are too close: the model is asked who wins.
+        """
         stuck = pull.max(axis=1, initial=0) == 0
         if stuck.any():
-            self._ask_alone(boxes.take(stuck))
-        self._cut(boxes.take(~stuck), pull[~stuck].argmax(axis=1))
-
-    def _depends(self, nodes: Small) -> Mask:
-        """Whether the label may depend on the combination at all."""
-        differ = (nodes != nodes[:, :1]).any(axis=1)
-        return np.asarray((differ | self._plan.touches[nodes[:, 0]]).any(axis=1))
-
-    def _pull(self, boxes: _Boxes, labels: Small) -> Floats:
-        """By box, then combination and tree: how much it matters to move on from there.
-
-        While no combination has left the others, only a node that may part them does.
-        """
-        nodes = boxes.nodes
-        pull = self._plan.spread[nodes] * (labels == UNDECIDED)[:, :, None]
-        together = (nodes == nodes[:, :1]).all(axis=(1, 2))
-        pull[together] *= self._plan.touches[nodes[together]]
-        return pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2])
-
-    def _cut(self, boxes: _Boxes, choice: Codes) -> None:
-        """Cut each box in two by the test of the node chosen, and put both off."""
-        if not len(boxes):
-            return
-        self._count_boxes(len(boxes))
+            ask(boxes.take(stuck))
+        boxes, choice = boxes.take(~stuck), pull[~stuck].argmax(axis=1)
+        self.n_boxes += len(boxes)
+        if self.n_boxes > self._max_boxes:
+            raise UnfitError(f"the boxes that the trees cut the domain into exceed the limit of {self._max_boxes:,}")
         plan, n_trees = self._plan, boxes.nodes.shape[2]
-        every = np.arange(len(boxes))
-        node = boxes.nodes[every, choice // n_trees, choice % n_trees]
+        node = boxes.nodes[np.arange(len(boxes)), choice // n_trees, choice % n_trees]
         axis = plan.axis[node]
         left, right = boxes.slots.copy(), boxes.slots.copy()
         ranged = np.flatnonzero(self._is_range[axis])
         first, answers = self._first[axis[ranged]], plan.answer[node[ranged]]
         left[ranged, first + 1] = np.minimum(left[ranged, first + 1], answers)
         right[ranged, first] = np.maximum(right[ranged, first], answers)
-        for which in self._sets:
-            rows, slots = np.flatnonzero(axis == which), self._slots[which]
-            parts = plan.axes[which].cut(boxes.slots[rows, slots], plan.answer[node[rows]])
-            left[rows, slots], right[rows, slots] = parts[:2]
+        for place, cells, slots in self._sets:
+            rows = np.flatnonzero(axis == place)
+            left[rows, slots], right[rows, slots] = cells.cut(boxes.slots[rows, slots], plan.answer[node[rows]])
+        # A cut can settle other nodes that test the same axis, in any tree and combination, but none of another axis.
         affected = plan.axis[boxes.nodes] == axis[:, None, None]
         for part in (left, right):
             self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who, boxes.alone), affected))
@@ -194,27 +194,21 @@ class Walk:
         first, answers = self._first[axis[ranged]], self._plan.answer[node[ranged]]
         goes_left[ranged] = slots[box[ranged], first] < answers
         goes_right[ranged] = slots[box[ranged], first + 1] > answers
-        for which in self._sets:
-            rows = np.flatnonzero(axis == which)
-            mine = slots[box[rows], self._slots[which]]
-            goes_left[rows], goes_right[rows] = self._plan.axes[which].cut(mine, self._plan.answer[node[rows]])[2:]
+        for place, cells, mine in self._sets:
+            rows = np.flatnonzero(axis == place)
+            left, right = cells.cut(slots[box[rows], mine], self._plan.answer[node[rows]])
+            goes_left[rows], goes_right[rows] = left.any(axis=1), right.any(axis=1)
         return goes_left, goes_right
-
-    def _count_boxes(self, more: int) -> None:
-        self.n_boxes += more
-        if self.n_boxes > self._max_boxes:
-            raise UnfitError(f"the boxes that the trees cut the domain into exceed the limit of {self._max_boxes:,}")
 
     def _count(self, boxes: _Boxes, labels: Small) -> None:
         """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
         self._hits += int(self._plan.volumes(boxes.slots).sum())
-        self._show(boxes, labels)
+        n_more = _N_CONFIRMED - sum(len(codes) for codes, _ in self._shown)
+        if n_more > 0:
+            self._shown.append((self._plan.inputs(boxes.slots[:n_more]), labels[:n_more]))
         self._note(boxes, labels)
-        rows, combinations = np.nonzero(labels == UNDECIDED)
-        alone = _Boxes(
-            boxes.slots[rows], boxes.nodes[rows, combinations][:, None], boxes.who[rows, combinations][:, None], True
-        )
-        self._push(alone)
+        rows, who = np.nonzero(labels == UNDECIDED)
+        self._push(_Boxes(boxes.slots[rows], boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None], True))
 
     def _note(self, boxes: _Boxes, labels: Small) -> None:
         """Add the families of each box to the labels that its combinations get."""
@@ -223,8 +217,7 @@ class Walk:
         np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
 
     def _ask(self, boxes: _Boxes) -> None:
-        """Let the model itself say who wins where the trees' sums are too close."""
-        labels = self._numbers(self._asker.ask_families(self._plan.inputs(boxes.slots))).T
+        labels = self._ask_families(self._plan.inputs(boxes.slots))
         differ = _differ(labels)
         self._count(boxes.take(differ), labels[differ])
 
@@ -232,20 +225,12 @@ class Walk:
         codes = self._plan.domain.families.member(self._plan.inputs(boxes.slots), boxes.who[:, 0])
         self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
 
+    def _ask_families(self, codes: Codes) -> Small:
+        """By input, then combination: the label by the model itself."""
+        return self._numbers(self._asker.ask_families(codes)).T
+
     def _numbers(self, labels: NDArray[Any]) -> Small:
         return np.searchsorted(self._classes, labels).astype(np.int32)
-
-    def _show(self, boxes: _Boxes, labels: Small) -> None:
-        n = _N_CONFIRMED - sum(len(codes) for codes, _ in self._shown)
-        if n > 0:
-            self._shown.append((self._plan.inputs(boxes.slots[:n]), labels[:n]))
-
-    def confirm(self) -> None:
-        """Raise unless the model agrees on some of the families that were counted."""
-        for codes, labels in self._shown:
-            answers = self._numbers(self._asker.ask_families(codes)).T if len(codes) else labels
-            if ((answers != labels) & (labels != UNDECIDED)).any():
-                raise UnfitError("the model's labels are not those that its trees, walked here, give")
 
 
 def _differ(labels: Small) -> Mask:

@@ -1,4 +1,4 @@
-"""The convergence plot: how the estimate settles as experiments are added (the paper's figure).
+"""Drawing: the convergence plot, how the estimate settles as experiments are added (the paper's figure).
 
 Drawn by matplotlib as SVG. The same shares give the same bytes: no date, a fixed salt for ids, text kept as text.
 """
@@ -77,47 +77,30 @@ def has_history(share: Share) -> bool:
 
 
 def _draw(axes: Any, share: Share) -> None:
+    """A panel: the line, the band, and in words what was measured and what came of it."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
     history = share.history
     assert history is not None
-    experiments = range(1, len(history) + 1)
+    n = len(history)
     axes.axhspan(share.low, share.high, color=BAND, linewidth=0, zorder=1)
     axes.axhline(share.value, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=2)
-    marker = "o" if len(history) <= FEW else ""
-    axes.plot(experiments, history, color=INK, linewidth=1.6, marker=marker, markersize=3.5, zorder=3)
-    axes.set_xlim(*_span(len(history)))
-    axes.set_ylim(*_range(share))
+    marker = "o" if n <= FEW else ""
+    axes.plot(range(1, n + 1), history, color=INK, linewidth=1.6, marker=marker, markersize=3.5, zorder=3)
+    axes.set_xlim(*((0.5, 1.5) if n == 1 else (1.0, float(n))))
+    # The band and the history around it; the first experiments may swing so far that they are cut off.
+    reach = REACH * max(share.high - share.value, share.value - share.low)
+    low = min(share.low, max(history.min(), share.value - reach))
+    high = max(share.high, min(history.max(), share.value + reach))
+    room = 0.06 * (high - low)
+    axes.set_ylim(low - room, high + room)
+
     axes.set_xlabel("experiments")
     axes.set_ylabel(f"share of {POPULATIONS[share.population]}")
-    axes.set_title(_title(share), loc="left", fontsize=10, color=SOFT, pad=10)
-    _label(axes, share)
-    _tidy(axes)
-
-
-def _span(n: int) -> tuple[float, float]:
-    return (0.5, 1.5) if n == 1 else (1.0, float(n))
-
-
-def _range(share: Share) -> tuple[float, float]:
-    """The band and the history around it; the first experiments may swing so far that they are cut off."""
-    assert share.history is not None
-    reach = REACH * max(share.high - share.value, share.value - share.low)
-    low = min(share.low, max(share.history.min(), share.value - reach))
-    high = max(share.high, min(share.history.max(), share.value + reach))
-    room = 0.06 * (high - low)
-    return low - room, high + room
-
-
-def _title(share: Share) -> str:
-    """What was measured, on a line that fits the figure."""
-    assert share.history is not None
     names = ", ".join(share.sensitive)
     short = names if len(names) <= 40 else f"{len(share.sensitive)} parameters"
-    n = len(share.history)
-    return f"sensitive: {short}; {share.n:,} inputs in {n:,} experiment{'s' * (n > 1)}"
-
-
-def _label(axes: Any, share: Share) -> None:
-    """The value and its interval in words, beside the end of the line."""
+    title = f"sensitive: {short}; {share.n:,} inputs in {n:,} experiment{'s' * (n > 1)}"
+    axes.set_title(title, loc="left", fontsize=10, color=SOFT, pad=10)
     interval = f"{percent(share.confidence)} interval:\n{percent(share.low)} to\n{percent(share.high)}"
     axes.annotate(
         f"{percent(share.value)}\n{interval}",
@@ -131,10 +114,6 @@ def _label(axes: Any, share: Share) -> None:
         annotation_clip=False,
     )
 
-
-def _tidy(axes: Any) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
     axes.yaxis.set_major_locator(MaxNLocator(6))
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
@@ -142,7 +121,5 @@ def _tidy(axes: Any) -> None:
     axes.grid(axis="y", color="#e6e9eb", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, length=3)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(SOFT)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(SOFT)

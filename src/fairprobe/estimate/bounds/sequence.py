@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
 from fairprobe.checks import checked_count
-from fairprobe.estimate.intervals import checked_confidence, checked_counts, checked_share
+from fairprobe.estimate.bounds.intervals import checked_confidence, checked_counts, checked_share
 
 PRIOR = (0.2, 1.0)
 """The Beta prior of the mixture: nearly uniform on the log scale, since shares of 0.0001 are as common here as of 0.1.
@@ -69,6 +69,10 @@ class ConfidenceSequence:
     def is_below(self, limit: float) -> bool:
         """Whether it is settled that the share is at or below the limit."""
         return self.high <= checked_share("limit", limit)
+
+    def settles(self, limit: float) -> bool:
+        """Whether it is settled on which side of the limit the share is."""
+        return self.is_above(limit) or self.is_below(limit)
 
     def __repr__(self) -> str:
         return (

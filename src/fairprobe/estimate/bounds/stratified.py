@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import (
+from fairprobe.estimate.bounds.intervals import (
     as_number,
     checked_confidence,
     checked_counts,
@@ -55,7 +55,14 @@ def strata_bounds(
     bound alone, T = 4/5 E makes E in all. For both together, p not in B is the same event for both, and each has a
     tail of its own: T = 2/5 E makes E/5 + 2/5 E + 2/5 E = E.
     """
-    weight, hit, total, fixed = _checked_strata(weights, hits, n, known)
+    weight = _checked_weights("weights", weights)
+    if abs(weight.sum() - 1) > 1e-9:
+        raise SettingError(f"weights must sum to 1, got a sum of {float(weight.sum())!r}")
+    hit, total = checked_counts(hits, n)
+    shares = [None] * len(weight) if known is None else known
+    fixed = np.array([math.nan if share is None else checked_share("known", share) for share in shares])
+    if not weight.shape == hit.shape == fixed.shape:
+        raise SettingError(f"weights, hits, n and known must be as many, got {weights!r}, {hits!r}, {n!r}, {known!r}")
     sampled = np.isnan(fixed) & (total > 0) & (weight > 0)
     parts = np.ones(len(weight)) if split is None else _checked_weights("split", split)
     if parts.shape != weight.shape or (parts[sampled] == 0).any():
@@ -70,23 +77,6 @@ def strata_bounds(
     value = float(weight @ rates)
     # Rounding must not put the value outside; fmin and fmax pass over NaN.
     return value, max(0.0, float(np.fmin(low, value))), min(1.0, float(np.fmax(high, value)))
-
-
-def _checked_strata(
-    weights: Sequence[float | Fraction] | Floats, hits: ArrayLike, n: ArrayLike, known: Sequence[float | None] | None
-) -> tuple[Floats, Floats, Floats, Floats]:
-    weight = _checked_weights("weights", weights)
-    if abs(weight.sum() - 1) > 1e-9:
-        raise SettingError(f"weights must sum to 1, got a sum of {float(weight.sum())!r}")
-    hit, total = checked_counts(hits, n)
-    fixed = np.array([math.nan] * len(weight) if known is None else [_known_share(share) for share in known])
-    if not weight.shape == hit.shape == fixed.shape:
-        raise SettingError(f"weights, hits, n and known must be as many, got {weights!r}, {hits!r}, {n!r}, {known!r}")
-    return weight, hit, total, fixed
-
-
-def _known_share(share: float | None) -> float:
-    return math.nan if share is None else checked_share("known", share)
 
 
 def _checked_weights(name: str, weights: Sequence[float | Fraction] | Floats) -> Floats:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
-from fairprobe.estimate.intervals import checked_confidence, upper_bound
+from fairprobe.estimate.bounds.intervals import checked_confidence, upper_bound
 
 
 def mcnemar_p(b: int, c: int) -> float:

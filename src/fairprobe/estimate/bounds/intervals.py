@@ -133,7 +133,7 @@ def exact_lower(hits: Floats, n: Floats, error: float | Floats) -> Floats:
     """The share at which `hits` or more of n have the probability `error`; 0 for no hits."""
     from scipy.special import betainc, betaincinv
 
-    low, _ = _inverted(betainc, betaincinv, np.maximum(hits, 1.0), n - hits + 1, error, rises=True)
+    low = _inverted(betainc, betaincinv, np.maximum(hits, 1.0), n - hits + 1, error, rises=True)
     return np.where(hits > 0, low, 0.0)
 
 
@@ -141,7 +141,7 @@ def exact_upper(hits: Floats, n: Floats, error: float | Floats) -> Floats:
     """The share at which `hits` or fewer of n have the probability `error`; 1 if all are hits."""
     from scipy.special import betaincc, betainccinv
 
-    _, high = _inverted(betaincc, betainccinv, hits + 1, np.maximum(n - hits, 1.0), error, rises=False)
+    high = _inverted(betaincc, betainccinv, hits + 1, np.maximum(n - hits, 1.0), error, rises=False)
     return np.where(hits < n, high, 1.0)
 
 
@@ -153,16 +153,15 @@ def _inverted(
     error: float | Floats,
     *,
     rises: bool,
-) -> tuple[Floats, Floats]:
-    """Where the tail, a function of the share, is `error`: from below and from above.
+) -> Floats:
+    """Where the tail, a function of the share, is `error`.
 
     The inverse is checked, for it can be wrong where the tail is right: betaincinv(1000, 4e8, 0.025) of SciPy 1.17,
     a lower bound, is half again the estimate. There we bisect, on the log scale.
     """
     a, b, error = np.broadcast_arrays(a, b, error)
-    below = np.array(inverse(a, b, error))
-    above = below.copy()
-    off = ~(np.abs(tail(a, b, below) - error) < 1e-6 * error)
+    ends = np.array(inverse(a, b, error))
+    off = ~(np.abs(tail(a, b, ends) - error) < 1e-6 * error)
     if off.any():
         a, b, error = a[off], b[off], error[off]
         low, high = np.full(len(a), 1e-300), np.ones(len(a))
@@ -170,5 +169,5 @@ def _inverted(
             middle = np.sqrt(low) * np.sqrt(high)
             too_low = (tail(a, b, middle) < error) == rises
             low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
-        below[off], above[off] = low, high
-    return below, above
+        ends[off] = low if rises else high  # a tail that rises makes a lower bound: either errs to the safe side
+    return ends

@@ -1,4 +1,4 @@
-"""Outcome: what was counted, or why it was not."""
+"""Solved: what was counted, or why it was not."""
 
 from __future__ import annotations
 

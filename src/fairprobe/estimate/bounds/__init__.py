@@ -1,0 +1,5 @@
+"""Bounds on shares, from counts alone: nothing here knows of models or inputs.
+
+`intervals` is for a sample whose size was fixed beforehand, `sequence` for one that may stop at any time, `paired` for
+the difference of two shares on the same inputs, `stratified` for a population that was sampled part by part.
+"""

@@ -1,0 +1,141 @@
+"""Shares by sets of sensitive parameters: which of them, alone or together, change the outcome.
+
+`causal_score` and `causal_search` are Themis' measure (Galhotra, Brun, Meliou, FSE 2017): the share of inputs whose
+outcome some parameters alone change. Themis stops when a normal approximation of the error looks small, which without
+hits is at once; here the interval is valid whenever one stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.checks import is_number
+from fairprobe.domain.checked import checked_domain
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
+from fairprobe.estimate.bounds.intervals import checked_confidence
+from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
+from fairprobe.estimate.populations import Population
+from fairprobe.estimate.share import Share
+from fairprobe.estimate.survey import warn_of
+from fairprobe.model import Model
+from fairprobe.progress import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def breakdown(
+    model: Model,
+    domain: Domain,
+    population: str | pd.DataFrame | Any = "domain",
+    *,
+    sets: Sequence[Sequence[str]] | None = None,
+    n_experiments: int | None = None,
+    n_samples: int = 1000,
+    confidence: float = 0.95,
+    method: str = "auto",
+    exact_limit: int = EXACT_LIMIT,
+    threshold: float | None = None,
+    output: str = "label",
+    favourable: Any = None,
+    seed: int | None = 0,
+    batch: str | None = None,
+    progress: bool | Progress | None = None,
+) -> dict[str, Share]:
+    """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
+
+    For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. The
+    confidence is split over the sets, so that all intervals hold together. The arguments are those of `estimate`;
+    `sets` names the sets, by default all.
+    """
+    names = _checked_sets(checked_domain(domain), sets)
+    each = _for_each(confidence, len(names))
+    options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
+    target = Population(model, domain, population, threshold, output, batch)
+    shares = Estimation(target, names, options, progress).shares()
+    warn_of(shares)
+    return _by_name(shares)
+
+
+def causal_score(
+    model: Model,
+    domain: Domain,
+    *,
+    sets: Sequence[Sequence[str]] | None = None,
+    error: float = 0.01,
+    confidence: float = 0.99,
+    threshold: float | None = None,
+    output: str = "label",
+    seed: int | None = 0,
+    batch: str | None = None,
+) -> dict[str, Share]:
+    """The causal score of each set of sensitive parameters, by default of all together.
+
+    It samples until every score is known to within `error` on either side; all hold together with `confidence`.
+    """
+    if not is_number(error) or not 0 < error < 0.5:
+        raise SettingError(f"error must be above 0 and below 0.5, got {error!r}")
+    checked_domain(domain)
+    names = _checked_sets(domain, [domain.sensitive] if sets is None else sets)
+    options = Options(confidence=_for_each(confidence, len(names)), width=2 * error, seed=seed)
+    target = Population(model, domain, "domain", threshold, output, batch)
+    return _by_name(Estimation(target, names, options).shares())
+
+
+def causal_search(
+    model: Model,
+    domain: Domain,
+    *,
+    min_share: float,
+    confidence: float = 0.99,
+    threshold: float | None = None,
+    output: str = "label",
+    seed: int | None = 0,
+    batch: str | None = None,
+) -> dict[str, Share]:
+    """The smallest sets of sensitive parameters whose causal score is above `min_share`.
+
+    Sets are tried by size; one that holds a set found before is left out, as its score is no smaller.
+    """
+    if not is_number(min_share) or not 0 <= min_share < 1:
+        raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")
+    n_sets = 2 ** len(checked_domain(domain).sensitive) - 1
+    options = Options(confidence=_for_each(confidence, n_sets), max_share=min_share, seed=seed)
+    found: list[Share] = []
+    for size in range(1, len(domain.sensitive) + 1):
+        smaller = [set(share.sensitive) for share in found]
+        every = combinations(domain.sensitive, size)
+        sets = [names for names in every if not any(part <= set(names) for part in smaller)]
+        if sets:
+            target = Population(model, domain, "domain", threshold, output, batch)
+            found += [share for share in Estimation(target, sets, options).shares() if share.lower > min_share]
+    return _by_name(found)
+
+
+def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
+    """Sets of sensitive parameters, by default all there are, the small ones first."""
+    if sets is None:
+        sizes = range(1, len(domain.sensitive) + 1)
+        return [names for size in sizes for names in combinations(domain.sensitive, size)]
+    checked = [(names,) if isinstance(names, str) else tuple(names) for names in sets]
+    for names in checked:
+        unknown = [name for name in names if name not in domain.sensitive]
+        if unknown or not names:
+            raise SettingError(
+                f"a set must name some of {', '.join(domain.sensitive)}; got {', '.join(names) or 'none'}"
+            )
+    if not checked:
+        raise SettingError("sets must hold one set of sensitive parameters at least, got none")
+    return [tuple(name for name in domain.sensitive if name in names) for names in checked]
+
+
+def _for_each(confidence: float, n_sets: int) -> float:
+    """The confidence of each set, so that all hold together."""
+    return 1 - (1 - checked_confidence(confidence)) / n_sets
+
+
+def _by_name(shares: Iterable[Share]) -> dict[str, Share]:
+    return {" x ".join(share.sensitive): share for share in shares}

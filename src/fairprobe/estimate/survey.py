@@ -1,0 +1,258 @@
+"""Surveys: from judged families to shares. How many inputs are discriminatory, and who among the twins gets what."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import comparable
+from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.estimate.bounds import intervals
+from fairprobe.estimate.populations import JudgedFamilies, Population
+from fairprobe.estimate.share import Remark, Share
+from fairprobe.model.repeatability import SAFETY, are_ties
+from fairprobe.oracle import Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Interval = tuple[float, float]
+
+
+class Count:
+    """The hits among the families added, when only some of the sensitive parameters may change."""
+
+    def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
+        self.sensitive = sensitive
+        self._oracle = oracle
+        self._held = [i for i, name in enumerate(oracle.domain.sensitive) if name not in sensitive]
+        self._changed = [i for i, name in enumerate(oracle.domain.sensitive) if name in sensitive]
+        self._n_samples = n_samples
+        self._hits_by_experiment: list[int] = []
+        """How many there were at the end of each whole experiment, from the start."""
+        self._outcomes: Counter[tuple[int, Any]] = Counter()
+        self.n = 0
+        """Inputs that are comparable."""
+        self.n_not_comparable = 0
+        self.hits = 0
+
+    def add(self, batch: JudgedFamilies) -> Mask:
+        """Count a batch; says which of the inputs that are comparable are hits."""
+        present = self._members(batch)
+        hits = self._oracle.are_discriminatory(batch.outputs, present)
+        if batch.second is not None:
+            hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
+        counted = comparable(present, len(batch.own), batch.kinds)
+        of_population = np.ones(len(counted), dtype=bool) if batch.counted is None else batch.counted
+        self.n_not_comparable += int((of_population & ~counted).sum())
+        counted &= of_population
+        rows = np.flatnonzero(hits & counted)
+        if len(rows):
+            self._note_outcomes(batch, present, rows)
+
+        hits = hits[counted]
+        # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
+        ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
+        hits_so_far = self.hits + np.concatenate([[0], np.cumsum(hits)])
+        self._hits_by_experiment += hits_so_far[ends].tolist()
+        self.n += len(hits)
+        self.hits = int(hits_so_far[-1])
+        return hits
+
+    def _members(self, batch: JudgedFamilies) -> Mask | None:
+        """Which members are compared: those that agree with the input in the sensitive parameters that are held.
+
+        In the others they have a value that is compared; of the input itself, that need not be so.
+        """
+        if not self._held and batch.members is None:
+            return batch.present  # all of them: the usual case, without a comparison
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        same = np.asarray(members[:, None] == batch.own[None])
+        listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]
+        compared = same[:, :, self._held].all(axis=2) & listed
+        return compared if batch.present is None else compared & batch.present
+
+    def _note_outcomes(self, batch: JudgedFamilies, present: Mask | None, rows: Codes) -> None:
+        """What each combination of what changes gets, over the hits."""
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        outputs = batch.outputs[:, rows]
+        exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
+        listed = np.flatnonzero((members[:, self._changed] >= 0).all(axis=1))
+        levels = [self._oracle.domain[name].levels for name in self.sensitive]
+        places = np.ravel_multi_index(tuple(members[listed][:, self._changed].T), levels)
+        for name, where in self._oracle.outcomes(outputs, exists).items():
+            for place, count in zip(places.tolist(), where[listed].sum(axis=1).tolist(), strict=True):
+                self._outcomes[place, name] += count
+
+    @property
+    def value(self) -> float:
+        """The share; of nothing that could be compared, there is none."""
+        return self.hits / self.n if self.n else math.nan
+
+    @property
+    def rates(self) -> Floats:
+        """The fraction of hits in each whole experiment."""
+        return np.diff(self._hits_by_experiment, prepend=0) / self._n_samples
+
+    def outcomes(self) -> pd.DataFrame | None:
+        """A row a combination, a column an outcome; None without hits."""
+        return outcome_table(self._oracle.domain.with_sensitive(self.sensitive), self._outcomes) if self.hits else None
+
+
+class Survey:
+    """One look at a population: the counts for some sets of sensitive parameters, and the shares made of them."""
+
+    def __init__(
+        self,
+        population: Population,
+        sets: Sequence[tuple[str, ...]],
+        confidence: float,
+        seed: int,
+        *,
+        n_samples: int = 1000,
+        favourable: Any = None,
+    ) -> None:
+        self.population = population
+        self.counts = [Count(population.oracle, names, n_samples) for names in sets]
+        self.seed = seed
+        self.detail = ""
+        self.health: list[Remark] = []
+        """What is to be said of all shares."""
+        self._confidence = confidence
+        self._favourable = favourable
+        self._started = time.monotonic()
+        self._n_contradicted = 0
+        self._contradicted: Any = None
+
+    def add(self, batch: JudgedFamilies) -> list[Mask]:
+        """Count a batch; says by set which of the inputs that are comparable are hits."""
+        self._n_contradicted += batch.n_contradicted
+        if self._contradicted is None:
+            self._contradicted = batch.contradicted
+        return [count.add(batch) for count in self.counts]
+
+    def shares(
+        self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
+    ) -> list[Share]:
+        """A share for each set, when all is counted, with remarks to be made besides.
+
+        The bounds, by set, are two-sided and one-sided alike. By default they are the exact ones of pooled counts, for
+        a number of inputs that was fixed beforehand.
+        """
+        self.health += [*self._remarks(), *remarks]
+        method = method or ("sample" if self.population.rows is None else "rows")
+        if bounds is not None:
+            return [self.share(count, method, both, both) for count, both in zip(self.counts, bounds, strict=True)]
+        shares = []
+        for count in self.counts:
+            numbers = (count.hits, count.n, self._confidence)
+            one_sided = (intervals.lower_bound(*numbers), intervals.upper_bound(*numbers))
+            shares.append(self.share(count, method, intervals.clopper_pearson(*numbers), one_sided))
+        return shares
+
+    def share(
+        self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
+    ) -> Share:
+        """The share with the bounds given; its value is that of the count, unless it is given too."""
+        rates = count.rates
+        has_mean = method == "sample" and len(rates) > 1
+        mean_low, mean_high = intervals.mean_interval(rates, self._confidence) if has_mean else (None, None)
+        is_sampled = method in ("sample", "sequential")
+        return self.make(
+            count.value if value is None else value,
+            two_sided,
+            one_sided,
+            n=count.n,
+            n_not_comparable=count.n_not_comparable,
+            hits=count.hits,
+            method=method,
+            sensitive=count.sensitive,
+            outcomes=count.outcomes(),
+            n_queries=self.population.oracle.asker.n_queries,
+            history=np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None,
+            mean_low=mean_low,
+            mean_high=mean_high,
+        )
+
+    def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
+        """A share with what is common to all of the call filled in."""
+        return Share(
+            value,
+            *two_sided,
+            *one_sided,
+            population=self.population.name,
+            confidence=self._confidence,
+            threshold=self.population.oracle.threshold,
+            seconds=time.monotonic() - self._started,
+            seed=self.seed,
+            detail=self.detail,
+            n_left_out=self.population.n_left_out,
+            resolution=self.population.oracle.resolution,
+            health=tuple(self.health),
+            worse_off=worse_off(fields["outcomes"], self._favourable),
+            **fields,
+        )
+
+    def _remarks(self) -> Iterable[Remark]:
+        """Whether rounding matters, and whether the model said the same of its hits when asked again."""
+        oracle = self.population.oracle
+        if oracle.resolution > oracle.threshold / 1000:
+            yield (
+                "rounding",
+                f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
+                f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
+            )
+        if not self._n_contradicted:
+            return
+        hits = (
+            f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
+            "were hits both times"
+        )
+        model, batch = self.population.model, self.population.batch
+        if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
+            yield "rounding-decides", f"{hits}: they lie so near to the boundary that rounding decides"
+        else:
+            yield "stochastic-model", f"the model answers the same row differently: {hits}"
+
+
+def warn_of(shares: Iterable[Share]) -> None:
+    """Say what their health checks have to say, each once, at the line that called the caller of this."""
+    for name, message in dict.fromkeys(remark for share in shares for remark in share.health):
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)
+
+
+def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.DataFrame:
+    """How often each combination gets each outcome, by its position and the outcome's name."""
+    import pandas as pd
+
+    names = sorted({name for _, name in counts}, key=lambda name: (str(type(name)), name))
+    positions = range(len(domain.combinations))
+    table = [[counts.get((position, name), 0) for name in names] for position in positions]
+    index = pd.Index([combination_words(domain, position) for position in positions], name="sensitive")
+    return pd.DataFrame(table, index=index, columns=pd.Index(names, name="outcome"))
+
+
+def combination_words(domain: Domain, position: int) -> str:
+    """A combination of sensitive values in words."""
+    codes = zip(domain.sensitive, domain.combinations[position], strict=True)
+    return ", ".join(f"{name}={domain[name].decode(np.array([code]))[0]}" for name, code in codes)
+
+
+def worse_off(outcomes: pd.DataFrame | None, favourable: Any) -> str | None:
+    """The combination with the lowest rate of the favourable outcome; None if none was named or two are level."""
+    if favourable is None or outcomes is None:
+        return None
+    if favourable not in outcomes.columns:
+        seen = ", ".join(map(repr, outcomes.columns))
+        raise SettingError.about("favourable", f"must be an outcome that was seen, one of {seen}; got {favourable!r}")
+    asked = outcomes[outcomes.sum(axis=1) > 0]
+    rates = (asked[favourable] / asked.sum(axis=1)).sort_values()
+    return None if len(rates) < 2 or rates.iloc[0] == rates.iloc[1] else str(rates.index[0])
