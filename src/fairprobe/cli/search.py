@@ -18,9 +18,10 @@ from fairprobe.cli.words import Line, counted, duration, flag, in_flags, say, to
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
-from fairprobe.search.plan import Cost, plan, settled
+from fairprobe.search.forecast import LimitCost as Cost
+from fairprobe.search.forecast import plan
 from fairprobe.search.registry import AUTO, TORCH_STRATEGIES, strategy_path
-from fairprobe.search.settings import Limits
+from fairprobe.search.settings import Limits, settled
 
 CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
 LIMITS = "Limits (the first met ends the search; none for no limit)"

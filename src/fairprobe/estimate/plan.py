@@ -11,7 +11,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.estimate.counting import Count
 from fairprobe.estimate.populations import Asking, Rows, chunk
 from fairprobe.estimate.run import Estimation, Options, Plan
-from fairprobe.model.timing import measured
+from fairprobe.model.measuring import measured
 
 
 @dataclass(frozen=True)

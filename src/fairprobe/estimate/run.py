@@ -24,7 +24,7 @@ from fairprobe.estimate.populations import ROWS_A_CALL, Asking, Judged, Target
 from fairprobe.estimate.sequence import ConfidenceSequence
 from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.model import Model
-from fairprobe.model.repeatability import SAFETY, are_ties
+from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
 from fairprobe.progress import Progress, Status, teller
 

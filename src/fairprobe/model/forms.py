@@ -112,7 +112,7 @@ class FrameForm:
     """
 
     def __init__(
-        self, domain: Domain, columns: Sequence[str], categories: Mapping[str, Sequence[Any]] | None = None
+        self, domain: Domain, columns: Sequence[str], categories: Mapping[str, tuple[Any, ...]] | None = None
     ) -> None:
         self._domain = domain
         self._columns = [domain.names.index(name) for name in columns]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.forms import ArrayForm
-from fairprobe.model.protocol import Abilities, Adapter
 
 
 def is_module(model: Any) -> bool:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.registry import abilities_of
 from fairprobe.retrain import committee as default
 from fairprobe.retrain.parts import Rows
 from fairprobe.retrain.trainer import is_fitted

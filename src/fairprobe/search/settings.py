@@ -43,7 +43,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """What shards depend on, beside the domain, the model and the seed."""
 
     strategy: str
@@ -59,7 +59,10 @@ class Settings:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
             object.__setattr__(self, name, checked_count(name, getattr(self, name)))
         for name in ("delta_v", "delta_pr"):
-            object.__setattr__(self, name, _checked_step(name, getattr(self, name)))
+            value = getattr(self, name)
+            if not is_number(value) or value < 0:
+                raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
+            object.__setattr__(self, name, float(value))
         if not isinstance(self.diversify, bool):
             raise SettingError.about("diversify", f"must be True or False, got {self.diversify!r}")
 
@@ -91,7 +94,7 @@ class Limits:
             )
 
 
-def _checked_step(name: str, value: Any) -> float:
-    if not is_number(value) or value < 0:
-        raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
-    return float(value)
+def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
+    """The settings and limits among the arguments of a search, made sure of."""
+    settings = SearchSettings(**{name: arguments[name] for name in SearchSettings.__dataclass_fields__})
+    return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

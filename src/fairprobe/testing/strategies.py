@@ -24,7 +24,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search import STRATEGIES, Found, Strategy, Walk, search
 from fairprobe.search.registry import load_strategy, strategy_path
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings as Settings
 from fairprobe.testing.counting import CountingModel
 from fairprobe.testing.toys import Toy, all_toys, box, loans
 

@@ -16,8 +16,8 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
 from fairprobe.estimate.exact import preprocessing
 from fairprobe.estimate.exact.outcome import UnfitError, shown
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.registry import abilities_of
 
 MAX_TABLE = 10_000_000
 """A parameter with more levels is not put into a table level by level."""

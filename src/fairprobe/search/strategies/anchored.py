@@ -9,9 +9,9 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategy import MOST_RETRIES, Strategy
-from fairprobe.search.visits import Visits
+from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
 """Also the chance that keeps a parameter which always loses the region from being forgotten."""
@@ -28,6 +28,17 @@ RENEW_EVERY = 20
 MOST_MISSES = 10
 """A walker that missed more often in a row is lost."""
 
+BITS = 12
+"""Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
+
+NOBODY = -1
+
+CROWDED = 2
+"""Times the mean of all cells: a cell visited more often is over-represented."""
+
+PLACES = 1_000_003
+"""Inputs are told apart by their keys modulo this prime: now and then a walker leaves for no reason."""
+
 
 class Anchored(Strategy):
     """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
@@ -38,7 +49,7 @@ class Anchored(Strategy):
     there are `n_walkers`, and they walk on beside those of the next global round.
     """
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
         self.levels: Codes = domain.levels[self.columns]
@@ -208,3 +219,32 @@ def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
 
 def _is_outside(codes: Codes, levels: Codes) -> Mask:
     return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
+
+
+class Visits:
+    """The inputs where walkers stood, and how often they stood in each cell of a coarse grid.
+
+    The cells are the lower and upper halves of all parameters.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._columns = list(domain.free_columns)
+        self._levels = domain.levels[self._columns]
+        self._bits = 1 << (np.arange(len(self._columns)) % BITS)
+        self._counts = np.zeros(1 << BITS, dtype=np.int64)
+        self._keys = Keys(domain)
+        self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
+
+    def add(self, codes: Codes) -> tuple[Mask, Codes]:
+        """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
+        cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
+        self._counts += np.bincount(cells, minlength=len(self._counts))
+        visits = self._counts[cells]
+        return ~self._are_first(codes) | (visits > CROWDED * self._counts[self._counts > 0].mean()), visits
+
+    def _are_first(self, codes: Codes) -> Mask:
+        """Who is the first at a place; of several that come at once, one."""
+        places, each = self._keys.of(codes).sum(axis=1) % PLACES, np.arange(len(codes), dtype=np.int32)
+        is_new = self._stood[places] == NOBODY
+        self._stood[places] = each
+        return is_new & (self._stood[places] == each)

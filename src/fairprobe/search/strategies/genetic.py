@@ -8,7 +8,7 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategy import MOST_RETRIES, Strategy
 
 FROM_MATE = 0.1
@@ -18,7 +18,7 @@ FROM_MATE = 0.1
 class Genetic(Strategy):
     """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.moves = Moves(domain)
         self.population: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)

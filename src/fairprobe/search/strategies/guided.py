@@ -9,7 +9,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2
@@ -34,7 +34,7 @@ class Guided(Anchored):
 
     wants = "scores"
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.boundary: float | None = None
         self._side: Any = None
