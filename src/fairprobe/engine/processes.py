@@ -35,12 +35,19 @@ class ProcessEngine:
     """A few shards at once, each in a process of its own."""
 
     def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
+        import cloudpickle
         from joblib.externals.loky import get_reusable_executor
 
         self._n_jobs = n_jobs
         self._watch = watch
         self._seconds_left = seconds_left
-        content = _pickled(task, n_jobs)  # first: what can't be sent is refused before there is anything to clean up
+        try:
+            content = cloudpickle.dumps(task)
+        except Exception as error:
+            raise SettingError(
+                f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
+                f"got {type(error).__name__}: {error}; use n_jobs=1"
+            ) from error
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
         board = str(Path(self._folder.name) / "board")
         # More rows than shards are ever under way, so that no two of these share one.
@@ -55,7 +62,7 @@ class ProcessEngine:
         for shard in itertools.count():
             while len(self._pending) <= self._n_jobs:
                 ahead = shard + len(self._pending)
-                self._board.clear(ahead)
+                self._board.row(ahead)[:] = 0
                 self._pending.append((ahead, self._executor.submit(_run, ahead, self._seconds_left())))
             yield self._result(self._pending[0][1])
             self._pending.popleft()
@@ -64,11 +71,15 @@ class ProcessEngine:
         while not wait([future], timeout=POLL_SECONDS).done:
             with interruptible():
                 if self._watch is not None:
-                    self._watch([self._board.counts(shard) for shard, _ in self._pending])
+                    self._watch([Counts(*self._board.row(shard).tolist()) for shard, _ in self._pending])
         try:
             return future.result()
         except Exception as error:
-            raise _failure(error) from error
+            if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
+                raise RunError(
+                    "a worker process must live as long as the run, got one that died: killed, or out of memory?"
+                ) from error
+            raise RunError(f"a shard must not fail, got {type(error).__name__}: {error}") from error
 
     def finish(self) -> list[Any]:
         """Stop the shards under way and give what they have, in order."""
@@ -96,39 +107,15 @@ class _Board:
     def __init__(self, cells: Any) -> None:
         self._cells = cells
 
-    def _slot(self, shard: int) -> int:
-        return 1 + shard % (len(self._cells) - 1)
-
-    def clear(self, shard: int) -> None:
-        self._cells[self._slot(shard)] = 0
+    def row(self, shard: int) -> Any:
+        return self._cells[1 + shard % (len(self._cells) - 1)]
 
     def stop(self) -> None:
         self._cells[0, 0] = 1
 
     def report(self, shard: int, counts: Counts) -> bool:
-        self._cells[self._slot(shard)] = counts
+        self.row(shard)[:] = counts
         return bool(self._cells[0, 0])
-
-    def counts(self, shard: int) -> Counts:
-        return Counts(*self._cells[self._slot(shard)].tolist())
-
-
-def _pickled(task: Task, n_jobs: int) -> bytes:
-    import cloudpickle
-
-    try:
-        return bytes(cloudpickle.dumps(task))
-    except Exception as error:
-        raise SettingError(
-            f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
-            f"got {type(error).__name__}: {error}; use n_jobs=1"
-        ) from error
-
-
-def _failure(error: Exception) -> RunError:
-    if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
-        return RunError("a worker process must live as long as the run, got one that died: killed, or out of memory?")
-    return RunError(f"a shard must not fail, got {type(error).__name__}: {error}")
 
 
 # In the worker

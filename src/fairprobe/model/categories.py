@@ -133,20 +133,18 @@ def _brief(categories: Sequence[Any]) -> str:
     return shown if len(categories) <= SHOWN else f"{shown} and {len(categories) - SHOWN:,} more"
 
 
-class Advised:
+def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A model's method whose errors about categories say what to do."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __call__(self, batch: Any) -> Any:
-        """The method's answer."""
+    def ask(batch: Any) -> Any:
         try:
-            return self._function(batch)
+            return function(batch)
         except Exception as error:
             if "categor" not in str(error):
                 raise
             raise ValueError(f"{str(error).strip().rstrip('.')}: {ADVICE}") from error
+
+    return ask
 
 
 def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
-from fairprobe.model.categories import Advised, fitted_categories, fitted_columns, may_need_advice
+from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
 from fairprobe.model.known import LABELS_FOLLOW, THREADED, kin, last_step, own_kind, works_on_float32
 
@@ -57,7 +57,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
     careful: Callable[..., Any] = _function(model, output)
     if isinstance(form, FrameForm) and may_need_advice(model, domain, form.categories):
-        careful = Advised(careful)
+        careful = advised(careful)
     function = careful
     if output != "score" and isinstance(form, ArrayForm) and form.dtype == np.float32 and hasattr(model, "tree_"):
         function = partial(careful, check_input=False)  # the batch is what the tree would make of it

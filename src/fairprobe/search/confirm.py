@@ -55,70 +55,49 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     if job.output == "label" and are_ties(job.model, job.domain, job.batch, np.concatenate(tally.contradicted)):
         text = f"{n}: they lie so near to the decision boundary that rounding decides"
         return replace(found, health=(*found.health, ("rounding-decides", text)))
-    again = _Again(job, found)
-    try:
-        again.run()
-    except RunError as failure:
-        failure.found = again.result(n)
-        raise
-    return again.result(n)
+    asker, started, kept = job.asker(), time.monotonic(), np.arange(found.n_cases)
+    oracle = Oracle(asker, job.threshold, job.resolution)
+    is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
+    with deferred():
+        try:
+            with interruptible(), asker.quiet():
+                for _ in range(0 if is_interrupted else 2):
+                    kept = kept[_are_cases(found, kept, oracle, started)]
+        except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said
+            is_interrupted = True
+        except RunError as error:
+            failure = error
+    asked = (
+        f"interrupted, {len(kept):,} cases are kept that were cases each time they were asked about, twice or more"
+        if is_interrupted
+        else f"all {found.n_cases:,} cases were then asked about twice more: the {len(kept):,} that were cases each "
+        "time are kept"
+    )
+    result = replace(
+        found,
+        _cases=found._cases.take(kept),
+        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        n_queries=found.n_queries + asker.n_queries,
+        seconds=found.seconds + time.monotonic() - started,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
+    if failure is not None:
+        failure.found = result
+        raise failure
+    return result
 
 
-class _Again:
-    """Asks about all cases twice more, within the limits; what could not be asked about is left out."""
-
-    def __init__(self, job: Job, found: Found) -> None:
-        self.found = found
-        self.asker = job.asker()  # the model itself
-        self.oracle = Oracle(self.asker, job.threshold, job.resolution)
-        self.started = time.monotonic()
-        self.kept = np.arange(found.n_cases)
-        self.is_interrupted = found.stop_reason is StopReason.INTERRUPTED
-
-    def run(self) -> None:
-        """Ask, until interrupted: then the cases that were not asked about again stay, and that is said."""
-        if self.is_interrupted:
-            return
-        with deferred():
-            try:
-                with interruptible(), self.asker.quiet():
-                    for _ in range(2):
-                        self.kept = self.kept[self._are_cases(self.kept)]
-            except KeyboardInterrupt:
-                self.is_interrupted = True
-
-    def _are_cases(self, rows: Codes) -> Mask:
-        """Which of the cases at these rows are cases again."""
-        again, limits = np.zeros(len(rows), dtype=bool), self.found.limits
-        for first in range(0, len(rows), CASES_A_CALL):
-            n = CASES_A_CALL
-            if limits.max_queries is not None:
-                n_left = limits.max_queries - self.found.n_queries - self.asker.n_queries
-                n = min(n, n_left // len(self.oracle.families))
-            # It may take as long as the search was allowed to.
-            is_late = limits.max_seconds is not None and time.monotonic() - self.started > limits.max_seconds
-            batch = rows[first : first + n]
-            if not len(batch) or is_late:
-                break
-            codes = self.found._cases.case[batch].astype(np.int64)
-            again[first : first + len(batch)] = self.oracle.judge(codes).hits
-        return again
-
-    def result(self, contradicted: str) -> Found:
-        """The cases kept."""
-        found, n = self.found, len(self.kept)
-        asked = (
-            f"interrupted, {n:,} cases are kept that were cases each time they were asked about, twice or more"
-            if self.is_interrupted
-            else f"all {found.n_cases:,} cases were then asked about twice more: the {n:,} that were cases each time "
-            "are kept"
-        )
-        remark = ("stochastic-model", f"the model answers the same row differently: {contradicted}; {asked}")
-        return replace(
-            found,
-            _cases=found._cases.take(self.kept),
-            health=(*found.health, remark),
-            n_queries=found.n_queries + self.asker.n_queries,
-            seconds=found.seconds + time.monotonic() - self.started,
-            stop_reason=StopReason.INTERRUPTED if self.is_interrupted else found.stop_reason,
-        )
+def _are_cases(found: Found, rows: Codes, oracle: Oracle, started: float) -> Mask:
+    """Which of the cases at these rows are cases again; those that the limits leave no room to ask about are not."""
+    again, limits = np.zeros(len(rows), dtype=bool), found.limits
+    for first in range(0, len(rows), CASES_A_CALL):
+        n = CASES_A_CALL
+        if limits.max_queries is not None:
+            n = min(n, (limits.max_queries - found.n_queries - oracle.asker.n_queries) // len(oracle.families))
+        # It may take as long as the search was allowed to.
+        is_late = limits.max_seconds is not None and time.monotonic() - started > limits.max_seconds
+        batch = rows[first : first + n]
+        if not len(batch) or is_late:
+            break
+        again[first : first + len(batch)] = oracle.judge(found._cases.case[batch].astype(np.int64)).hits
+    return again

@@ -94,21 +94,22 @@ def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict
 
 def costs(domain: Domain, limits: Limits, seen: Pilot) -> list[LimitCost]:
     """For each limit given, what meeting it takes; exact queries but for time and cases, which are guesses."""
-    n_members = len(domain.families)
-    guesses = []
-    if limits.max_inputs is not None:
-        guesses.append(("max_inputs", limits.max_inputs, False))
-    if limits.max_queries is not None:
-        guesses.append(("max_queries", limits.max_queries // n_members, False))
-    if limits.max_seconds is not None:
-        guesses.append(("max_seconds", round(limits.max_seconds / seen.seconds_per_input), True))
-    if limits.max_cases is not None:
-        guesses.append(("max_cases", limits.max_cases, False))  # if every input were a case
-        if seen.n_cases:
-            guesses.append(("max_cases", round(limits.max_cases * seen.n_inputs / seen.n_cases), True))
-    if limits.max_barren is not None:
-        guesses.append(("max_barren", limits.max_barren, False))
-    coverage = Coverage.of(domain)
-    if coverage is not None:
-        guesses.append(("exhausted", coverage.left, False))
-    return [LimitCost(name, n, n * n_members, n * seen.seconds_per_input, guess) for name, n, guess in guesses]
+    n_members, coverage = len(domain.families), Coverage.of(domain)
+    n_in_time = None if limits.max_seconds is None else round(limits.max_seconds / seen.seconds_per_input)
+    n_for_cases = None
+    if limits.max_cases is not None and seen.n_cases:
+        n_for_cases = round(limits.max_cases * seen.n_inputs / seen.n_cases)
+    inputs: list[tuple[str, int | None, bool]] = [
+        ("max_inputs", limits.max_inputs, False),
+        ("max_queries", None if limits.max_queries is None else limits.max_queries // n_members, False),
+        ("max_seconds", n_in_time, True),
+        ("max_cases", limits.max_cases, False),  # if every input were a case
+        ("max_cases", n_for_cases, True),
+        ("max_barren", limits.max_barren, False),
+        ("exhausted", None if coverage is None else coverage.left, False),
+    ]
+    return [
+        LimitCost(name, n, n * n_members, n * seen.seconds_per_input, is_guess)
+        for name, n, is_guess in inputs
+        if n is not None
+    ]

@@ -80,9 +80,8 @@ class Recorder:
         self._batch_queries: list[int] = []
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
-        self._to_cover: list[Codes] = []
-        """Keys that the coverage does not know yet, those judged after the first `_n_covered`."""
         self._n_covered = 0
+        """Batches that the coverage knows."""
         self._first_output: object = None
         self._confirmations: list[Confirmation] = []
         self._not_comparable: list[Codes] = []
@@ -116,8 +115,6 @@ class Recorder:
             if len(flat) and (flat != self._first_output).any():
                 self.varies_at = self.n_judged
         self._judged_keys.append(keys)
-        if self._coverage is not None:
-            self._to_cover.append(keys)
         self.n_judged += len(keys)
         self._batch_ends.append(self.n_judged)
         self._batch_queries.append(n_queries - self.n_confirming)
@@ -190,9 +187,10 @@ class Recorder:
         """Whether every family of a small domain was judged. They are told apart only once there could be as many."""
         if self._coverage is None:
             return False
-        if self._to_cover and self.n_judged - self._n_covered >= self._coverage.left:
-            self._coverage.add(np.concatenate(self._to_cover))
-            self._to_cover, self._n_covered = [], self.n_judged
+        known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
+        if self.n_judged > known and self.n_judged - known >= self._coverage.left:
+            self._coverage.add(np.concatenate(self._judged_keys[self._n_covered :]))
+            self._n_covered = len(self._judged_keys)
         return not self._coverage.left
 
     # All of it

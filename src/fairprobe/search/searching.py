@@ -290,17 +290,12 @@ def _start_codes(domain: Domain, rows: Any, remarks: list[Remark]) -> Codes:
     inside = domain.contains(codes)
     if not inside.any():
         raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
-    if unknown.any() or not inside.all():
-        left_out = [
-            f"{n:,} of {len(frame):,} rows to start from {why}"
-            for n, why in ((int((~inside).sum()), "lie outside the domain"), (int(unknown.sum()), UNKNOWN))
-            if n
-        ]
+    reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
+    numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
+    left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
+    if left_out:
         remarks.append(("start-rows-outside", f"{' and '.join(left_out)}: they are left out"))
     return codes[inside]
-
-
-UNKNOWN = "have a sensitive value that is unknown"
 
 
 def _as_compared(domain: Domain, codes: Codes) -> Codes:

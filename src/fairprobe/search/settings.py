@@ -11,35 +11,26 @@ from fairprobe.errors import SettingError
 
 
 class StopReason(StrEnum):
-    """Why a search ended; `sentence` says it in words."""
+    """Why a search ended: a word, and its `sentence`."""
 
-    MAX_CASES = "max-cases"
-    MAX_INPUTS = "max-inputs"
-    MAX_QUERIES = "max-queries"
-    MAX_SECONDS = "max-seconds"
-    EXHAUSTED = "exhausted"
-    NOTHING_FOUND = "nothing-found"
-    NOTHING_NEW = "nothing-new"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
+    sentence: str
 
-    @property
-    def sentence(self) -> str:
-        """The reason in words."""
-        return _SENTENCES[self]
+    def __new__(cls, word: str, sentence: str) -> StopReason:
+        """A word, which it is equal to, with the same in more words."""
+        reason = str.__new__(cls, word)
+        reason._value_ = word
+        reason.sentence = sentence
+        return reason
 
-
-_SENTENCES = {
-    StopReason.MAX_CASES: "as many cases as asked for were found",
-    StopReason.MAX_INPUTS: "as many inputs as allowed were judged",
-    StopReason.MAX_QUERIES: "as many queries as allowed were sent",
-    StopReason.MAX_SECONDS: "the time allowed was used up",
-    StopReason.EXHAUSTED: "every input of the domain was judged",
-    StopReason.NOTHING_FOUND: "no case was found in as many inputs as max_barren allows",
-    StopReason.NOTHING_NEW: "no further case was found in as many inputs as max_barren allows",
-    StopReason.INTERRUPTED: "it was interrupted; what was found before is kept",
-    StopReason.FAILED: "the model or the run failed; what was found before is kept",
-}
+    MAX_CASES = "max-cases", "as many cases as asked for were found"
+    MAX_INPUTS = "max-inputs", "as many inputs as allowed were judged"
+    MAX_QUERIES = "max-queries", "as many queries as allowed were sent"
+    MAX_SECONDS = "max-seconds", "the time allowed was used up"
+    EXHAUSTED = "exhausted", "every input of the domain was judged"
+    NOTHING_FOUND = "nothing-found", "no case was found in as many inputs as max_barren allows"
+    NOTHING_NEW = "nothing-new", "no further case was found in as many inputs as max_barren allows"
+    INTERRUPTED = "interrupted", "it was interrupted; what was found before is kept"
+    FAILED = "failed", "the model or the run failed; what was found before is kept"
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ class _Shard:
         self.asker.limit = quota.n_queries
         self.oracle = self.judging = Oracle(self.asker, job.threshold, job.resolution)
         self.screen: Screen | None = None
+        # Where some twins are forbidden, the oracle asks about the others row by row: a screen could not help.
         if job.accelerate and job.domain.families.is_complete and job.stand_in is not None:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)

@@ -63,22 +63,21 @@ class Anchored(Strategy):
         self._visits = Visits(domain)
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
-        self._each = np.arange(0)
+        self._walkers = np.arange(0)
+        """0, 1, 2, ...: kept, as every trial needs them several times."""
 
     # Walkers come and go
 
     def _start(self, seeds: Codes) -> None:
-        seeds = self._few(np.unique(seeds, axis=0))
+        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        seeds = np.unique(seeds, axis=0)
+        seeds = seeds[np.arange(max(len(seeds), self.settings.n_walkers // FEWEST)) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
         n_kept = max(0, self.settings.n_walkers - len(seeds))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
+        self._walkers = np.arange(len(self.position))
         self._n_trials = 0
-
-    def _few(self, seeds: Codes) -> Codes:
-        """Each seed once: many walkers would all learn the same there. But batches should not be tiny."""
-        n = max(len(seeds), self.settings.n_walkers // FEWEST)
-        return seeds[np.arange(n) % len(seeds)]
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -104,6 +103,7 @@ class Anchored(Strategy):
             chances = weights[well] / weights[well].sum()
             walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
         self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
+        self._walkers = np.arange(len(self.position))
 
     # Trials
 
@@ -121,19 +121,17 @@ class Anchored(Strategy):
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
         cells, places = self.cells(chosen), self.places(chosen)
         before = self.position.take(places)
-        steps = 1 + (draws[1] * self._within_reach(chosen, cells)).astype(np.int64)
+        spans = self.spans.take(chosen)
+        within = self.reach.take(cells) * spans
+        if self._any_wraps:
+            within = np.where(self.wraps.take(chosen), spans, within)  # all of it where there is no order
+        steps = 1 + (draws[1] * within).astype(np.int64)
         after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
         return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
         """Which of the chosen parameters go down."""
         return draws < 0.5
-
-    def _within_reach(self, chosen: Codes, cells: Codes) -> Floats:
-        """How many steps further than one is in reach: all of them where there is no order."""
-        spans = self.spans.take(chosen)
-        steps = self.reach.take(cells) * spans
-        return np.where(self.wraps.take(chosen), spans, steps) if self._any_wraps else steps
 
     def cells(self, chosen: Codes) -> Codes:
         """Where the chosen parameters are in tables by parameter, then walker."""
@@ -142,13 +140,6 @@ class Anchored(Strategy):
     def places(self, chosen: Codes) -> Codes:
         """Where the chosen parameters are in `position`."""
         return self.columns.take(chosen) + self._walkers * self.position.shape[1]
-
-    @property
-    def _walkers(self) -> Codes:
-        """0, 1, 2, ...: kept, as every trial needs them several times."""
-        if len(self._each) != len(self.position):
-            self._each = np.arange(len(self.position))
-        return self._each
 
     def _proposal(self) -> Codes:
         proposal = self.position.copy()

@@ -44,17 +44,15 @@ class Genetic(Strategy):
         return np.where(self.domain.allows(children)[:, None], children, others)
 
     def _breed(self) -> Codes:
+        """Children of parents drawn at random, crossed, then mutated."""
         n = self.settings.n_walkers
         first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
         crossed = self.rng.random((n, len(self.moves.columns))) < FROM_MATE
         first[:, self.moves.columns] = np.where(crossed, second[:, self.moves.columns], first[:, self.moves.columns])
-        return self._mutate(first)
-
-    def _mutate(self, codes: Codes) -> Codes:
-        draws = self.rng.random((3, len(codes)))
+        draws = self.rng.random((3, n))
         chosen = (draws[0] * len(self.moves.columns)).astype(np.int64)
         steps = self.moves.steps(chosen, draws[1] < 0.5, draws[2] if self.moves.sizes_vary else None)
-        return self.moves.apply(codes, chosen, steps)[0]
+        return self.moves.apply(first, chosen, steps)[0]
 
     def _tell(self, judgement: Judgement) -> None:
         self._join(judgement.codes[judgement.hits])
