@@ -48,7 +48,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
     if not is_fitted(model):
         raise SettingError(f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first")
-    if output == "label" and _is_regressor(model):
+    if output == "label" and _is_regressor(model):  # nearly every input would be a case
         raise SettingError(
             f"output='label' is for labels, which are names, got the regressor {type(model).__name__}: "
             "say output='value' and the threshold that a gap must exceed"

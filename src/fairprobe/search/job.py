@@ -29,6 +29,7 @@ class Job:
     domain: Domain
     settings: SearchSettings
     strategy: type[Strategy]
+    """The class, not its name: what was registered here is not known in another process."""
     output: str
     batch: str | None
     threshold: float

@@ -103,7 +103,7 @@ class Recorder:
             waiting = judgement.take(rows, self._small)
             self._waiting.append(Waiting(waiting, keys.take(rows, axis=0), self.n_judged + rows))
             self.n_waiting += len(rows)
-        if not self.n_judged:
+        if not self.n_judged:  # only answers tell the type of the columns that no cases have
             self._no_cases = Cases.none(self._oracle.domain, judgement.outputs)
         if judgement.present is not None:
             self._not_comparable.append(self.n_judged + np.flatnonzero(~judgement.comparable))
@@ -136,7 +136,7 @@ class Recorder:
         if not self._waiting:
             return
         waiting = Waiting.join(self._waiting)
-        proposed = self._proposed.copy()
+        proposed = self._proposed.copy()  # what is there stays whole until all of the new is ready
         rows = np.flatnonzero(proposed.add(waiting.keys))
         new = waiting.take(rows, self._small)
         sifted = new if self._sifted is None else Waiting.join([self._sifted, new])
@@ -167,6 +167,7 @@ class Recorder:
         if len(new):
             ends = self._oracle.ends(confirmed.judgement.take(new, self._small))
             cases = Cases(**vars(ends), offsets=confirmed.offsets[new])
+            # Cases that an earlier shard found are no news, and end no barren stretch.
             self._distinct, self._last_new = distinct, int(cases.offsets[-1]) + 1
             self._cases.append(cases)
 
@@ -199,7 +200,7 @@ class Recorder:
         """All that was recorded; what still waits was not confirmed. `more` is what the shard alone knows."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
-        is_new = first_seen(keys)
+        is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply
         asked = self._confirmations
         no_rows = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
         return Trace(

@@ -153,6 +153,7 @@ def search(
             f"{strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
+    # What it took to measure the resolution counts too: max_queries is about all rows sent.
     run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
     found = confirmed(job, run.run(remarks), run.tally)
     for name, message in found.health:
@@ -224,6 +225,7 @@ class _Run:
             for trace in self.engine.finish():  # what the shards under way have is kept
                 if trace.shard >= tally.n_shards:
                     tally.add(trace)
+            # A shard that was told to stop may have ended by a limit or failed: the person came first.
             tally.stop_reason, tally.failure = StopReason.INTERRUPTED, None
 
     def _show(self, under_way: list[Counts]) -> None:

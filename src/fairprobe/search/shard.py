@@ -205,7 +205,7 @@ class _Shard:
             judgement = self._judge_in_time(members.head(room))
             with uninterrupted():
                 self.recorder.add(judgement, self.asker.n_queries)
-            if len(judgement.codes) < room:
+            if len(judgement.codes) < room:  # the deadline came in between
                 raise _Done(StopReason.MAX_SECONDS)
             if self._is_done():
                 raise _Done
@@ -248,7 +248,7 @@ class _Shard:
             parts.append(self.judging.judge(self.oracle.families.of(members.codes[done : done + self.slice])))
             done += len(parts[-1].codes)
             if time.monotonic() - begun < SLICE_SECONDS / 2:
-                self.slice *= 2
+                self.slice *= 2  # the model is quick: fewer, larger calls
         return Judgement.join(parts)
 
     # Settling what was found

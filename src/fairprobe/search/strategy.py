@@ -44,7 +44,7 @@ class Strategy(ABC):
 
     def start(self, seeds: Codes) -> None:
         """Begin at these discriminatory inputs, one a walker."""
-        self._start(seeds.copy())
+        self._start(seeds.copy())  # a walker may write where it stands
 
     def ask(self) -> Codes:
         """The next inputs to judge."""

@@ -63,7 +63,7 @@ class Tally:
         if distinct is None:  # it ran beside the shards before: what they had too goes
             distinct = self._distinct.copy()
             cases = cases.take(distinct.add(trace.case_keys))
-        coverage = None if self._coverage is None else self._coverage.copy()
+        coverage = None if self._coverage is None else self._coverage.copy()  # `_cut` marks what the shard judged
         cut, reason = self._cut(trace, cases.offsets, coverage)
         n_judged = trace.n_judged if cut is None else cut
 

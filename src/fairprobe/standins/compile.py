@@ -119,7 +119,7 @@ class Batch:
         return np.ascontiguousarray(self._columns.form.families(self._codes), dtype=np.float32)
 
 
-class _Labels:
+class _Labelled:
     """A compiled model's places among the classes, as labels."""
 
     def __init__(self, columns: Columns, compiled: Compiled, classes: NDArray[Any]) -> None:
@@ -144,7 +144,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label") -> Stand
         return None
     columns = Columns.of(model, domain)
     compiled = None if columns is None else compiled_for(model, columns)
-    return None if columns is None or compiled is None else _Labels(columns, compiled, model.classes_)
+    return None if columns is None or compiled is None else _Labelled(columns, compiled, model.classes_)
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:

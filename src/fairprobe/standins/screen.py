@@ -49,7 +49,7 @@ class Screen:
         if not self._n_left:
             return self._stand_in.ask_families(codes)
         first = codes[: self._n_left]
-        truth = self._asker.ask_families(first)
+        truth = self._asker.ask_families(first)  # the model is asked first: its answers are the ones that count
         self.check(self._stand_in.ask_families(first), truth)
         self._n_left -= len(first)
         if len(first) == len(codes):
