@@ -19,8 +19,8 @@ from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.rules import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
-from fairprobe.model.asking import Asker
-from fairprobe.model.repeatability import tolerance
+from fairprobe.model.asking import Answering
+from fairprobe.model.measuring import tolerance
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,10 @@ class Judgement:
 
     def take(self, rows: Codes, dtype: np.dtype[Any]) -> Judgement:
         """Some of the inputs, their codes in a dtype that may be smaller."""
-        present = None if self.present is None else self.present.take(rows, axis=1)
         return Judgement(
             self.codes.take(rows, axis=0).astype(dtype, copy=False),
             self.outputs.take(rows, axis=1),
-            present,
+            None if self.present is None else self.present.take(rows, axis=1),
             self.gaps.take(rows),
             self.hits.take(rows),
             None if self.kinds is None else self.kinds.take(rows, axis=1),
@@ -95,7 +94,7 @@ class Ends:
 class Oracle:
     """Judges batches of inputs by one model call each."""
 
-    def __init__(self, asker: Asker, threshold: float | None = None, resolution: float = 0.0) -> None:
+    def __init__(self, asker: Answering, threshold: float | None = None, resolution: float = 0.0) -> None:
         self.asker = asker
         self.domain: Domain = asker.domain
         self.families: Families = asker.domain.families
@@ -104,7 +103,7 @@ class Oracle:
         """What a gap must exceed beyond the threshold: how far apart rounding may put the outputs for one row."""
         self.is_label = asker.output == "label"
 
-    def by(self, asker: Asker) -> Oracle:
+    def by(self, asker: Answering) -> Oracle:
         """One that judges as this one does, but asks another."""
         return Oracle(asker, self.threshold, self.resolution)
 
@@ -197,12 +196,9 @@ def checked_threshold(threshold: float | None, output: str) -> float:
         number = np.nan
     if not 0 <= number < np.inf:
         raise SettingError.about("threshold", f"must be a finite number of at least 0, got {threshold!r}")
-    if output == "label" and number >= 1:
-        raise SettingError.about("threshold", f"must be below 1 for labels, whose gap is 0 or 1, got {threshold!r}")
-    if output == "proba" and number >= 1:
-        raise SettingError.about(
-            "threshold", f"must be below 1 for probabilities, whose gap is 1 at most, got {threshold!r}"
-        )
+    largest = {"label": "labels, whose gap is 0 or 1", "proba": "probabilities, whose gap is 1 at most"}
+    if output in largest and number >= 1:
+        raise SettingError.about("threshold", f"must be below 1 for {largest[output]}, got {threshold!r}")
     return number
 
 

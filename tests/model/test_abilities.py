@@ -25,8 +25,8 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
-from fairprobe.model.registry import ADAPTERS, abilities_of, adapter_for, register
-from fairprobe.search.auto import choose_strategy
+from fairprobe.model.adapters import ADAPTERS, abilities_of, adapter_for, register
+from fairprobe.search.registry import choose_strategy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -98,7 +98,7 @@ def test_an_adapter_of_ones_own(monkeypatch):
     own = types.ModuleType("own_adapter")
     exec(  # as a module of the user's would be
         "from fairprobe.model.forms import ArrayForm\n"
-        "from fairprobe.model.protocol import Abilities, Adapter\n"
+        "from fairprobe.model.adapters import Abilities, Adapter\n"
         "def accepts(model): return hasattr(model, 'score_all')\n"
         "def abilities(model): return Abilities('own', leaves=True)\n"
         "def adapt(model, domain, output, batch): return Adapter(model.score_all, ArrayForm(domain, float), 'own')\n",

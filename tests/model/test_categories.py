@@ -70,6 +70,20 @@ def test_inputs_and_rows_get_the_categories_of_the_model(model):
     assert asker.ask_frame(ROWS).tolist() == [0, 1, 0, 0]
 
 
+def test_a_model_that_hands_on_to_another_tells_what_the_adapter_of_that_one_declares():
+    class Wrapped:
+        def __init__(self, model):
+            self.feature_names_in_ = model.feature_names_in_
+            self.categories_in_ = Asker(model, DOMAIN).adapter.categories
+            self.predict = model.predict
+
+    wrapped = Wrapped(Boosted(LISTS))
+    assert wrapped.categories_in_ == {"job": tuple(JOBS), "sex": ("m", "f")}
+    assert Asker(wrapped, DOMAIN).adapter.categories == wrapped.categories_in_
+    assert Asker(wrapped, DOMAIN).ask_frame(ROWS).tolist() == [0, 1, 0, 0]
+    assert Asker(lambda rows: rows, DOMAIN).adapter.categories == {}
+
+
 def test_searches_and_estimates_work_on_strings():
     model = Boosted(LISTS)
     found = fairprobe.search(model, DOMAIN, max_cases=5)

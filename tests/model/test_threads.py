@@ -15,9 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import ModelError
-from fairprobe.model.asking import Asker
-from fairprobe.model.registry import abilities_of
-from fairprobe.model.threads import LEAST_ROWS, InThreads
+from fairprobe.model.adapters import abilities_of
+from fairprobe.model.asking import LEAST_ROWS, Asker, InThreads
 
 DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 

@@ -84,7 +84,7 @@ def test_search_stays_the_function():
     code = """
 import fairprobe, types
 assert isinstance(fairprobe.search, types.FunctionType)
-import fairprobe.search.run
+import fairprobe.search.searching
 import fairprobe.search.registry
 from fairprobe.search.registry import STRATEGIES
 from fairprobe.search import register, search
@@ -96,7 +96,7 @@ assert again is search is fairprobe.search
     python(code)
 
 
-@pytest.mark.parametrize("first", ["fairprobe.search.run", "fairprobe.testing.strategies", "fairprobe.search"])
+@pytest.mark.parametrize("first", ["fairprobe.search.searching", "fairprobe.testing.strategies", "fairprobe.search"])
 def test_search_is_the_function_whatever_is_imported_first(first):
     python(f"import {first}, types, fairprobe; assert isinstance(fairprobe.search, types.FunctionType)")
 

@@ -14,12 +14,10 @@ from fairprobe import Domain, Integer, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.search.auto import choose_strategy
-from fairprobe.search.registry import register, strategy_path
-from fairprobe.search.settings import Settings
-from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, Anchored
+from fairprobe.search.registry import choose_strategy, register, strategy_path
+from fairprobe.search.settings import SearchSettings
+from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, Anchored, Visits
 from fairprobe.search.strategies.guided import Guided
-from fairprobe.search.visits import Visits
 from fairprobe.testing import CountingModel
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -129,7 +127,7 @@ def test_processes_change_nothing(strategy):
 
 
 def make(strategy=Anchored, n_walkers=40, diversify=True, domain=DOMAIN, seed=0):
-    settings = Settings("", n_walkers, 100, 100, 0.001, 0.001, 10_000, diversify)
+    settings = SearchSettings("", n_walkers, 100, 100, 0.001, 0.001, 10_000, diversify)
     return strategy(domain, settings, np.random.default_rng(seed))
 
 

@@ -153,5 +153,5 @@ def test_references_end_at_five_hundred(census_tree):
     from fairprobe.model import Asker
     from fairprobe.oracle import Oracle
 
-    references = uniform_cases(Oracle(Asker(*census_tree)), 300_000, 0)
+    references = uniform_cases(Oracle(Asker(*census_tree)), census_tree[0], 300_000, 0)
     assert len(references) == 500

@@ -11,7 +11,7 @@ from scored import DOMAIN, WEIGHTS, Linear
 
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import SettingError
-from fairprobe.search.auto import choose_strategy
+from fairprobe.search.registry import choose_strategy
 from fairprobe.testing import strategy_checks
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -232,8 +232,8 @@ def test_nothing_new(strategy, shard_inputs):
 
 
 def digits(toy):
-    rule = toy.is_case
-    return np.column_stack(np.unravel_index(rule.numbers, (rule.levels,) * rule.n_free))
+    rule = toy.is_case.keywords
+    return np.column_stack(np.unravel_index(rule["numbers"], (rule["levels"],) * rule["n_free"]))
 
 
 # All of it

@@ -122,13 +122,13 @@ def test_rows_to_start_from_do_not_depend_on_what_is_known():
         return toy.model(X)
 
     from fairprobe.search.job import Job
-    from fairprobe.search.settings import Settings
+    from fairprobe.search.settings import SearchSettings
     from fairprobe.search.shard import Quota, run_shard
+    from fairprobe.search.strategies.fully_directed import FullyDirected
 
-    settings = Settings("fully-directed", 2, 2, 5, 0.001, 0.001, 60)
-    path = STRATEGIES["fully-directed"]
+    settings = SearchSettings("fully-directed", 2, 2, 5, 0.001, 0.001, 60)
     start = toy.domain.encode(rows)
-    job = Job(model_alone, toy.domain, settings, path, "label", None, 0.0, 1, start, is_repeatable=True)
+    job = Job(model_alone, toy.domain, settings, FullyDirected, "label", None, 0.0, 1, start, is_repeatable=True)
     run_shard(job, 1, Quota(60))
     assert (seen[120][:60] == seen[60]).all()
     assert (seen[120][60:] == np.concatenate(alone)).all()

@@ -15,9 +15,9 @@ from fairprobe.errors import SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.job import Job
-from fairprobe.search.registry import strategy_path
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.strategies.uniform import Uniform
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker
 from fairprobe.standins.screen import CHECKED
 
@@ -68,8 +68,8 @@ def test_a_stand_in_that_is_wrong_at_once_is_not_used(function: Callable[[Any], 
 
 
 def job(settings: dict[str, Any], **stand_in: Any) -> Job:
-    chosen = Settings("uniform", 1000, 1000, 10, 0.001, 0.001, 10_000)
-    made = Job(model, DOMAIN, chosen, strategy_path("uniform"), "label", None, 0.0, 0, is_repeatable=True, **settings)
+    chosen = SearchSettings("uniform", 1000, 1000, 10, 0.001, 0.001, 10_000)
+    made = Job(model, DOMAIN, chosen, Uniform, "label", None, 0.0, 0, is_repeatable=True, **settings)
     made.__dict__.update(stand_in)  # what is worked out once, put in its place
     return made
 

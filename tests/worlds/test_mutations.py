@@ -21,7 +21,7 @@ from fairprobe.estimate.populations import Population
 from fairprobe.estimate.survey import Count, Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
-from fairprobe.search import run as search_run
+from fairprobe.search import searching as search_run
 from fairprobe.store import distinct
 
 compare, verdict = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("compare", "verdict"))

@@ -21,7 +21,7 @@ from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.progress import Status
 from fairprobe.search import Found, StopReason, search
-from fairprobe.search.auto import choose_strategy
+from fairprobe.search.registry import choose_strategy
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import typer
 from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.model import OUTPUTS
-from fairprobe.search.run import search
+from fairprobe.search.searching import search
 
 BATCHES = ("array", "frame")
 

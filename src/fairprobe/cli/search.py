@@ -17,9 +17,9 @@ from fairprobe.cli.words import Line, counted, duration, flag, in_flags, progres
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
-from fairprobe.search.plan import Cost, plan, settled
+from fairprobe.search.forecast import LimitCost, plan
 from fairprobe.search.registry import AUTO, TORCH_STRATEGIES, strategy_path
-from fairprobe.search.settings import Limits
+from fairprobe.search.settings import Limits, settled
 
 CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
 LIMITS = "Limits (the first met ends the search; none for no limit)"
@@ -177,7 +177,7 @@ class Search(Command):
         return DryRun(figures, lines, costs)
 
 
-def cost_words(cost: Cost, limits: Limits) -> str:
+def cost_words(cost: LimitCost, limits: Limits) -> str:
     """What meeting a limit takes."""
     queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
     if cost.limit == "exhausted":

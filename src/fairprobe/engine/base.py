@@ -1,4 +1,7 @@
-"""What an engine is, and the one that runs everything here and now."""
+"""What an engine is, the engines by name, and the one that runs everything here and now.
+
+A new engine is one new module, with a class that is made as `LocalEngine` is, and one line in `ENGINES`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,26 @@ import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
 
 from fairprobe.errors import SettingError
 
-Counts = tuple[int, int, int]
+ENGINES: dict[str, str] = {
+    "local": "fairprobe.engine.base:LocalEngine",
+    "processes": "fairprobe.engine.processes:ProcessEngine",
+}
+"""By name, the class: not imported before it is used."""
+
+
+class Counts(NamedTuple):
+    """How far a shard has got, or a run."""
+
+    n_cases: int
+    n_judged: int
+    n_queries: int
+
+
 Report = Callable[[Counts], bool]
 """A task tells how far it has got, and is answered whether to stop."""
 
@@ -18,10 +36,10 @@ Task = Callable[[int, float | None, Report | None], Any]
 """Runs the shard of that number within so many seconds, if they are limited. Engines but the local one send it to other
 processes, whose clocks need not show the same."""
 
-SecondsLeft = Callable[[], float | None]
-
-Progress = Callable[[list[Counts]], None]
+Watch = Callable[[list[Counts]], None]
 """Told the counts of all shards under way."""
+
+SecondsLeft = Callable[[], float | None]
 
 
 class Engine(Protocol):
@@ -40,20 +58,20 @@ class Engine(Protocol):
 class LocalEngine:
     """One shard after the other, in this process."""
 
-    def __init__(self, task: Task, progress: Progress | None, seconds_left: SecondsLeft) -> None:
+    def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
         self._task = task
-        self._progress = progress
+        self._watch = watch
         self._seconds_left = seconds_left
 
     def results(self) -> Iterator[Any]:
         """The results in order."""
-        report = None if self._progress is None else self._report
+        report = None if self._watch is None else self._report
         for shard in itertools.count():
             yield self._task(shard, self._seconds_left(), report)
 
     def _report(self, counts: Counts) -> bool:
-        assert self._progress is not None
-        self._progress([counts])
+        assert self._watch is not None
+        self._watch([counts])
         return False
 
     def finish(self) -> list[Any]:
@@ -76,11 +94,9 @@ def checked_jobs(n_jobs: int) -> int:
 
 
 def make_engine(
-    task: Task, n_jobs: int, progress: Progress | None = None, seconds_left: SecondsLeft = lambda: None
+    task: Task, n_jobs: int, watch: Watch | None = None, seconds_left: SecondsLeft = lambda: None
 ) -> Engine:
     """The engine for so many processes."""
-    if n_jobs == 1:
-        return LocalEngine(task, progress, seconds_left)
-    from fairprobe.engine.processes import ProcessEngine
-
-    return ProcessEngine(task, n_jobs, progress, seconds_left)
+    module, name = ENGINES["local" if n_jobs == 1 else "processes"].split(":")
+    engine: Engine = getattr(import_module(module), name)(task, n_jobs, watch, seconds_left)
+    return engine

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
 
@@ -36,7 +36,8 @@ class Interrupts:
             raise KeyboardInterrupt
 
     @contextmanager
-    def _set(self, is_open: bool) -> Iterator[None]:
+    def set(self, *, is_open: bool) -> Iterator[None]:
+        """Let it strike inside, or wait."""
         before = self._is_open
         try:
             try:
@@ -75,15 +76,11 @@ def deferred() -> Iterator[Interrupts]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Here an interruption may strike at once."""
-    with _active._set(True):
-        yield
+def interruptible() -> AbstractContextManager[None]:
+    """Inside, an interruption may strike at once."""
+    return _active.set(is_open=True)
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Here it waits."""
-    with _active._set(False):
-        yield
+def uninterrupted() -> AbstractContextManager[None]:
+    """Inside, it waits."""
+    return _active.set(is_open=False)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.engine.base import Counts, Progress, SecondsLeft, Task
+from fairprobe.engine.base import Counts, SecondsLeft, Task, Watch
 from fairprobe.engine.interrupts import interruptible
 from fairprobe.errors import RunError, SettingError
 
@@ -34,17 +34,26 @@ GRACE_SECONDS = 30.0
 class ProcessEngine:
     """A few shards at once, each in a process of its own."""
 
-    def __init__(self, task: Task, n_jobs: int, progress: Progress | None, seconds_left: SecondsLeft) -> None:
+    def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
+        import cloudpickle
         from joblib.externals.loky import get_reusable_executor
 
         self._n_jobs = n_jobs
-        self._progress = progress
+        self._watch = watch
         self._seconds_left = seconds_left
-        content = _pickled(task, n_jobs)
+        try:
+            content = cloudpickle.dumps(task)
+        except Exception as error:
+            raise SettingError(
+                f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
+                f"got {type(error).__name__}: {error}; use n_jobs=1"
+            ) from error
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
-        self._board = _Board.create(Path(self._folder.name) / "board", slots=4 * n_jobs)
+        board = str(Path(self._folder.name) / "board")
+        # More rows than shards are ever under way, so that no two of these share one.
+        self._board = _Board(np.memmap(board, dtype=np.int64, mode="w+", shape=(4 * n_jobs + 1, 3)))
         self._executor = get_reusable_executor(
-            max_workers=n_jobs, initializer=_set_up, initargs=(content, self._board.path), reuse=False
+            max_workers=n_jobs, initializer=_set_up, initargs=(content, board), reuse=False
         )
         self._pending: deque[tuple[int, Future[Any]]] = deque()
 
@@ -53,7 +62,7 @@ class ProcessEngine:
         for shard in itertools.count():
             while len(self._pending) <= self._n_jobs:
                 ahead = shard + len(self._pending)
-                self._board.clear(ahead)
+                self._board.row(ahead)[:] = 0
                 self._pending.append((ahead, self._executor.submit(_run, ahead, self._seconds_left())))
             yield self._result(self._pending[0][1])
             self._pending.popleft()
@@ -61,12 +70,16 @@ class ProcessEngine:
     def _result(self, future: Future[Any]) -> Any:
         while not wait([future], timeout=POLL_SECONDS).done:
             with interruptible():
-                if self._progress is not None:
-                    self._progress([self._board.counts(shard) for shard, _ in self._pending])
+                if self._watch is not None:
+                    self._watch([Counts(*self._board.row(shard).tolist()) for shard, _ in self._pending])
         try:
             return future.result()
         except Exception as error:
-            raise _failure(error) from error
+            if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
+                raise RunError(
+                    "a worker process must live as long as the run, got one that died: killed, or out of memory?"
+                ) from error
+            raise RunError(f"a shard must not fail, got {type(error).__name__}: {error}") from error
 
     def finish(self) -> list[Any]:
         """Stop the shards under way and give what they have, in order."""
@@ -91,53 +104,18 @@ class ProcessEngine:
 class _Board:
     """Row 0 holds the sign to stop; the others the counts of a shard each, used in turn."""
 
-    def __init__(self, path: str, cells: Any) -> None:
-        self.path = path
+    def __init__(self, cells: Any) -> None:
         self._cells = cells
 
-    @classmethod
-    def create(cls, path: Path, slots: int) -> _Board:
-        return cls(str(path), np.memmap(path, dtype=np.int64, mode="w+", shape=(slots + 1, 3)))
-
-    @classmethod
-    def open(cls, path: str) -> _Board:
-        return cls(path, np.memmap(path, dtype=np.int64, mode="r+").reshape(-1, 3))
-
-    def _slot(self, shard: int) -> int:
-        return 1 + shard % (len(self._cells) - 1)
-
-    def clear(self, shard: int) -> None:
-        self._cells[self._slot(shard)] = 0
+    def row(self, shard: int) -> Any:
+        return self._cells[1 + shard % (len(self._cells) - 1)]
 
     def stop(self) -> None:
         self._cells[0, 0] = 1
 
     def report(self, shard: int, counts: Counts) -> bool:
-        self._cells[self._slot(shard)] = counts
+        self.row(shard)[:] = counts
         return bool(self._cells[0, 0])
-
-    def counts(self, shard: int) -> Counts:
-        cases, judged, queries = (int(count) for count in self._cells[self._slot(shard)])
-        return cases, judged, queries
-
-
-def _pickled(task: Task, n_jobs: int) -> bytes:
-    import cloudpickle
-
-    try:
-        content: bytes = cloudpickle.dumps(task)
-    except Exception as error:
-        raise SettingError(
-            f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
-            f"got {type(error).__name__}: {error}; use n_jobs=1"
-        ) from error
-    return content
-
-
-def _failure(error: Exception) -> RunError:
-    if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
-        return RunError("a worker process must live as long as the run, got one that died: killed, or out of memory?")
-    return RunError(f"a shard must not fail, got {type(error).__name__}: {error}")
 
 
 # In the worker
@@ -154,7 +132,7 @@ def _set_up(content: bytes, board: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)  # the processes share the cores already
     _worker["task"] = cloudpickle.loads(content)
-    _worker["board"] = _Board.open(board)
+    _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
 
 
 def _run(shard: int, seconds: float | None) -> Any:

@@ -19,7 +19,7 @@ from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Populati
 from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.estimate.survey import Count, Survey, outcome_table, warn_of
 from fairprobe.model import Model
-from fairprobe.model.timing import measured
+from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.repeatability import resolution_of
+from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:

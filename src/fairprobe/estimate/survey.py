@@ -18,7 +18,7 @@ from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.share import Remark, Share
-from fairprobe.model.repeatability import SAFETY, are_ties
+from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:

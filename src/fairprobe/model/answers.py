@@ -16,6 +16,10 @@ from fairprobe.errors import ModelError, SettingError
 Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
 
+LOOKED_AT = 5000
+MOST_LABELS, MOST_FRACTIONS = 100, 10
+"""More different whole numbers, or numbers with fractions, among the first labels are no names."""
+
 
 def checked_output(output: Any) -> str:
     """One of the kinds of output."""
@@ -32,17 +36,21 @@ Describe = Callable[[int], str]
 
 def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> NDArray[Any]:
     """The answer as an array with one row for each row asked, or a ModelError that names the first bad row."""
-    answer = _as_array(raw)
+    try:
+        answer = raw.to_numpy() if hasattr(raw, "to_numpy") else np.asarray(raw)
+    except ValueError as error:
+        raise ModelError(f"the model must give one answer a row, got {type(raw).__name__}: {error}") from None
     if answer.ndim == 2 and answer.shape[1] == 1:
         answer = answer[:, 0]
-    _check_shape(answer, n_rows, output)
+    n_axes = {"label": (1,), "value": (1,), "score": (1, 2), "proba": (2,)}[output]
+    if answer.ndim not in n_axes or len(answer) != n_rows:
+        shape = f"({n_rows}, classes)" if output == "proba" else f"({n_rows},)"
+        raise ModelError(f"the model must give output={output!r} of the shape {shape}, got {answer.shape}")
     if output == "label":
-        bad = _missing(answer)
-        rule = "a label for every row"
+        bad, rule = _missing(answer), "a label for every row"
     else:
         answer = _as_numbers(answer, output, describe)
-        bad = ~np.isfinite(answer)
-        rule = "a finite number for every row"
+        bad, rule = ~np.isfinite(answer), "a finite number for every row"
     if bad is not None and bad.any():
         first = int(np.argmax(bad.reshape(n_rows, -1).any(axis=1)))
         raise ModelError(f"the model must give {rule}, got {answer[first]} for {describe(first)}")
@@ -73,25 +81,6 @@ class LabelNames:
                 f"{self._n_seen:,} rows{example}: if these are measurements, say output='value' and the threshold that "
                 "a gap must exceed; if they are names, return them as strings"
             )
-
-
-LOOKED_AT = 5000
-MOST_LABELS, MOST_FRACTIONS = 100, 10
-"""More different whole numbers, or numbers with fractions, among the first labels are no names."""
-
-
-def _as_array(raw: Any) -> NDArray[Any]:
-    try:
-        return raw.to_numpy() if hasattr(raw, "to_numpy") else np.asarray(raw)
-    except ValueError as error:
-        raise ModelError(f"the model must give one answer a row, got {type(raw).__name__}: {error}") from None
-
-
-def _check_shape(answer: NDArray[Any], n_rows: int, output: str) -> None:
-    n_axes = {"label": (1,), "value": (1,), "score": (1, 2), "proba": (2,)}[output]
-    if answer.ndim not in n_axes or len(answer) != n_rows:
-        shape = f"({n_rows}, classes)" if output == "proba" else f"({n_rows},)"
-        raise ModelError(f"the model must give output={output!r} of the shape {shape}, got {answer.shape}")
 
 
 def _missing(labels: NDArray[Any]) -> Mask | None:

@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import InputError, ModelError, SettingError
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
 from fairprobe.model.forms import FrameForm
-from fairprobe.model.registry import adapter_for
-from fairprobe.model.threads import InThreads
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LEAST_ROWS: Final = 64
+"""A part of a batch with fewer rows is not worth a thread."""
+
+
+class Answering(Protocol):
+    """What an oracle asks: a model, by its `Asker`, or something that stands in for one."""
+
+    domain: Domain
+    output: str
+    n_queries: int
+    """Rows sent to the model."""
+
+    def ask(self, codes: Codes) -> NDArray[Any]:
+        """One answer for each input."""
+
+    def ask_families(self, codes: Codes) -> NDArray[Any]:
+        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+
+    def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Inside this, inputs are known to be finite."""
 
 
 class Asker:
@@ -146,3 +172,21 @@ def describe(domain: Domain, codes: Codes) -> str:
 
 def _words(row: pd.Series) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items())
+
+
+class InThreads:
+    """Asks about the parts of a batch in as many threads: for models that release the interpreter's lock."""
+
+    def __init__(self, function: Callable[[Any], Any], n_threads: int) -> None:
+        self._function = function
+        self._n_threads = n_threads
+        self._pool = ThreadPoolExecutor(n_threads)
+
+    def __call__(self, batch: Any) -> Any:
+        """The answers, in order."""
+        n = min(self._n_threads, len(batch) // LEAST_ROWS)
+        if n < 2:
+            return self._function(batch)
+        rows = batch.iloc if hasattr(batch, "iloc") else batch
+        ends = np.linspace(0, len(batch), n + 1).astype(int)
+        return np.concatenate(list(self._pool.map(self._function, [rows[a:b] for a, b in pairwise(ends)])))

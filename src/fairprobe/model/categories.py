@@ -47,7 +47,14 @@ def _lightgbm_booster(model: Any) -> Any:
 
 
 def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
-    """The categories of those columns that were fitted as categoricals, as far as the model tells."""
+    """The categories of those columns that were fitted as categoricals, as far as the model tells.
+
+    One that hands everything on to another model may tell them itself, by column, as its `categories_in_`: those that
+    the other's adapter declares.
+    """
+    told = getattr(model, "categories_in_", None)
+    if isinstance(told, Mapping):
+        return {name: tuple(values) for name, values in told.items()}
     if len(getattr(model, "steps", ())) == 1:
         model = model.steps[0][1]
     model = getattr(model, "best_estimator_", model)
@@ -100,6 +107,8 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
 
 def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[Any]:
     """A column as a categorical of exactly these categories; what is none of them is refused."""
+    import pandas as pd
+
     places = _places(values, categories)
     odd = np.flatnonzero((places < 0) & values.notna().to_numpy())
     if len(odd):
@@ -107,15 +116,8 @@ def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[An
             f"column {values.name!r}: every value must be {FITTED_ON}, {_brief(categories)}; "
             f"got {plain(values.iloc[odd[0]])!r}: leave such rows out"
         )
-    return _categorical(values, places, categories)
-
-
-def _categorical(values: pd.Series[Any], places: Codes, categories: Sequence[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    return pd.Series(
-        pd.Categorical.from_codes(places, categories=list(categories)), index=values.index, name=values.name
-    )
+    fitted = pd.Categorical.from_codes(places, categories=list(categories))
+    return pd.Series(fitted, index=values.index, name=values.name)
 
 
 def _places(values: pd.Series[Any], categories: Sequence[Any]) -> Codes:
@@ -131,20 +133,18 @@ def _brief(categories: Sequence[Any]) -> str:
     return shown if len(categories) <= SHOWN else f"{shown} and {len(categories) - SHOWN:,} more"
 
 
-class Advised:
+def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A model's method whose errors about categories say what to do."""
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __call__(self, batch: Any) -> Any:
-        """The method's answer."""
+    def ask(batch: Any) -> Any:
         try:
-            return self._function(batch)
+            return function(batch)
         except Exception as error:
             if "categor" not in str(error):
                 raise
             raise ValueError(f"{str(error).strip().rstrip('.')}: {ADVICE}") from error
+
+    return ask
 
 
 def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:

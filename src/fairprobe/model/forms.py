@@ -114,15 +114,12 @@ class FrameForm:
     """
 
     def __init__(
-        self, domain: Domain, columns: Sequence[str], categories: Mapping[str, Sequence[Any]] | None = None
+        self, domain: Domain, columns: Sequence[str], categories: Mapping[str, tuple[Any, ...]] | None = None
     ) -> None:
         self._domain = domain
         self._columns = [domain.names.index(name) for name in columns]
         self.categories = dict(categories or {})
-        self._fitted = {domain.names.index(name): values for name, values in self.categories.items()}
-        self._places = {
-            column: category_places(domain.parameters[column], values) for column, values in self._fitted.items()
-        }
+        self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
         """The inputs themselves, one a row."""
@@ -140,21 +137,21 @@ class FrameForm:
         """Rows given as a frame, their columns in the model's order and with its dtypes."""
         import pandas as pd
 
-        names = self._domain.names
-        return pd.DataFrame({names[c]: self._typed(c, frame[names[c]]) for c in self._columns}, copy=False)
+        columns = {name: frame[name] for name in (self._domain.names[column] for column in self._columns)}
+        for name, categories in self.categories.items():
+            columns[name] = as_fitted(columns[name], categories)
+        return pd.DataFrame(columns, copy=False)
 
     def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
         import pandas as pd
 
-        names = self._domain.names
-        return pd.DataFrame({names[c]: self._decoded(c, codes[c]) for c in self._columns}, copy=False)
-
-    def _decoded(self, column: int, codes: Codes) -> Any:
-        import pandas as pd
-
-        if column not in self._fitted:
-            return self._domain.parameters[column].decode(codes)
-        return pd.Categorical.from_codes(self._places[column].take(codes), categories=list(self._fitted[column]))
-
-    def _typed(self, column: int, values: pd.Series[Any]) -> pd.Series[Any]:
-        return as_fitted(values, self._fitted[column]) if column in self._fitted else values
+        columns = {}
+        for column in self._columns:
+            parameter = self._domain.parameters[column]
+            name = parameter.name
+            if name in self.categories:
+                places, categories = self._places[name].take(codes[column]), list(self.categories[name])
+                columns[name] = pd.Categorical.from_codes(places, categories=categories)
+            else:
+                columns[name] = parameter.decode(codes[column])
+        return pd.DataFrame(columns, copy=False)

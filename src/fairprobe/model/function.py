@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fairprobe.domain.domain import Domain
+from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.forms import ArrayForm, FrameForm, ObjectForm
-from fairprobe.model.protocol import Abilities, Adapter
 from fairprobe.model.sklearn import natural_dtype
 
 

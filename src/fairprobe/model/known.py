@@ -6,9 +6,9 @@ if it is of the very class, with all its methods, and so are all the parts that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 KINDS: dict[str, str] = {
     "sklearn.tree:DecisionTreeClassifier": "tree",
@@ -72,8 +72,10 @@ THREADED = frozenset({"kernel", "libsvm"})
 """The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
 long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
 
-FROM_PROBABILITIES = frozenset({"tree", "forest", "boosting", "histogram-boosting", "network"})
-FROM_SCORES = frozenset({"linear"})
+LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
+    **dict.fromkeys(("tree", "forest", "boosting", "histogram-boosting", "network"), "proba"),
+    "linear": "score",
+}
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
 
 REPEATABLE = frozenset({"boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"})
@@ -95,8 +97,7 @@ def known_kind(model: Any) -> str | None:
 
 def own_kind(model: Any) -> str | None:
     """The same, whatever its parts are."""
-    kind = _kind_of_class(type(model))
-    return None if kind is None or _is_replaced(model) or _calls_a_function(model, kind) else kind
+    return _kind(model, {}, with_parts=False)
 
 
 def is_repeatable(model: Any) -> bool:
@@ -105,9 +106,8 @@ def is_repeatable(model: Any) -> bool:
     So are the known classifiers, alone or at the end of a pipeline; of forests those that use one thread, as more of
     them add up the trees in any order.
     """
-    if known_kind(model) is None:
-        return False
-    return own_kind(last_step(model)) in REPEATABLE and not any(_uses_threads(part) for part in _with_parts(model))
+    known = known_kind(model) is not None and own_kind(last_step(model)) in REPEATABLE
+    return known and not any(_uses_threads(part) for part in _with_parts(model))
 
 
 def kin(model: Any) -> str | None:
@@ -128,8 +128,7 @@ def last_step(model: Any) -> Any:
 
 def works_on_float32(model: Any) -> bool:
     """Whether it turns its rows into float32 anyway: one of the very classes of trees, or a committee of them."""
-    path = _path(type(model))
-    kind = None if path is None else KINDS[path]
+    kind = KINDS.get(_path(type(model)) or "")
     if kind in COMMITTEES:
         return all(works_on_float32(member) for member in model.estimators_)
     return kind in FLOAT32
@@ -151,20 +150,16 @@ def why_unknown(model: Any) -> str:
     return f"a part of {name} is not known: {why_unknown(part)}"
 
 
-def _kind(model: Any, classes: dict[type, str | None]) -> str | None:
+def _kind(model: Any, classes: dict[type, str | None], *, with_parts: bool = True) -> str | None:
     """The same; `classes` remembers what was found out, as the trees of a forest are all of one class."""
     cls = type(model)
     if cls not in classes:
-        classes[cls] = _kind_of_class(cls)
+        path = _path(cls)
+        classes[cls] = None if path is None or _is_class_replaced(cls) else KINDS[path]
     kind = classes[cls]
     if kind is None or _is_replaced(model) or _calls_a_function(model, kind):
         return None
-    return kind if all(_kind(part, classes) is not None for part in _parts(model)) else None
-
-
-def _kind_of_class(cls: type) -> str | None:
-    path = _path(cls)
-    return None if path is None or _is_class_replaced(cls) else KINDS[path]
+    return kind if not with_parts or all(_kind(part, classes) is not None for part in _parts(model)) else None
 
 
 def _path(cls: type) -> str | None:
@@ -206,28 +201,22 @@ def _calls_a_function(model: Any, kind: str) -> bool:
 
 def _parts(model: Any) -> Iterator[Any]:
     """What a model is made of; the places of parts that were dropped are passed over."""
-    for part in _listed(model):
-        if part is not None and not isinstance(part, str):
-            yield part
-
-
-def _listed(model: Any) -> Iterator[Any]:
-    path = _path(type(model))
-    kind = None if path is None else KINDS[path]
+    kind = KINDS.get(_path(type(model)) or "")
+    parts: Iterable[Any] = ()
     if kind == "pipeline":
-        yield from (part for _, part in model.steps)
+        parts = [part for _, part in model.steps]
     elif kind == "union":
-        yield from (part for _, part in model.transformer_list)
+        parts = [part for _, part in model.transformer_list]
     elif kind == "columns":
-        yield from (part for _, part, *_ in getattr(model, "transformers_", model.transformers))
+        parts = [part for _, part, *_ in getattr(model, "transformers_", model.transformers)]
     elif kind in ("forest", "vote"):
-        yield from getattr(model, "estimators_", ())
+        parts = getattr(model, "estimators_", ())
     elif kind == "boosting":
-        for stage in getattr(model, "estimators_", ()):
-            yield from stage
-        yield getattr(model, "init_", None)
+        trees = (tree for stage in getattr(model, "estimators_", ()) for tree in stage)
+        parts = [*trees, getattr(model, "init_", None)]
     elif kind == "columnwise":
-        yield getattr(model, "estimator_", getattr(model, "estimator", None))
+        parts = [getattr(model, "estimator_", getattr(model, "estimator", None))]
+    return (part for part in parts if part is not None and not isinstance(part, str))
 
 
 def _with_parts(model: Any) -> Iterator[Any]:

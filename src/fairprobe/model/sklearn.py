@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +12,10 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Parameter
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.categories import Advised, fitted_categories, fitted_columns, may_need_advice
+from fairprobe.model.adapters import Abilities, Adapter
+from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
-from fairprobe.model.known import (
-    FROM_PROBABILITIES,
-    FROM_SCORES,
-    THREADED,
-    kin,
-    last_step,
-    own_kind,
-    works_on_float32,
-)
-from fairprobe.model.protocol import Abilities, Adapter
+from fairprobe.model.known import LABELS_FOLLOW, THREADED, kin, last_step, own_kind, works_on_float32
 
 EXACT_IN_FLOAT32 = 2**24
 
@@ -38,16 +30,13 @@ def abilities(model: Any) -> Abilities:
     names = getattr(model, "feature_names_in_", None)
     # A pipeline that is known as such hands on what its last step says.
     kind = own_kind(last_step(model)) if own_kind(model) is not None else None
-    labels_follow: Literal["proba", "score"] | None = None
-    if kind in FROM_PROBABILITIES or kind in FROM_SCORES:
-        labels_follow = "proba" if kind in FROM_PROBABILITIES else "score"
     return Abilities(
         name=type(model).__name__,
         scores=hasattr(model, "decision_function"),
         probabilities=hasattr(model, "predict_proba"),
         leaves=hasattr(model, "apply"),
         threads=kin(model) in THREADED,
-        labels_follow=labels_follow,
+        labels_follow=LABELS_FOLLOW.get(kind or ""),
         classes=getattr(model, "classes_", None),
         columns=None if names is None else tuple(str(name) for name in names),
     )
@@ -59,7 +48,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")
     if not is_fitted(model):
         raise SettingError(f"the model must be fitted, got an unfitted {type(model).__name__}: call fit first")
-    if output == "label" and _is_regressor(model):
+    if output == "label" and _is_regressor(model):  # nearly every input would be a case
         raise SettingError(
             f"output='label' is for labels, which are names, got the regressor {type(model).__name__}: "
             "say output='value' and the threshold that a gap must exceed"
@@ -68,7 +57,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
     careful: Callable[..., Any] = _function(model, output)
     if isinstance(form, FrameForm) and may_need_advice(model, domain, form.categories):
-        careful = Advised(careful)
+        careful = advised(careful)
     function = careful
     if output != "score" and isinstance(form, ArrayForm) and form.dtype == np.float32 and hasattr(model, "tree_"):
         function = partial(careful, check_input=False)  # the batch is what the tree would make of it
@@ -80,6 +69,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         gives_probabilities=isinstance(careful, _LastClass),
         finite_only=finite_only,
         leaves=_leaves(model),
+        categories=form.categories if isinstance(form, FrameForm) else {},
     )
 
 
@@ -150,59 +140,41 @@ class _LastClass:
 
 
 def _form(model: Any, domain: Domain, batch: str | None) -> Form:
-    columns = fitted_columns(model, domain)
-    if columns is not None:
-        _check_names(model, domain, columns)
-    else:
-        _check_count(model, domain)
+    """What it was fitted on, if the domain's parameters are just those columns."""
+    columns, n, name = fitted_columns(model, domain), getattr(model, "n_features_in_", None), type(model).__name__
+    hidden = [column for column in columns or () if column in domain.hidden]
+    if hidden:
+        raise DataError(f"a hidden parameter must be none that {name} was fitted on, got {hidden[0]!r}: leave it out")
+    absent = [column for column in columns or () if column not in domain.names]
+    if absent:
+        raise DataError(
+            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+        )
+    unknown = [column for column in domain.visible if columns is not None and column not in columns]
+    if unknown and all(column in domain.sensitive for column in unknown):
+        raise DataError(
+            f"{name} was not fitted on the sensitive {', '.join(unknown)}: say so by hidden={unknown!r}, "
+            "--hidden on the command line, and by links what changes along with it"
+        )
+    if unknown:
+        raise DataError(
+            f"every parameter must be a column that {name} was fitted on, got {', '.join(unknown)}: "
+            "leave it out of the inputs (--ignore on the command line)"
+        )
+    if columns is None and n is not None and n != len(domain.visible):
+        raise DataError(
+            f"{name} was fitted on {n} columns, so the domain must have as many parameters, "
+            f"got {len(domain.visible)}: {', '.join(domain.visible)}"
+        )
     if batch == "frame" or (batch is None and columns is not None):
         names = columns or list(domain.visible)
         return FrameForm(domain, names, fitted_categories(model, domain, names))
     if not all(parameter.is_numeric for parameter in domain.seen):
         return ObjectForm(domain, columns)
-    return ArrayForm(domain, _dtype(model, domain), columns)
-
-
-def _check_names(model: Any, domain: Domain, names: list[str]) -> None:
-    hidden = [name for name in names if name in domain.hidden]
-    if hidden:
-        raise DataError(
-            f"a hidden parameter must be none that the model takes, got {hidden[0]!r}: leave it out of hidden"
-        )
-    absent = [name for name in names if name not in domain.names]
-    if absent:
-        raise DataError(
-            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
-        )
-    unknown = [name for name in domain.visible if name not in names]
-    if unknown and all(name in domain.sensitive for name in unknown):
-        raise DataError(
-            f"{type(model).__name__} was not fitted on the sensitive {', '.join(unknown)}: say so by "
-            f"hidden={unknown!r}, --hidden on the command line, and by links what changes along with it"
-        )
-    if unknown:
-        raise DataError(
-            f"every parameter must be a column that {type(model).__name__} was fitted on, got {', '.join(unknown)}: "
-            "leave it out of the inputs (--ignore on the command line)"
-        )
-
-
-def _check_count(model: Any, domain: Domain) -> None:
-    n = getattr(model, "n_features_in_", None)
-    if n is not None and n != len(domain.visible):
-        raise DataError(
-            f"{type(model).__name__} was fitted on {n} columns, so the domain must have as many parameters, "
-            f"got {len(domain.visible)}: {', '.join(domain.visible)}"
-        )
-
-
-def _dtype(model: Any, domain: Domain) -> type[Any]:
-    """What the model takes without converting it again."""
+    # A dtype that the model takes without converting it again.
     if works_on_float32(model) and all(map(_is_exact_in_float32, domain.seen)):
-        return np.float32
-    if hasattr(model, "n_features_in_"):
-        return np.float64
-    return natural_dtype(domain)
+        return ArrayForm(domain, np.float32, columns)
+    return ArrayForm(domain, np.float64 if hasattr(model, "n_features_in_") else natural_dtype(domain), columns)
 
 
 def natural_dtype(domain: Domain) -> type[Any]:

@@ -14,20 +14,14 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.forms import ArrayForm
-from fairprobe.model.protocol import Abilities, Adapter
-
-
-def is_module(model: Any) -> bool:
-    """Whether it is a `torch.nn.Module`."""
-    return any(
-        base.__module__ == "torch.nn.modules.module" and base.__name__ == "Module" for base in type(model).__mro__
-    )
 
 
 def accepts(model: Any) -> bool:
-    """Whether this adapter is for that model; one with a `predict` of its own is asked as an estimator."""
-    return is_module(model)
+    """Whether it is a `torch.nn.Module`; one with a `predict` of its own is asked as an estimator before."""
+    names = ((base.__module__, base.__name__) for base in type(model).__mro__)
+    return ("torch.nn.modules.module", "Module") in names
 
 
 def abilities(model: Any) -> Abilities:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import kin
-from fairprobe.model.registry import abilities_of
 from fairprobe.retrain.parts import LabelledRows, unknown_label
 from fairprobe.retrain.trainer import is_fitted
 

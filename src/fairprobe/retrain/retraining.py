@@ -14,7 +14,7 @@ from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
 from fairprobe.model import Model
-from fairprobe.model.timing import measured
+from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, teller
 from fairprobe.retrain.augment import first_tries
 from fairprobe.retrain.clock import Clock, Speed, how_many

@@ -2,7 +2,7 @@
 
 from fairprobe.search.found import Found
 from fairprobe.search.registry import STRATEGIES, register
-from fairprobe.search.run import search
+from fairprobe.search.searching import search
 from fairprobe.search.settings import StopReason
 from fairprobe.search.strategy import Strategy, Walk
 

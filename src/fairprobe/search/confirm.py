@@ -1,66 +1,103 @@
 """Confirming: what was proposed by a stand-in is asked of the model; what the model said once is asked once more.
 
 Only a model that is known to repeat itself is taken at its word. So no case is reported that the model itself did not
-judge, and none that it would not give again.
+judge, and none that it would not give again. One that contradicts itself is asked about all its cases twice more.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import numpy as np
 
-from fairprobe.arrays import Codes
-from fairprobe.oracle import Judgement, Oracle
-from fairprobe.search.recorder import Waiting
+from fairprobe.arrays import Codes, Mask
+from fairprobe.engine.interrupts import deferred, interruptible
+from fairprobe.errors import RunError
+from fairprobe.model.measuring import are_ties
+from fairprobe.oracle import Oracle
+from fairprobe.search.found import Found
+from fairprobe.search.job import Job
+from fairprobe.search.recorder import ROWS_KEPT, Confirmation, Waiting
+from fairprobe.search.settings import StopReason
+from fairprobe.search.tally import Tally
 from fairprobe.standins import Screen
 
-MOST_ROWS = 64
-"""So many contradicted rows are enough to tell why."""
+CASES_A_CALL = 1000
 
 
-class Confirmer:
-    """Says which of the hits that wait are cases."""
-
-    def __init__(self, oracle: Oracle, screen: Screen | None, *, is_repeatable: bool) -> None:
-        self._oracle = oracle
-        self._screen = screen
-        self.is_needed = screen is not None or not is_repeatable
-        self._contradicted: list[Codes] = []
-        self._rows: list[Codes] = []
-        self.n_queries = 0
-        """Rows sent to confirm."""
-
-    def confirm(self, waiting: Waiting) -> tuple[Waiting, Codes]:
-        """Those that are cases, in order, and how many rows each that was asked about took."""
-        before = self._oracle.asker.n_queries
-        order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
-        asked = waiting.judgement.take(order, np.dtype(np.int64))
-        if self._screen is None:
-            judged = self._oracle.again(asked)
-            self._note(judged, waiting.offsets[order])
-        else:
-            judged = self._oracle.judge(asked.members(self._oracle.families))
-            self._screen.check(asked.outputs, judged.outputs)
-        self.n_queries += self._oracle.asker.n_queries - before
-        back = np.argsort(order)
-        hits = np.flatnonzero(judged.hits[back])
-        kept = Waiting(judged.take(back[hits], judged.codes.dtype), waiting.keys[hits], waiting.offsets[hits])
-        sizes = asked.members(self._oracle.families).sizes
-        return kept, sizes[back]
-
-    def _note(self, judged: Judgement, offsets: Codes) -> None:
+def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> tuple[Waiting, Confirmation]:
+    """Ask the model about hits that it, or a screen in its place, judged: those that are cases, and what that took."""
+    order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
+    asked = waiting.judgement.take(order, np.dtype(np.int64))
+    members = asked.members(oracle.families)
+    contradicted, rows = np.empty(0, dtype=np.int64), asked.codes[:0]
+    if screen is not None:
+        judged = oracle.judge(members)
+        screen.check(asked.outputs, judged.outputs)
+    else:
+        judged = oracle.again(asked)
         assert judged.contradicted is not None
         if judged.contradicted.any():
-            self._contradicted.append(np.sort(offsets[judged.contradicted.any(axis=0)]))
-            rows = self._oracle.families.members(judged.codes)[judged.contradicted.ravel()]
-            self._rows.append(rows[:MOST_ROWS])
+            contradicted = np.sort(waiting.offsets[order][judged.contradicted.any(axis=0)])
+            rows = oracle.families.members(asked.codes)[judged.contradicted.ravel()][:ROWS_KEPT]
+    back = np.argsort(order)
+    hits = np.flatnonzero(judged.hits[back])
+    cases = Waiting(judged.take(back[hits], judged.codes.dtype), waiting.keys[hits], waiting.offsets[hits])
+    return cases, Confirmation(waiting.offsets, members.sizes[back], contradicted, rows)
 
-    @property
-    def contradicted(self) -> Codes:
-        """The offsets of the hits that got other outputs the second time."""
-        return np.concatenate([np.empty(0, dtype=np.int64), *self._contradicted])
 
-    @property
-    def contradicted_rows(self) -> Codes:
-        """Some of the rows whose output was another one."""
-        none = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
-        return np.concatenate([none, *self._rows])[:MOST_ROWS]
+def confirmed(job: Job, found: Found, tally: Tally) -> Found:
+    """What a run found, less what the model takes back when asked again, with a remark on that."""
+    if not tally.n_contradicted:
+        return found
+    n = f"{tally.n_contradicted:,} hits got another output when asked about again and are not among the cases"
+    if job.output == "label" and are_ties(job.model, job.domain, job.batch, np.concatenate(tally.contradicted)):
+        text = f"{n}: they lie so near to the decision boundary that rounding decides"
+        return replace(found, health=(*found.health, ("rounding-decides", text)))
+    asker, started, kept = job.asker(), time.monotonic(), np.arange(found.n_cases)
+    oracle = Oracle(asker, job.threshold, job.resolution)
+    is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
+    with deferred():
+        try:
+            with interruptible(), asker.quiet():
+                for _ in range(0 if is_interrupted else 2):
+                    kept = kept[_are_cases(found, kept, oracle, started)]
+        except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said
+            is_interrupted = True
+        except RunError as error:
+            failure = error
+    asked = (
+        f"interrupted, {len(kept):,} cases are kept that were cases each time they were asked about, twice or more"
+        if is_interrupted
+        else f"all {found.n_cases:,} cases were then asked about twice more: the {len(kept):,} that were cases each "
+        "time are kept"
+    )
+    result = replace(
+        found,
+        _cases=found._cases.take(kept),
+        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        n_queries=found.n_queries + asker.n_queries,
+        seconds=found.seconds + time.monotonic() - started,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
+    if failure is not None:
+        failure.found = result
+        raise failure
+    return result
+
+
+def _are_cases(found: Found, rows: Codes, oracle: Oracle, started: float) -> Mask:
+    """Which of the cases at these rows are cases again; those that the limits leave no room to ask about are not."""
+    again, limits = np.zeros(len(rows), dtype=bool), found.limits
+    for first in range(0, len(rows), CASES_A_CALL):
+        n = CASES_A_CALL
+        if limits.max_queries is not None:
+            n = min(n, (limits.max_queries - found.n_queries - oracle.asker.n_queries) // len(oracle.families))
+        # It may take as long as the search was allowed to.
+        is_late = limits.max_seconds is not None and time.monotonic() - started > limits.max_seconds
+        batch = rows[first : first + n]
+        if not len(batch) or is_late:
+            break
+        again[first : first + len(batch)] = oracle.judge(found._cases.case[batch].astype(np.int64)).hits
+    return again

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, may_screen
 from fairprobe.store import first_seen
+
+if TYPE_CHECKING:
+    from fairprobe.search.found import Found
 
 PARTS = 3
 """The grid has so many parts a parameter."""
@@ -46,17 +50,17 @@ class CaseCoverage:
     """For trees and forests: the combinations of leaves, over all trees and twins, that the cases fall into."""
 
 
-def coverage_of(cases: Codes, domain: Domain, model: Any, oracle: Oracle | None, n: int, seed: int) -> CaseCoverage:
-    """The coverage of cases; recall and leaves only with an oracle for the model."""
-    free = cases[:, list(domain.free_columns)].astype(np.int64)
+def coverage_of(found: Found, asker: Asker | None, n: int, seed: int) -> CaseCoverage:
+    """The coverage of the cases found; recall and leaves only with somebody to ask the model."""
+    domain, columns = found.domain, list(found.domain.free_columns)
+    cases = found._cases.case.astype(np.int64)
+    free = cases[:, columns]
     cells, hamming = count_cells(free, domain), mean_hamming(free)
-    if oracle is None:
+    if asker is None:
         return CaseCoverage(cells, hamming)
-    references = uniform_cases(oracle, n, seed)
-    recall = None
-    if len(references):
-        recall = float(has_near(references[:, list(domain.free_columns)], free, domain).mean())
-    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, oracle.asker))
+    references = uniform_cases(Oracle(asker, found.threshold, found.resolution), asker.model, n, seed)
+    recall = float(has_near(references[:, columns], free, domain).mean()) if len(references) else None
+    return CaseCoverage(cells, hamming, recall, len(references), count_leaves(cases, asker))
 
 
 def count_cells(free: Codes, domain: Domain) -> int:
@@ -74,15 +78,14 @@ def mean_hamming(free: Codes) -> float | None:
     return free.shape[1] - same / (n * (n - 1.0))
 
 
-def uniform_cases(oracle: Oracle, n: int, seed: int) -> Codes:
+def uniform_cases(oracle: Oracle, model: Any, n: int, seed: int) -> Codes:
     """The first cases among n uniform inputs; a stand-in proposes them where that is quicker."""
-    stand_in = None
-    if may_screen(oracle.asker.model, ROWS) and oracle.families.is_complete:
-        stand_in = compile_stand_in(oracle.asker.model, oracle.domain, oracle.asker.output)
-    try:
-        return _uniform_cases(oracle, None if stand_in is None else Screen(oracle.asker, stand_in), n, seed)
-    except DisagreementError:
-        return _uniform_cases(oracle, None, n, seed)
+    if may_screen(model, ROWS) and oracle.families.is_complete:
+        stand_in = compile_stand_in(model, oracle.domain, oracle.asker.output)
+        if stand_in is not None:
+            with suppress(DisagreementError):
+                return _uniform_cases(oracle, Screen(oracle.asker, stand_in), n, seed)
+    return _uniform_cases(oracle, None, n, seed)
 
 
 def _uniform_cases(oracle: Oracle, screen: Screen | None, n: int, seed: int) -> Codes:
@@ -128,10 +131,9 @@ def count_leaves(cases: Codes, asker: Asker) -> int | None:
     n_members = len(asker.domain.families)
     hashes = [np.empty((0, 1), dtype=np.int64)]
     for first in range(0, len(cases), ROWS):
-        batch = asker.adapter.form.families(cases[first : first + ROWS].astype(np.int64))
+        batch = asker.adapter.form.families(cases[first : first + ROWS])
         leaves = asker.adapter.leaves(batch).astype(np.int64)
-        by_case = np.concatenate(np.split(leaves, n_members), axis=1)
-        hashes.append(_hashed(by_case))
+        hashes.append(_hashed(np.concatenate(np.split(leaves, n_members), axis=1)))
     return int(first_seen(np.concatenate(hashes)).sum())
 
 

@@ -1,4 +1,4 @@
-"""What a search found."""
+"""What a search found, and its health: named remarks on a run that works, but may not tell what you think it tells."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import SAFETY
 from fairprobe.notebook import as_html
-from fairprobe.search.health import Remark, health_of_result
-from fairprobe.search.job import Job
-from fairprobe.search.settings import Limits, Settings, StopReason
+from fairprobe.search.job import Job, Remark
+from fairprobe.search.settings import Limits, SearchSettings, StopReason
 from fairprobe.search.tally import Tally
 from fairprobe.store import Cases
 
@@ -23,12 +23,19 @@ if TYPE_CHECKING:
     from fairprobe.search.coverage import CaseCoverage
 
 
+SHOWN = 5
+"""Cases that a notebook shows."""
+
+MIN_COMPARABLE = 0.9
+"""A smaller part of the inputs that can be compared is worth a remark."""
+
+
 @dataclass(frozen=True, repr=False)
 class Found:
     """The cases of one search, and what it took to find them."""
 
     domain: Domain
-    settings: Settings
+    settings: SearchSettings
     limits: Limits
     output: str
     threshold: float
@@ -118,7 +125,11 @@ class Found:
 
         twins = self.twins[list(self.domain.sensitive)].add_prefix("twin_")
         about = pd.concat([twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
-        return pd.concat([self.cases, about.rename(columns=self._free_name)], axis=1)
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in self.domain.names else name
+
+        return pd.concat([self.cases, about.rename(columns=free)], axis=1)
 
     def coverage(self, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None) -> CaseCoverage:
         """How widely the cases are spread; with the model also how much of what uniform sampling finds is near one.
@@ -135,20 +146,10 @@ class Found:
         >>> search(model, domain, max_cases=5).coverage(model, n=1000)
         CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
         """
-        from fairprobe.oracle import Oracle
         from fairprobe.search.coverage import coverage_of
 
-        oracle = None
-        if model is not None:
-            asker = Asker(model, self.domain, output=self.output, batch=batch)
-            oracle = Oracle(asker, self.threshold, self.resolution)
-        n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
-        return coverage_of(self._cases.case, self.domain, model, oracle, n, seed)
-
-    def _free_name(self, name: str) -> str:
-        while name in self.domain.names:
-            name += "_"
-        return name
+        asker = None if model is None else Asker(model, self.domain, output=self.output, batch=batch)
+        return coverage_of(self, asker, checked_count("n", n), checked_count("seed", seed, at_least=0))
 
     def summary(self) -> dict[str, Any]:
         """The figures of the run, ready for JSON."""
@@ -186,5 +187,47 @@ class Found:
         return as_html("Found", self._sentence(), figures, self.health, some)
 
 
-SHOWN = 5
-"""Cases that a notebook shows."""
+def health_of_result(job: Job, tally: Tally) -> list[Remark]:
+    """What can be said after the run."""
+    remarks = list(tally.remarks)
+    n_compared = tally.n_judged - tally.n_not_comparable
+
+    def remark(name: str, text: str) -> None:
+        remarks.append((name, text))
+
+    if tally.n_unconfirmed:
+        remark(
+            "unconfirmed",
+            f"{tally.n_unconfirmed:,} hits were left when it ended that the model had not confirmed: they are not "
+            "among the cases",
+        )
+    if tally.n_asked_once:
+        remark(
+            "asked-once",
+            f"{tally.n_asked_once:,} of the cases could be asked about once only, as the search ended before",
+        )
+    if job.resolution > job.threshold / 1000:
+        remark(
+            "rounding",
+            f"the model's outputs for one row differ by up to {job.resolution / SAFETY:.2g} with the size of the "
+            f"batch, so a gap counts above {job.threshold + job.resolution:.3g}",
+        )
+    if tally.n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * tally.n_judged:
+        remark(
+            "not-comparable",
+            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: the constraints forbid "
+            "all their twins. A rule that names a sensitive parameter does that",
+        )
+    if not n_compared or tally.n_cases or tally.n_unconfirmed:
+        return remarks
+    # Nothing was found: why?
+    names = ", ".join(job.domain.sensitive)
+    if not tally.output_varies:
+        remark("constant-output", f"the model gave the same output to all {tally.n_queries:,} rows it was asked about")
+    elif job.output == "label" and not tally.n_contradicted:
+        remark(
+            "unused-sensitive",
+            f"the model's output never changed with {names} in {n_compared:,} inputs: it may not use {names} at all. "
+            f"Another parameter may still stand in for {names}; this search cannot see that",
+        )
+    return remarks

@@ -6,8 +6,8 @@ import numpy as np
 
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.families import Members
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.registry import abilities_of
 from fairprobe.search.job import Job
 from fairprobe.search.strategy import Hints
 
@@ -16,18 +16,13 @@ LEAST = 1e-9
 
 
 class Hinter:
-    """Asks a model for hints on inputs and their twins, and counts the rows it sends."""
+    """Asks a model for hints on inputs and their twins; its own asker counts the rows that it sends."""
 
     def __init__(self, job: Job, *, gradients: bool) -> None:
-        self._asker = Asker(job.model, job.domain, output="score", batch=job.batch)
+        self.asker = Asker(job.model, job.domain, output="score", batch=job.batch)
         self._with_gradients = gradients
         lines = [parameter.affine for parameter in job.domain.parameters]
         self._steps = np.array([line[1] if line else 0.0 for line in lines])
-
-    @property
-    def n_queries(self) -> int:
-        """Rows sent."""
-        return self._asker.n_queries
 
     def hints(self, members: Members) -> Hints | None:
         """The hints; None for more classes than two, whose scores are on no line."""
@@ -37,16 +32,16 @@ class Hinter:
         rows = members.rows[present.ravel()]
         gradients = None
         if self._with_gradients:
-            answered = self._asker.ask_gradients(rows)
+            answered = self.asker.ask_gradients(rows)
             if answered is None:
                 return None
             scores, by_column = answered
             gradients = _spread(by_column * self._steps, present)
         else:
-            scores = self._asker.ask(rows)
+            scores = self.asker.ask(rows)
             if scores.ndim != 1:
                 return None
-            if self._asker.adapter.gives_probabilities:  # as log-odds, which have no ends to crowd at
+            if self.asker.adapter.gives_probabilities:  # as log-odds, which have no ends to crowd at
                 scores = np.clip(scores, LEAST, 1 - LEAST)
                 scores = np.log(scores / (1 - scores))
         return Hints(_spread(scores, present), gradients)

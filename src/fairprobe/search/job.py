@@ -12,11 +12,13 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
-from fairprobe.oracle import Oracle
-from fairprobe.search.registry import load_strategy
-from fairprobe.search.settings import Settings, StopReason
+from fairprobe.search.settings import SearchSettings, StopReason
+from fairprobe.search.strategy import Strategy
 from fairprobe.standins import StandIn, compile_stand_in
 from fairprobe.store import Cases, Coverage, Distinct
+
+Remark = tuple[str, str]
+"""The name of a health check and what it says."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,9 @@ class Job:
 
     model: Any
     domain: Domain
-    settings: Settings
-    strategy_path: str
+    settings: SearchSettings
+    strategy: type[Strategy]
+    """The class, not its name: what was registered here is not known in another process."""
     output: str
     batch: str | None
     threshold: float
@@ -42,25 +45,16 @@ class Job:
     @property
     def costs_vary(self) -> bool:
         """Whether inputs differ in how many queries they take: families in size, hints on top, or cases asked again."""
-        return (
-            not self.domain.families.is_complete
-            or load_strategy(self.strategy_path).wants is not None
-            or not self.is_repeatable
-        )
+        return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
-    def oracle(self) -> Oracle:
-        """A fresh oracle, its count of queries at zero."""
-        asker = Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
-        return Oracle(asker, self.threshold, self.resolution)
+    def asker(self) -> Asker:
+        """A fresh one, its count of queries at zero."""
+        return Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
 
     @cached_property
     def stand_in(self) -> StandIn | None:
         """What may stand in for the model; compiled once a process, and only if a shard asks for it."""
         return compile_stand_in(self.model, self.domain, self.output)
-
-    def rng(self, shard: int) -> np.random.Generator:
-        """The stream of one shard, which no other shard shares."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(shard,)))
 
 
 @dataclass(frozen=True)
@@ -110,15 +104,10 @@ class Trace:
     """Offsets of the hits that got other outputs when asked about again, in order."""
     contradicted_rows: Codes
     """Some of the rows whose output was another one."""
-    remarks: tuple[tuple[str, str], ...] = ()
-    """What else is to be said: the names and texts of health checks."""
+    remarks: tuple[Remark, ...] = ()
     ended: StopReason | None = None
     """Set if a limit on queries or time, an interruption or a failure ended the shard."""
     failure: FairprobeError | None = None
-
-    def n_distinct(self, n_judged: int) -> int:
-        """How many of the first inputs judged are distinct."""
-        return int(np.count_nonzero(self.is_new[:n_judged]))
 
     def n_queries(self, n_judged: int) -> int:
         """How many rows were sent until so many inputs were judged; a batch is sent whole."""
@@ -127,12 +116,3 @@ class Trace:
         batch = int(np.searchsorted(self.batch_ends, n_judged))
         n_confirmed = int(np.searchsorted(self.confirmed, self.batch_ends[batch]))
         return int(self.batch_queries[batch] + self.confirmed_rows[n_confirmed])
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """How far a shard has got, or a run."""
-
-    n_cases: int
-    n_judged: int
-    n_queries: int

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes
-from fairprobe.errors import FairprobeError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search.job import Known, Trace
-from fairprobe.search.settings import StopReason
 from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
+
+ROWS_KEPT = 64
+"""So many contradicted rows are enough to tell why."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,20 @@ class Waiting:
         )
 
 
+@dataclass(frozen=True)
+class Confirmation:
+    """What it took to ask the model about some hits once more, and which of its answers it took back."""
+
+    asked: Codes
+    """The offsets of the hits."""
+    n_rows: Codes
+    """The rows that each took."""
+    contradicted: Codes
+    """The offsets of those that got other outputs, in order."""
+    contradicted_rows: Codes
+    """Some of the rows whose output was another one."""
+
+
 class Recorder:
     """Takes judgements in order. Hits wait until somebody says which of them are cases."""
 
@@ -49,6 +65,7 @@ class Recorder:
         self._oracle = oracle
         self._keys = Keys(oracle.domain)
         self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
+        """The smallest type that codes fit in: many hits may wait."""
         self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
@@ -63,67 +80,63 @@ class Recorder:
         self._batch_queries: list[int] = []
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
-        self._to_cover: list[Codes] = []
-        """Keys that the coverage does not know yet, those judged after the first `_n_covered`."""
         self._n_covered = 0
+        """Batches that the coverage knows."""
         self._first_output: object = None
-        self._confirmed: list[Codes] = []
-        """The offsets of what the model was asked to confirm."""
-        self._confirmed_rows: list[Codes] = []
-        """The rows that each took."""
+        self._confirmations: list[Confirmation] = []
         self._not_comparable: list[Codes] = []
         self.n_judged = 0
+        self.n_confirming = 0
+        """Rows sent to confirm."""
+        self.is_contradicted = False
+        """Whether the model gave a hit another output when it was asked again."""
         self.n_waiting = 0
         """Hits that wait; some may be the same."""
         self.varies_at: int | None = None
         """Where the first batch begins by whose end two outputs differed."""
 
     def add(self, judgement: Judgement, n_queries: int) -> None:
-        """Take a batch that was judged; `n_queries` were sent by its end, confirmations aside."""
+        """Take a batch that was judged; `n_queries` were sent by its end."""
         keys = self._keys.of(judgement.codes)
         rows = np.flatnonzero(judgement.hits)
         if len(rows):
             waiting = judgement.take(rows, self._small)
             self._waiting.append(Waiting(waiting, keys.take(rows, axis=0), self.n_judged + rows))
             self.n_waiting += len(rows)
-        if not self.n_judged:
+        if not self.n_judged:  # only answers tell the type of the columns that no cases have
             self._no_cases = Cases.none(self._oracle.domain, judgement.outputs)
         if judgement.present is not None:
             self._not_comparable.append(self.n_judged + np.flatnonzero(~judgement.comparable))
-        if self.varies_at is None:
-            self._watch(judgement)
+        if self.varies_at is None:  # does the model ever change its output?
+            outputs = judgement.outputs if judgement.present is None else judgement.outputs[judgement.present]
+            flat = outputs.reshape(-1, *judgement.outputs.shape[2:])
+            if self._first_output is None and len(flat):
+                self._first_output = flat[0]
+            if len(flat) and (flat != self._first_output).any():
+                self.varies_at = self.n_judged
         self._judged_keys.append(keys)
-        if self._coverage is not None:
-            self._to_cover.append(keys)
         self.n_judged += len(keys)
         self._batch_ends.append(self.n_judged)
-        self._batch_queries.append(n_queries)
-
-    def _watch(self, judgement: Judgement) -> None:
-        """Does the model ever change its output? Looked at only until it does."""
-        outputs = judgement.outputs if judgement.present is None else judgement.outputs[judgement.present]
-        flat = outputs.reshape(-1, *judgement.outputs.shape[2:])
-        if not len(flat):
-            return
-        if self._first_output is None:
-            self._first_output = flat[0]
-        if (flat != self._first_output).any():
-            self.varies_at = self.n_judged
+        self._batch_queries.append(n_queries - self.n_confirming)
 
     # From hits to cases
 
-    def settle_all(self) -> None:
-        """All that wait are cases, unless they are known."""
-        if self._waiting:
-            self._keep(Waiting.join(self._waiting))
-            self._waiting, self.n_waiting = [], 0
+    def settle_all(self) -> Codes:
+        """All that wait are cases, unless they are known; gives their offsets."""
+        waiting = self._all_waiting()
+        if not waiting:
+            return np.empty(0, dtype=np.int64)
+        joined = Waiting.join(waiting)
+        self._keep(joined)
+        self._waiting, self._sifted, self.n_waiting = [], None, 0
+        return joined.offsets
 
     def sift(self) -> None:
         """Let only hits wait that are new to this shard: every call of the model has its price."""
         if not self._waiting:
             return
         waiting = Waiting.join(self._waiting)
-        proposed = self._proposed.copy()
+        proposed = self._proposed.copy()  # what is there stays whole until all of the new is ready
         rows = np.flatnonzero(proposed.add(waiting.keys))
         new = waiting.take(rows, self._small)
         sifted = new if self._sifted is None else Waiting.join([self._sifted, new])
@@ -136,31 +149,30 @@ class Recorder:
             return None
         return self._sifted.take(np.arange(min(n, len(self._sifted))), np.dtype(np.int64))
 
-    def settle(self, n: int, confirmed: Waiting | None, n_rows: Codes | None = None) -> None:
-        """The first n that wait are done with; those that were confirmed are cases, unless they are known.
-
-        `n_rows` are the rows that confirming took for each, if it took any.
-        """
+    def settle(self, cases: Waiting, confirmation: Confirmation) -> None:
+        """The first that wait were asked about, and are done with; these are cases, unless they are known."""
         assert self._sifted is not None
-        offsets, rest = self._sifted.offsets[:n], np.arange(n, len(self._sifted))
-        if n_rows is not None:
-            self._confirmed.append(offsets)
-            self._confirmed_rows.append(n_rows)
-        if confirmed is not None and len(confirmed):
-            self._keep(confirmed)
-        self._sifted, self.n_waiting = self._sifted.take(rest, self._small), self.n_waiting - n
+        n = len(confirmation.asked)
+        self._confirmations.append(confirmation)
+        self.n_confirming += int(confirmation.n_rows.sum())
+        self.is_contradicted |= len(confirmation.contradicted) > 0
+        if len(cases):
+            self._keep(cases)
+        rest = self._sifted.take(np.arange(n, len(self._sifted)), self._small)
+        self._sifted, self.n_waiting = rest, self.n_waiting - n
 
     def _keep(self, confirmed: Waiting) -> None:
         distinct = self._distinct.copy()
         new = np.flatnonzero(distinct.add(confirmed.keys))
         if len(new):
             ends = self._oracle.ends(confirmed.judgement.take(new, self._small))
-            cases = Cases.of(ends, confirmed.offsets[new])
+            cases = Cases(**vars(ends), offsets=confirmed.offsets[new])
+            # Cases that an earlier shard found are no news, and end no barren stretch.
             self._distinct, self._last_new = distinct, int(cases.offsets[-1]) + 1
             self._cases.append(cases)
 
     def _all_waiting(self) -> list[Waiting]:
-        return [*([] if self._sifted is None else [self._sifted]), *self._waiting]
+        return [*([self._sifted] if self._sifted is not None and len(self._sifted) else []), *self._waiting]
 
     @property
     def n_new(self) -> int:
@@ -176,38 +188,40 @@ class Recorder:
         """Whether every family of a small domain was judged. They are told apart only once there could be as many."""
         if self._coverage is None:
             return False
-        if self._to_cover and self.n_judged - self._n_covered >= self._coverage.left:
-            self._coverage.add(np.concatenate(self._to_cover))
-            self._to_cover, self._n_covered = [], self.n_judged
+        known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
+        if self.n_judged > known and self.n_judged - known >= self._coverage.left:
+            self._coverage.add(np.concatenate(self._judged_keys[self._n_covered :]))
+            self._n_covered = len(self._judged_keys)
         return not self._coverage.left
 
     # All of it
 
-    def trace(
-        self, shard: int, ended: StopReason | None, failure: FairprobeError | None, n_sent: int, **more: Any
-    ) -> Trace:
-        """All that was recorded; what still waits was not confirmed."""
+    def trace(self, **more: Any) -> Trace:
+        """All that was recorded; what still waits was not confirmed. `more` is what the shard alone knows."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
-        is_new = first_seen(keys)
-        nothing = np.empty(0, dtype=np.int64)
+        is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply
+        asked = self._confirmations
+        no_rows = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
         return Trace(
-            shard=shard,
             n_judged=self.n_judged,
             batch_ends=np.array(self._batch_ends, dtype=np.int64),
             batch_queries=np.array(self._batch_queries, dtype=np.int64),
-            not_comparable=np.concatenate([nothing, *self._not_comparable]),
-            confirmed=np.concatenate([nothing, *self._confirmed]),
-            confirmed_rows=np.cumsum(np.concatenate([[0], *self._confirmed_rows])).astype(np.int64),
-            n_sent=n_sent,
+            not_comparable=_joined(self._not_comparable),
+            confirmed=_joined(each.asked for each in asked),
+            confirmed_rows=np.append(0, np.cumsum(_joined(each.n_rows for each in asked))),
+            contradicted=_joined(each.contradicted for each in asked),
+            contradicted_rows=np.concatenate([no_rows, *(each.contradicted_rows for each in asked)])[:ROWS_KEPT],
             is_new=is_new,
             new_keys=None if self._coverage is None else keys[is_new],
             case_keys=keys[cases.offsets],
             cases=cases,
             distinct=self._distinct if self._knows else None,
             varies_at=self.varies_at,
-            unconfirmed=np.concatenate([nothing, *(part.offsets for part in self._all_waiting())]),
-            ended=ended,
-            failure=failure,
+            unconfirmed=_joined(part.offsets for part in self._all_waiting()),
             **more,
         )
+
+
+def _joined(parts: Iterable[Codes]) -> Codes:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

@@ -1,13 +1,14 @@
-"""The strategies by name. The names are listed without importing any of them."""
+"""The strategies by name, and which suits a model. The names are listed without importing any of them."""
 
 from __future__ import annotations
 
 import re
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
+from fairprobe.model.adapters import abilities_of
 
 if TYPE_CHECKING:
     from fairprobe.search.strategy import Strategy
@@ -52,3 +53,24 @@ def register(name: str, path: str) -> None:
     if name in {*STRATEGIES, *TORCH_STRATEGIES, AUTO}:
         raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
     STRATEGIES[name] = path
+
+
+def settled_strategy(strategy: str, model: Any, output: str) -> str:
+    """The strategy asked for, "auto" settled for the model."""
+    return choose_strategy(model, output) if strategy == AUTO else strategy
+
+
+def choose_strategy(model: Any, output: str = "label") -> str:
+    """The name of a strategy.
+
+    - The gradients of a torch module guide best.
+    - Trees have leaves: their scores are steps, which guide no better than labels, at twice the queries.
+    - Other models are guided by their scores, or by their labels where they give none.
+    - Gaps of scores above a threshold have no boundary to aim at.
+    """
+    if output != "label":
+        return "anchored"
+    can = abilities_of(model)
+    if can.gradients:
+        return "gradient"
+    return "anchored" if can.leaves else "guided"

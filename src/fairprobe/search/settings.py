@@ -11,39 +11,30 @@ from fairprobe.errors import SettingError
 
 
 class StopReason(StrEnum):
-    """Why a search ended; `sentence` says it in words."""
+    """Why a search ended: a word, and its `sentence`."""
 
-    MAX_CASES = "max-cases"
-    MAX_INPUTS = "max-inputs"
-    MAX_QUERIES = "max-queries"
-    MAX_SECONDS = "max-seconds"
-    EXHAUSTED = "exhausted"
-    NOTHING_FOUND = "nothing-found"
-    NOTHING_NEW = "nothing-new"
-    INTERRUPTED = "interrupted"
-    FAILED = "failed"
+    sentence: str
 
-    @property
-    def sentence(self) -> str:
-        """The reason in words."""
-        return _SENTENCES[self]
+    def __new__(cls, word: str, sentence: str) -> StopReason:
+        """A word, which it is equal to, with the same in more words."""
+        reason = str.__new__(cls, word)
+        reason._value_ = word
+        reason.sentence = sentence
+        return reason
 
-
-_SENTENCES = {
-    StopReason.MAX_CASES: "as many cases as asked for were found",
-    StopReason.MAX_INPUTS: "as many inputs as allowed were judged",
-    StopReason.MAX_QUERIES: "as many queries as allowed were sent",
-    StopReason.MAX_SECONDS: "the time allowed was used up",
-    StopReason.EXHAUSTED: "every input of the domain was judged",
-    StopReason.NOTHING_FOUND: "no case was found in as many inputs as max_barren allows",
-    StopReason.NOTHING_NEW: "no further case was found in as many inputs as max_barren allows",
-    StopReason.INTERRUPTED: "it was interrupted; what was found before is kept",
-    StopReason.FAILED: "the model or the run failed; what was found before is kept",
-}
+    MAX_CASES = "max-cases", "as many cases as asked for were found"
+    MAX_INPUTS = "max-inputs", "as many inputs as allowed were judged"
+    MAX_QUERIES = "max-queries", "as many queries as allowed were sent"
+    MAX_SECONDS = "max-seconds", "the time allowed was used up"
+    EXHAUSTED = "exhausted", "every input of the domain was judged"
+    NOTHING_FOUND = "nothing-found", "no case was found in as many inputs as max_barren allows"
+    NOTHING_NEW = "nothing-new", "no further case was found in as many inputs as max_barren allows"
+    INTERRUPTED = "interrupted", "it was interrupted; what was found before is kept"
+    FAILED = "failed", "the model or the run failed; what was found before is kept"
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """What shards depend on, beside the domain, the model and the seed."""
 
     strategy: str
@@ -59,7 +50,10 @@ class Settings:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
             object.__setattr__(self, name, checked_count(name, getattr(self, name)))
         for name in ("delta_v", "delta_pr"):
-            object.__setattr__(self, name, _checked_step(name, getattr(self, name)))
+            value = getattr(self, name)
+            if not is_number(value) or value < 0:
+                raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
+            object.__setattr__(self, name, float(value))
         if not isinstance(self.diversify, bool):
             raise SettingError.about("diversify", f"must be True or False, got {self.diversify!r}")
 
@@ -91,7 +85,7 @@ class Limits:
             )
 
 
-def _checked_step(name: str, value: Any) -> float:
-    if not is_number(value) or value < 0:
-        raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
-    return float(value)
+def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
+    """The settings and limits among the arguments of a search, made sure of."""
+    settings = SearchSettings(**{name: arguments[name] for name in SearchSettings.__dataclass_fields__})
+    return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

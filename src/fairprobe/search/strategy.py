@@ -12,7 +12,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Strategy(ABC):
     wants: str | None = None
     """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         self.domain = domain
         self.settings = settings
         self.rng = rng
 
     def start(self, seeds: Codes) -> None:
         """Begin at these discriminatory inputs, one a walker."""
-        self._start(seeds.copy())
+        self._start(seeds.copy())  # a walker may write where it stands
 
     def ask(self) -> Codes:
         """The next inputs to judge."""
@@ -76,7 +76,7 @@ class Walk(Strategy):
     down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local search, trial by trial.
     """
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.moves = Moves(domain)
         n = len(self.moves.columns)

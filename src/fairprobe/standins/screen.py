@@ -7,18 +7,14 @@ queries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
-from fairprobe.model.asking import Asker
-from fairprobe.standins.compile import compile_stand_in
-from fairprobe.standins.protocol import StandIn
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fairprobe.model.asking import Answering
+from fairprobe.standins.compile import StandIn, compile_stand_in
 
 CHECKED: Final = 500
 """The first inputs are labelled by both."""
@@ -28,34 +24,32 @@ class DisagreementError(Exception):
     """A stand-in gave a label that is not the model's: whatever it proposed is worth nothing."""
 
 
-class Screen(Asker):
-    """An asker whose families a stand-in answers; anything else goes to the model as before."""
+class Screen:
+    """Answers as the asker that it holds, but families by a stand-in: to an oracle, one is as good as the other."""
 
-    def __init__(self, asker: Asker, stand_in: StandIn) -> None:
-        # No call of the base: all that an asker has, its count of queries above all, stays with the one given.
+    def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         self._asker = asker
         self._stand_in = stand_in
         self._n_left = CHECKED
+        self.domain, self.output = asker.domain, asker.output
+        # Whatever else is asked goes to the model.
+        self.ask, self.ask_frame, self.quiet = asker.ask, asker.ask_frame, asker.quiet
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)  # before there is an asker, as in a copy
-        return getattr(self._asker, name)
+    @property
+    def n_queries(self) -> int:
+        """Rows sent to the model: the asker counts them."""
+        return self._asker.n_queries
 
-    def ask(self, codes: Codes) -> NDArray[Any]:
-        """What the model says."""
-        return self._asker.ask(codes)
-
-    def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
-        """What the model says."""
-        return self._asker.ask_frame(frame)
+    @n_queries.setter
+    def n_queries(self, n: int) -> None:
+        self._asker.n_queries = n
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
         """What the stand-in says; of the first inputs, what the model says, if they agree."""
         if not self._n_left:
             return self._stand_in.ask_families(codes)
         first = codes[: self._n_left]
-        truth = self._asker.ask_families(first)
+        truth = self._asker.ask_families(first)  # the model is asked first: its answers are the ones that count
         self.check(self._stand_in.ask_families(first), truth)
         self._n_left -= len(first)
         if len(first) == len(codes):
@@ -72,7 +66,7 @@ class Screen(Asker):
             )
 
 
-def quick_asker(model: Any, asker: Asker) -> Asker:
+def quick_asker(model: Any, asker: Answering) -> Answering:
     """A screen where the model has a stand-in that agrees with it, else the asker itself."""
     stand_in = compile_stand_in(model, asker.domain, asker.output)
     if stand_in is None or not asker.domain.families.is_complete:

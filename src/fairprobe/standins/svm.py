@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
-from fairprobe.standins.rows import Batch, Rows
+from fairprobe.standins.compile import Batch, Columns
 
 VECTORS = 256
 """Support vectors at a time: the kernel values stay in the processor's cache."""
@@ -23,13 +23,13 @@ MULTIPLICATIONS = 2**18
 """At a time: OpenBLAS does so many in one thread. Waiting for others on a busy machine took up to 70 times as long."""
 
 
-def compiled(model: Any, rows: Rows) -> RadialKernel | LinearKernel | None:
+def machine(model: Any, columns: Columns) -> RadialKernel | LinearKernel | None:
     """A fitted machine of two classes, with one of two kernels."""
     if model._sparse or len(model.classes_) != 2:
         return None
     if model.kernel == "linear":
         return LinearKernel(model)
-    return RadialKernel(model, rows) if model.kernel == "rbf" and model._gamma > 0 else None
+    return RadialKernel(model, columns) if model.kernel == "rbf" and model._gamma > 0 else None
 
 
 class LinearKernel:
@@ -58,19 +58,19 @@ class LinearKernel:
 class RadialKernel:
     """Support vectors, with the weights of each for every combination of sensitive values."""
 
-    def __init__(self, model: Any, rows: Rows) -> None:
+    def __init__(self, model: Any, columns: Columns) -> None:
         self._vectors = np.asarray(model.support_vectors_, dtype=np.float64)
         self._duals = np.asarray(model.dual_coef_)[0]
         self._gamma = float(model._gamma)
         self._intercept = float(model.intercept_[0])
         self.name = f"{len(self._vectors):,} support vectors"
-        self._free = rows.free
-        self._centre = self._vectors[:, rows.free].mean(axis=0)  # small numbers lose less
-        away = self._vectors[:, rows.free] - self._centre
+        self._free = columns.free
+        self._centre = self._vectors[:, columns.free].mean(axis=0)  # small numbers lose less
+        away = self._vectors[:, columns.free] - self._centre
         squares = (away**2).sum(axis=1)
         self._reach = np.sqrt(squares.max())
         self._columns = np.vstack([2 * self._gamma * away.T, -self._gamma * squares, np.ones(len(away))])
-        distances = ((rows.combinations[:, None, :] - self._vectors[:, rows.sensitive]) ** 2).sum(axis=2)
+        distances = ((columns.combinations[:, None, :] - self._vectors[:, columns.sensitive]) ** 2).sum(axis=2)
         weights = self._duals * np.exp(-self._gamma * distances)
         self._weights = np.vstack([weights, np.abs(weights)]).T
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)

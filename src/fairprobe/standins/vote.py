@@ -7,34 +7,28 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Floats
-from fairprobe.standins.compile import compiled_for
-from fairprobe.standins.protocol import Compiled, GivesProbabilities, Places
-from fairprobe.standins.rows import Batch, Rows
+from fairprobe.standins.compile import Batch, Columns, Compiled, GivesProbabilities, Places, compiled_for
 
 
-def compiled(model: Any, rows: Rows) -> HardVote | SoftVote | None:
+def vote(model: Any, columns: Columns) -> HardVote | SoftVote | None:
     """A fitted vote, if all its members can be compiled."""
-    n_classes = len(model.classes_)
+    n_classes, n_members = len(model.classes_), len(model.estimators_)
     if any(len(getattr(member, "classes_", ())) != n_classes for member in model.estimators_):
         return None
-    weights = _weights(model)
-    found = [member for member in (compiled_for(member, rows) for member in model.estimators_) if member is not None]
-    if len(found) < len(model.estimators_) or weights is None:
+    weights = np.ones(n_members)
+    if model.weights is not None:
+        named = zip(model.estimators, model.weights, strict=True)
+        kept = [weight for (_, member), weight in named if not (isinstance(member, str) and member == "drop")]
+        weights = np.asarray(kept, dtype=np.float64)
+    if (weights < 0).any() or not weights.sum() > 0:
+        return None  # a class that nobody votes for could win
+    found = [member for member in (compiled_for(each, columns) for each in model.estimators_) if member is not None]
+    if len(found) < n_members:
         return None
     if model.voting == "hard":
         return HardVote(found, weights, n_classes)
     likely = [member for member in found if isinstance(member, GivesProbabilities)]
-    return SoftVote(likely, weights) if len(likely) == len(found) else None
-
-
-def _weights(model: Any) -> Floats | None:
-    """One for each member; None if one is below 0, as a class that nobody votes for then could win."""
-    if model.weights is None:
-        return np.ones(len(model.estimators_))
-    named = zip(model.estimators, model.weights, strict=True)
-    kept = [weight for (_, member), weight in named if not (isinstance(member, str) and member == "drop")]
-    weights = np.asarray(kept, dtype=np.float64)
-    return weights if (weights >= 0).all() and weights.sum() > 0 else None
+    return SoftVote(likely, weights) if len(likely) == n_members else None
 
 
 class HardVote:

@@ -197,25 +197,24 @@ class _Block:
         return held
 
 
+@dataclass
 class Coverage:
     """Which families of a small domain were judged."""
 
-    def __init__(self, domain: Domain) -> None:
-        self._seen = np.zeros(domain.families.n_keys, dtype=bool)
-        self.left = domain.n_families or 0
+    _seen: Mask
+    """By key."""
+    left: int
 
     @classmethod
     def of(cls, domain: Domain) -> Coverage | None:
         """A coverage to watch, or None where the domain is too large for that."""
-        if domain.families.n_keys > COVERABLE:
+        if domain.families.n_keys > COVERABLE or domain.n_families is None:
             return None
-        return cls(domain) if domain.n_families is not None else None
+        return cls(np.zeros(domain.families.n_keys, dtype=bool), domain.n_families)
 
     def copy(self) -> Coverage:
         """An independent coverage with the same families judged."""
-        twin = object.__new__(Coverage)
-        twin._seen, twin.left = self._seen.copy(), self.left
-        return twin
+        return Coverage(self._seen.copy(), self.left)
 
     def add(self, words: Words) -> Codes:
         """Mark a batch of keys; gives the positions of those that are new, the first of its kind."""

@@ -23,7 +23,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search import STRATEGIES, Found, Strategy, Walk, search
 from fairprobe.search.registry import load_strategy, strategy_path
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.testing.toys import CountingModel, Toy, all_toys, box, loans
 
 N_WALKERS = 16
@@ -171,7 +171,7 @@ _CHECKS: tuple[StrategyCheck, ...] = (
 
 def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
     """What it asks about: ask and tell by hand, twice from the seeds on, as the loop does."""
-    settings = Settings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
+    settings = SearchSettings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
     oracle = Oracle(
         Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
     )

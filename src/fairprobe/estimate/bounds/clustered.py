@@ -22,7 +22,9 @@ def checked_weights(weights: Any, n: int) -> Floats:
         raise DataError.about("weights", f"must be one number for each of the {n:,} rows, got {numbers.shape}")
     bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
     if len(bad):
-        raise DataError.about("weights", f"must be finite and not negative, got {numbers[bad[0]]} in row {bad[0] + 1:,}")
+        raise DataError.about(
+            "weights", f"must be finite and not negative, got {numbers[bad[0]]} in row {bad[0] + 1:,}"
+        )
     if not numbers.any():
         raise DataError.about("weights", "must not all be zero")
     return numbers

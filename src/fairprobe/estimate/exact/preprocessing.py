@@ -16,9 +16,9 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.rules import is_missing
 from fairprobe.estimate.exact.solved import UnfitError, shown
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
-from fairprobe.model.registry import abilities_of
 
 MAX_TABLE = 10_000_000
 """A parameter with more levels is not put into a table level by level."""

@@ -9,9 +9,9 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategy import MOST_RETRIES, Strategy
-from fairprobe.search.visits import Visits
+from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
 """Also the chance that keeps a parameter which always loses the region from being forgotten."""
@@ -28,6 +28,17 @@ RENEW_EVERY = 20
 MOST_MISSES = 10
 """A walker that missed more often in a row is lost."""
 
+BITS = 12
+"""Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
+
+NOBODY = -1
+
+CROWDED = 2
+"""Times the mean of all cells: a cell visited more often is over-represented."""
+
+PLACES = 1_000_003
+"""Inputs are told apart by their keys modulo this prime: now and then a walker leaves for no reason."""
+
 
 class Anchored(Strategy):
     """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
@@ -38,7 +49,7 @@ class Anchored(Strategy):
     there are `n_walkers`, and they walk on beside those of the next global round.
     """
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
         self.levels: Codes = domain.levels[self.columns]
@@ -52,22 +63,21 @@ class Anchored(Strategy):
         self._visits = Visits(domain)
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
-        self._each = np.arange(0)
+        self._walkers = np.arange(0)
+        """0, 1, 2, ...: kept, as every trial needs them several times."""
 
     # Walkers come and go
 
     def _start(self, seeds: Codes) -> None:
-        seeds = self._few(np.unique(seeds, axis=0))
+        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        seeds = np.unique(seeds, axis=0)
+        seeds = seeds[np.arange(max(len(seeds), self.settings.n_walkers // FEWEST)) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
         n_kept = max(0, self.settings.n_walkers - len(seeds))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
+        self._walkers = np.arange(len(self.position))
         self._n_trials = 0
-
-    def _few(self, seeds: Codes) -> Codes:
-        """Each seed once: many walkers would all learn the same there. But batches should not be tiny."""
-        n = max(len(seeds), self.settings.n_walkers // FEWEST)
-        return seeds[np.arange(n) % len(seeds)]
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -93,6 +103,7 @@ class Anchored(Strategy):
             chances = weights[well] / weights[well].sum()
             walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
         self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
+        self._walkers = np.arange(len(self.position))
 
     # Trials
 
@@ -110,19 +121,17 @@ class Anchored(Strategy):
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
         cells, places = self.cells(chosen), self.places(chosen)
         before = self.position.take(places)
-        steps = 1 + (draws[1] * self._within_reach(chosen, cells)).astype(np.int64)
+        spans = self.spans.take(chosen)
+        within = self.reach.take(cells) * spans
+        if self._any_wraps:
+            within = np.where(self.wraps.take(chosen), spans, within)  # all of it where there is no order
+        steps = 1 + (draws[1] * within).astype(np.int64)
         after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
         return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
         """Which of the chosen parameters go down."""
         return draws < 0.5
-
-    def _within_reach(self, chosen: Codes, cells: Codes) -> Floats:
-        """How many steps further than one is in reach: all of them where there is no order."""
-        spans = self.spans.take(chosen)
-        steps = self.reach.take(cells) * spans
-        return np.where(self.wraps.take(chosen), spans, steps) if self._any_wraps else steps
 
     def cells(self, chosen: Codes) -> Codes:
         """Where the chosen parameters are in tables by parameter, then walker."""
@@ -131,13 +140,6 @@ class Anchored(Strategy):
     def places(self, chosen: Codes) -> Codes:
         """Where the chosen parameters are in `position`."""
         return self.columns.take(chosen) + self._walkers * self.position.shape[1]
-
-    @property
-    def _walkers(self) -> Codes:
-        """0, 1, 2, ...: kept, as every trial needs them several times."""
-        if len(self._each) != len(self.position):
-            self._each = np.arange(len(self.position))
-        return self._each
 
     def _proposal(self) -> Codes:
         proposal = self.position.copy()
@@ -208,3 +210,32 @@ def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
 
 def _is_outside(codes: Codes, levels: Codes) -> Mask:
     return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
+
+
+class Visits:
+    """The inputs where walkers stood, and how often they stood in each cell of a coarse grid.
+
+    The cells are the lower and upper halves of all parameters.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._columns = list(domain.free_columns)
+        self._levels = domain.levels[self._columns]
+        self._bits = 1 << (np.arange(len(self._columns)) % BITS)
+        self._counts = np.zeros(1 << BITS, dtype=np.int64)
+        self._keys = Keys(domain)
+        self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
+
+    def add(self, codes: Codes) -> tuple[Mask, Codes]:
+        """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
+        cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
+        self._counts += np.bincount(cells, minlength=len(self._counts))
+        visits = self._counts[cells]
+        return ~self._are_first(codes) | (visits > CROWDED * self._counts[self._counts > 0].mean()), visits
+
+    def _are_first(self, codes: Codes) -> Mask:
+        """Who is the first at a place; of several that come at once, one."""
+        places, each = self._keys.of(codes).sum(axis=1) % PLACES, np.arange(len(codes), dtype=np.int32)
+        is_new = self._stood[places] == NOBODY
+        self._stood[places] = each
+        return is_new & (self._stood[places] == each)

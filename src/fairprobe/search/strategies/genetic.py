@@ -8,7 +8,7 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategy import MOST_RETRIES, Strategy
 
 FROM_MATE = 0.1
@@ -18,7 +18,7 @@ FROM_MATE = 0.1
 class Genetic(Strategy):
     """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.moves = Moves(domain)
         self.population: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
@@ -44,17 +44,15 @@ class Genetic(Strategy):
         return np.where(self.domain.allows(children)[:, None], children, others)
 
     def _breed(self) -> Codes:
+        """Children of parents drawn at random, crossed, then mutated."""
         n = self.settings.n_walkers
         first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
         crossed = self.rng.random((n, len(self.moves.columns))) < FROM_MATE
         first[:, self.moves.columns] = np.where(crossed, second[:, self.moves.columns], first[:, self.moves.columns])
-        return self._mutate(first)
-
-    def _mutate(self, codes: Codes) -> Codes:
-        draws = self.rng.random((3, len(codes)))
+        draws = self.rng.random((3, n))
         chosen = (draws[0] * len(self.moves.columns)).astype(np.int64)
         steps = self.moves.steps(chosen, draws[1] < 0.5, draws[2] if self.moves.sizes_vary else None)
-        return self.moves.apply(codes, chosen, steps)[0]
+        return self.moves.apply(first, chosen, steps)[0]
 
     def _tell(self, judgement: Judgement) -> None:
         self._join(judgement.codes[judgement.hits])

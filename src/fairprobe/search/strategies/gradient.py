@@ -10,9 +10,9 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.registry import abilities_of
+from fairprobe.model.adapters import abilities_of
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategies.anchored import Jumps
 from fairprobe.search.strategies.guided import Guided
 
@@ -25,7 +25,7 @@ class Gradient(Guided):
 
     wants = "gradients"
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.widening = np.empty((len(self.columns), 0))
         """By parameter, then walker: what one step up adds to the difference between the twins' scores."""

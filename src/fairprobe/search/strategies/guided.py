@@ -9,7 +9,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
-from fairprobe.search.settings import Settings
+from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2
@@ -34,7 +34,7 @@ class Guided(Anchored):
 
     wants = "scores"
 
-    def __init__(self, domain: Domain, settings: Settings, rng: np.random.Generator) -> None:
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.boundary: float | None = None
         self._side: Any = None
@@ -78,7 +78,12 @@ class Guided(Anchored):
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
         """For these walkers the parameter, and its step, that leave the centre near the boundary."""
         slope = self.slope.take(walkers, axis=1)
-        steps = self._steps_back(walkers, off / np.where(np.abs(slope) < TINY, TINY, slope))
+        wanted = np.rint(-(off / np.where(np.abs(slope) < TINY, TINY, slope)))
+        # As many steps back as the reach and the bounds allow, by parameter, then walker.
+        value = self.position.take(walkers, axis=0).take(self.columns, axis=1).T
+        reach, span = 1 + self.reach.take(walkers, axis=1) * self.spans[:, None], self.spans[:, None]
+        least, most = np.maximum(-reach, -value), np.minimum(reach, span - value)
+        steps = np.minimum(np.maximum(wanted, least), most).astype(np.int64)
         left = np.abs(off + slope * steps) / (self.gap[walkers] + TINY)
         left = np.maximum(left, NEAR) + CHANCE * self.rng.random(left.shape)
         left[self.wraps] = np.inf  # values without order have no slope
@@ -86,13 +91,6 @@ class Guided(Anchored):
         left[first, each] = np.inf
         second = left.argmin(axis=0)
         return second, np.where(self.wraps[second], 0, steps[second, each])
-
-    def _steps_back(self, walkers: Codes, steps: Floats) -> Codes:
-        """By parameter, then walker: as many steps back as the reach and the bounds allow."""
-        value = self.position.take(walkers, axis=0).take(self.columns, axis=1).T
-        reach, span = 1 + self.reach.take(walkers, axis=1) * self.spans[:, None], self.spans[:, None]
-        least, most = np.maximum(-reach, -value), np.minimum(reach, span - value)
-        return np.minimum(np.maximum(np.rint(-steps), least), most).astype(np.int64)
 
     # Learning
 
@@ -105,7 +103,12 @@ class Guided(Anchored):
         low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)  # NaN, for a twin that does not exist, is passed by
         centre, gap, hits = (low + high) / 2, high - low, judgement.hits
         if hits.any():
-            self._locate(np.median(centre[hits]), np.median(gap[hits]))
+            # The cases' centre is where the boundary is; it is followed slowly.
+            here = np.median(centre[hits])
+            if self.boundary is None:
+                self.boundary = here
+                self.centre, self.gap = np.full_like(self.centre, here), np.full_like(self.gap, np.median(gap[hits]))
+            self.boundary += (here - self.boundary) * PACE
         self._correct(centre - self.centre, jumps)
         self.centre, self.gap = np.where(hits, centre, self.centre), np.where(hits, gap, self.gap)
 
@@ -118,13 +121,6 @@ class Guided(Anchored):
             self._side = outputs[0, 0]
         sides = (outputs != self._side).astype(np.float64)
         return sides if present is None else np.where(present, sides, np.nan)
-
-    def _locate(self, centre: float, gap: float) -> None:
-        """Follow the cases' centre, which is where the boundary is."""
-        if self.boundary is None:
-            self.boundary = centre
-            self.centre, self.gap = np.full_like(self.centre, centre), np.full_like(self.gap, gap)
-        self.boundary += (centre - self.boundary) * PACE
 
     def _correct(self, change: Floats, jumps: Jumps) -> None:
         """The least correction of the slopes, in terms of the parameters' ranges, that explains the centre's change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,24 +14,22 @@ from fairprobe.arrays import Codes
 from fairprobe.checks import checked_seed
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Report, checked_jobs, make_engine
+from fairprobe.engine import Counts, Report, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.model import Model
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.registry import abilities_of
-from fairprobe.model.repeatability import resolution_of
+from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search.auto import settled_strategy
+from fairprobe.search.confirm import confirmed
 from fairprobe.search.found import Found
-from fairprobe.search.health import Remark, health_of_settings
-from fairprobe.search.job import Job, Snapshot, Trace
-from fairprobe.search.registry import load_strategy, strategy_path
-from fairprobe.search.settings import Limits, Settings, StopReason
+from fairprobe.search.job import Job, Remark, Trace
+from fairprobe.search.registry import load_strategy, settled_strategy, strategy_path
+from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import Quota, run_shard
-from fairprobe.search.stochastic import confirmed
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
 
@@ -118,8 +116,7 @@ def search(
     checked_domain(domain)
     strategy = settled_strategy(strategy, model, output)
     n_jobs = checked_jobs(n_jobs)
-    settings = Settings(strategy, n_walkers, n_global, n_local, delta_v, delta_pr, shard_inputs, diversify)
-    limits = Limits(max_cases, max_seconds, max_queries, max_inputs, max_barren)
+    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     repeats = is_repeatable(model)
     limits.check_affords(len(domain.families), asked_twice=not repeats)
     chosen = load_strategy(strategy_path(strategy))
@@ -128,33 +125,40 @@ def search(
         raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
     remarks: list[Remark] = []
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
+    threshold = checked_threshold(threshold, output)
+    seed = checked_seed(seed)
+    start_codes = None if start is None else _start_codes(domain, start, remarks)
+    if accelerate not in ACCELERATE:
+        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
     job = Job(
         model=model,
         domain=domain,
         settings=settings,
-        strategy_path=strategy_path(strategy),
+        strategy=chosen,
         output=output,
         batch=batch,
-        threshold=checked_threshold(threshold, output),
-        seed=checked_seed(seed),
-        start=None if start is None else _start_codes(domain, start, remarks),
-        accelerate=_checked_accelerate(accelerate) and max_queries is None and may_screen(model, n_walkers),
+        threshold=threshold,
+        seed=seed,
+        start=start_codes,
+        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
         n_threads=n_jobs if abilities_of(model).threads else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
     )
-    remarks += health_of_settings(job, limits)
+    n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
+    budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
+    if chosen.is_local and budget <= settings.n_global:
+        text = (
+            f"{budget:,} inputs are no more than the {settings.n_global:,} of one global round, so the local search of "
+            f"{strategy!r} never starts: raise the limit or lower n_global"
+        )
+        remarks.append(("small-budget", text))
+    # What it took to measure the resolution counts too: max_queries is about all rows sent.
     run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
     found = confirmed(job, run.run(remarks), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
-
-
-def _checked_accelerate(accelerate: str) -> bool:
-    if accelerate not in ACCELERATE:
-        raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
-    return accelerate == "auto"
 
 
 class _Run:
@@ -166,81 +170,97 @@ class _Run:
         self.job = job
         self.limits = limits
         self.progress = teller(progress)
-        self.tally = Tally(job.domain, limits)
-        self.tally.n_queries = n_asked
+        self.tally = Tally(job.domain, limits, n_asked)
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        self.shard_task = _ShardTask(job, limits, n_asked)
-        n_jobs = 1 if job.n_threads > 1 else n_jobs  # threads keep the cores busy
+        if job.n_threads > 1:
+            n_jobs = 1  # threads keep the cores busy
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
-        task = self._next_shard if n_jobs == 1 else self.shard_task
+        task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)
         self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left)
 
     def _seconds_left(self) -> float | None:
         most = self.limits.max_seconds
         return None if most is None else max(0.0, self.started + most - time.monotonic())
 
+    def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
+        """A shard that runs after all before it, and knows what they found."""
+        quota = _quota(self.job, self.limits, shard, seconds, self.tally.n_queries, self.tally.n_cases)
+        return run_shard(self.job, shard, quota, self.tally.known(), report)
+
     def run(self, remarks: Sequence[Remark]) -> Found:
         """What was found; `remarks` were made before."""
+        tally = self.tally
         with deferred() as interrupts:
             try:
-                self._run()
+                self._add_shards()
             finally:
                 self.engine.close()
             if interrupts.pending:
                 interrupts.pending = False
-                self.tally.stop_reason = self.tally.stop_reason or StopReason.INTERRUPTED
-        return self._result(remarks)
-
-    def _run(self) -> None:
-        try:
-            for trace in self.engine.results():
-                self.tally.add(trace)
-                if self.tally.stop_reason is not None:
-                    break
-                with interruptible():
-                    if self.progress is not None:
-                        self._show([])
-        except KeyboardInterrupt:
-            self.tally.stop_reason = StopReason.INTERRUPTED
-        except RunError as error:
-            self.tally.failure, self.tally.stop_reason = error, StopReason.FAILED
-        if self.tally.stop_reason is StopReason.INTERRUPTED:
-            self._keep_the_rest()
-
-    def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
-        known = self.tally.known()
-        quota = self.shard_task.quota(shard, seconds, n_cases=self.tally.n_cases, n_queries=self.tally.n_queries)
-        return run_shard(self.job, shard, quota, known, report)
-
-    def _keep_the_rest(self) -> None:
-        for trace in self.engine.finish():
-            if trace.shard >= self.tally.n_shards:
-                self.tally.add(trace)
-        self.tally.stop_reason, self.tally.failure = StopReason.INTERRUPTED, None
-
-    def _result(self, remarks: Sequence[Remark]) -> Found:
-        found = Found.of(self.job, self.limits, self.tally, time.monotonic() - self.started, remarks)
-        failure = self.tally.failure
-        if isinstance(failure, RunError):
-            failure.found = found
-            raise failure
-        if failure is not None:  # a constraint, say: only what was found makes it a failed run
-            raise RunError(str(failure), found) if found.n_cases else failure
+                tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
+        found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks)
+        if isinstance(tally.failure, RunError):
+            tally.failure.found = found
+            raise tally.failure
+        if tally.failure is not None:  # a constraint, say: only what was found makes it a failed run
+            raise RunError(str(tally.failure), found) if found.n_cases else tally.failure
         return found
 
-    def _show(self, under_way: list[tuple[int, int, int]]) -> None:
+    def _add_shards(self) -> None:
+        tally = self.tally
+        try:
+            for trace in self.engine.results():
+                tally.add(trace)
+                if tally.stop_reason is not None:
+                    break
+                with interruptible():
+                    self._show([])
+        except KeyboardInterrupt:
+            tally.stop_reason = StopReason.INTERRUPTED
+        except RunError as error:
+            tally.failure, tally.stop_reason = error, StopReason.FAILED
+        if tally.stop_reason is StopReason.INTERRUPTED:
+            for trace in self.engine.finish():  # what the shards under way have is kept
+                if trace.shard >= tally.n_shards:
+                    tally.add(trace)
+            # A shard that was told to stop may have ended by a limit or failed: the person came first.
+            tally.stop_reason, tally.failure = StopReason.INTERRUPTED, None
+
+    def _show(self, under_way: list[Counts]) -> None:
         seconds = time.monotonic() - self.started
         if self.progress is None or seconds < self.next_show:
             return
         self.next_show = seconds + SHOW_SECONDS
-        done = self.tally.snapshot()
-        counts = [(done.n_cases, done.n_judged, done.n_queries), *under_way]
-        self.progress(status_of(Snapshot(*(sum(column) for column in zip(*counts, strict=True))), self.limits, seconds))
+        so_far = Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
+        self.progress(status_of(so_far, self.limits, seconds))
 
 
-def status_of(so_far: Snapshot, limits: Limits, seconds: float) -> Status:
+def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:
+    """What a shard has to do, given the queries and cases of those before it."""
+    n_inputs = job.settings.shard_inputs
+    if limits.max_inputs is not None:
+        n_inputs = max(0, min(n_inputs, limits.max_inputs - shard * n_inputs))
+    return Quota(
+        n_inputs=n_inputs,
+        n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
+        n_barren=limits.max_barren,
+        n_queries=None if limits.max_queries is None else max(0, limits.max_queries - n_queries),
+        seconds=seconds,
+    )
+
+
+def _shard_beside_others(
+    job: Job, limits: Limits, n_asked: int, shard: int, seconds: float | None, report: Report | None
+) -> Trace:
+    """A shard in a worker, to which all that it needs is sent: what those before it find is not known yet."""
+    # Where inputs all take the same, as many as they have quotas were sent by the shards before.
+    n_queries = n_asked + shard * job.settings.shard_inputs * len(job.domain.families)
+    return run_shard(job, shard, _quota(job, limits, shard, seconds, n_queries), None, report)
+
+
+def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
     """How far a search has got. Repeats are told apart at the end only, so until then the yield has a lower bound."""
     rate = so_far.n_cases / seconds if seconds else 0.0
     bound = so_far.n_cases / so_far.n_judged if so_far.n_judged else 0.0
@@ -252,36 +272,9 @@ def status_of(so_far: Snapshot, limits: Limits, seconds: float) -> Status:
     ]
     return Status(
         f"{so_far.n_cases:,} cases, yield >={bound:.1%}, {rate:,.0f} cases/s",
-        {**asdict(so_far), "seconds": seconds},
+        {**so_far._asdict(), "seconds": seconds},
         min(1.0, max((done / limit for done, limit in used if limit is not None), default=0.0)),
     )
-
-
-class _ShardTask:
-    """What each shard has to do, and doing it. Sent to workers: all they need is in it."""
-
-    def __init__(self, job: Job, limits: Limits, n_asked: int) -> None:
-        self.job = job
-        self.limits = limits
-        self.n_asked = n_asked
-
-    def __call__(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
-        # Where inputs all take the same, as many as they have quotas were sent by the shards before.
-        n_queries = self.n_asked + shard * self.job.settings.shard_inputs * len(self.job.domain.families)
-        return run_shard(self.job, shard, self.quota(shard, seconds, n_queries=n_queries), None, report)
-
-    def quota(self, shard: int, seconds: float | None, *, n_cases: int = 0, n_queries: int = 0) -> Quota:
-        """The quota of a shard, given what is known of those before it."""
-        limits, n_inputs = self.limits, self.job.settings.shard_inputs
-        if limits.max_inputs is not None:
-            n_inputs = max(0, min(n_inputs, limits.max_inputs - shard * n_inputs))
-        return Quota(
-            n_inputs=n_inputs,
-            n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
-            n_barren=limits.max_barren,
-            n_queries=None if limits.max_queries is None else max(0, limits.max_queries - n_queries),
-            seconds=seconds,
-        )
 
 
 def _start_codes(domain: Domain, rows: Any, remarks: list[Remark]) -> Codes:
@@ -299,17 +292,12 @@ def _start_codes(domain: Domain, rows: Any, remarks: list[Remark]) -> Codes:
     inside = domain.contains(codes)
     if not inside.any():
         raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
-    if unknown.any() or not inside.all():
-        left_out = [
-            f"{n:,} of {len(frame):,} rows to start from {why}"
-            for n, why in ((int((~inside).sum()), "lie outside the domain"), (int(unknown.sum()), UNKNOWN))
-            if n
-        ]
+    reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
+    numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
+    left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
+    if left_out:
         remarks.append(("start-rows-outside", f"{' and '.join(left_out)}: they are left out"))
     return codes[inside]
-
-
-UNKNOWN = "have a sensitive value that is unknown"
 
 
 def _as_compared(domain: Domain, codes: Codes) -> Codes:

@@ -11,11 +11,11 @@ import numpy as np
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
-from fairprobe.model.timing import measured
+from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
-from fairprobe.search.auto import settled_strategy
-from fairprobe.search.run import search
-from fairprobe.search.settings import Limits, Settings
+from fairprobe.search.registry import settled_strategy
+from fairprobe.search.searching import search
+from fairprobe.search.settings import Limits, SearchSettings, settled
 from fairprobe.store import Coverage
 
 _QUICK: Final = 0.02
@@ -44,7 +44,7 @@ class Pilot:
 
 
 @dataclass(frozen=True)
-class Cost:
+class LimitCost:
     """What meeting one limit takes."""
 
     limit: str
@@ -56,31 +56,24 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """What is settled before a search, and what it would take."""
 
-    settings: Settings
+    settings: SearchSettings
     limits: Limits
     pilot: Pilot
-    costs: list[Cost]
+    costs: list[LimitCost]
 
 
-def plan(model: Any, domain: Domain, **arguments: Any) -> Plan:
+def plan(model: Any, domain: Domain, **arguments: Any) -> SearchPlan:
     """What `search` would do with the same arguments, all of them given; the model is asked for about a second."""
     settings, limits = settled(**arguments)
-    strategy = settled_strategy(settings.strategy, model, arguments["output"])
-    settings = replace(settings, strategy=strategy)
+    settings = replace(settings, strategy=settled_strategy(settings.strategy, model, arguments["output"]))
     seen = _pilot(model, domain, settings, arguments)
-    return Plan(settings, limits, seen, costs(domain, limits, seen))
+    return SearchPlan(settings, limits, seen, costs(domain, limits, seen))
 
 
-def settled(**arguments: Any) -> tuple[Settings, Limits]:
-    """The settings and limits among the arguments of a search, made sure of."""
-    settings = Settings(**{name: arguments[name] for name in Settings.__dataclass_fields__})
-    return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})
-
-
-def _pilot(model: Any, domain: Domain, settings: Settings, arguments: dict[str, Any]) -> Pilot:
+def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict[str, Any]) -> Pilot:
     """Ask about growing batches of uniform inputs; a quick model is then searched for half a second."""
     asker = Asker(model, domain, output=arguments["output"], batch=arguments["batch"])
     oracle, rng = Oracle(asker, arguments["threshold"]), np.random.default_rng(0)
@@ -99,23 +92,24 @@ def _pilot(model: Any, domain: Domain, settings: Settings, arguments: dict[str, 
     return Pilot(seen.n_inputs, asker.n_queries, seen.hits, seen.per_input, "uniform inputs")
 
 
-def costs(domain: Domain, limits: Limits, seen: Pilot) -> list[Cost]:
+def costs(domain: Domain, limits: Limits, seen: Pilot) -> list[LimitCost]:
     """For each limit given, what meeting it takes; exact queries but for time and cases, which are guesses."""
-    n_members = len(domain.families)
-    guesses = []
-    if limits.max_inputs is not None:
-        guesses.append(("max_inputs", limits.max_inputs, False))
-    if limits.max_queries is not None:
-        guesses.append(("max_queries", limits.max_queries // n_members, False))
-    if limits.max_seconds is not None:
-        guesses.append(("max_seconds", round(limits.max_seconds / seen.seconds_per_input), True))
-    if limits.max_cases is not None:
-        guesses.append(("max_cases", limits.max_cases, False))  # if every input were a case
-        if seen.n_cases:
-            guesses.append(("max_cases", round(limits.max_cases * seen.n_inputs / seen.n_cases), True))
-    if limits.max_barren is not None:
-        guesses.append(("max_barren", limits.max_barren, False))
-    coverage = Coverage.of(domain)
-    if coverage is not None:
-        guesses.append(("exhausted", coverage.left, False))
-    return [Cost(name, n, n * n_members, n * seen.seconds_per_input, guess) for name, n, guess in guesses]
+    n_members, coverage = len(domain.families), Coverage.of(domain)
+    n_in_time = None if limits.max_seconds is None else round(limits.max_seconds / seen.seconds_per_input)
+    n_for_cases = None
+    if limits.max_cases is not None and seen.n_cases:
+        n_for_cases = round(limits.max_cases * seen.n_inputs / seen.n_cases)
+    inputs: list[tuple[str, int | None, bool]] = [
+        ("max_inputs", limits.max_inputs, False),
+        ("max_queries", None if limits.max_queries is None else limits.max_queries // n_members, False),
+        ("max_seconds", n_in_time, True),
+        ("max_cases", limits.max_cases, False),  # if every input were a case
+        ("max_cases", n_for_cases, True),
+        ("max_barren", limits.max_barren, False),
+        ("exhausted", None if coverage is None else coverage.left, False),
+    ]
+    return [
+        LimitCost(name, n, n * n_members, n * seen.seconds_per_input, is_guess)
+        for name, n, is_guess in inputs
+        if n is not None
+    ]

@@ -1,8 +1,11 @@
-"""Whether a model says the same of the same row whenever it is asked, and to within what."""
+"""What asking a model a little tells: whether it repeats itself, and to within what; and how long it takes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +35,9 @@ TIE = 1e-4
 
 MOST_TIES = 64
 
-NO_CODES = np.empty((0, 0), dtype=np.int64)
+SECONDS: Final = 1.0
+GROWTH: Final = 4
+"""How long a model is timed, by batches of which each is so many times as large as the one before."""
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
@@ -45,11 +50,10 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
         return 0.0
-    codes = asker.domain.sample_codes(n, np.random.default_rng(0)) if rows is None else NO_CODES
-    places = np.arange(n) % (n if rows is None else len(rows))
+    codes = asker.domain.sample_codes(n, np.random.default_rng(0)) if rows is None else np.empty(0, dtype=np.int64)
 
     def ask(part: slice) -> NDArray[Any]:
-        return asker.ask(codes[part]) if rows is None else asker.ask_frame(rows.iloc[places[part]])
+        return asker.ask(codes[part]) if rows is None else asker.ask_frame(rows.iloc[np.arange(n)[part] % len(rows)])
 
     whole = ask(slice(None))
     scale = float(np.abs(whole).max())
@@ -82,3 +86,30 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
     else:
         margins = np.abs(scores - (0.5 if asker.adapter.gives_probabilities else 0.0))
     return bool((margins <= TIE * np.abs(usual).max(initial=0.0)).all())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What some batches told."""
+
+    n_inputs: int
+    hits: int
+    per_input: float
+    """Seconds an input, in the last batch."""
+    last: float
+    """Seconds of the last batch."""
+
+
+def measured(judge: Callable[[int], int], most: int, *, first: int = 1) -> Measured:
+    """Judge growing batches, up to a size, for about a second; `judge` judges so many inputs and gives the hits."""
+    begun = time.perf_counter()
+    batch, n_inputs, hits = min(first, most), 0, 0
+    while True:
+        asked = time.perf_counter()
+        hits += judge(batch)
+        seconds = time.perf_counter() - asked
+        n_inputs += batch
+        left = SECONDS - (time.perf_counter() - begun)
+        if batch == most or left < GROWTH * seconds:
+            return Measured(n_inputs, hits, seconds / batch, seconds)
+        batch = min(most, GROWTH * batch)

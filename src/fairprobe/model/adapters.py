@@ -1,16 +1,30 @@
-"""What is asked of a model, and of the piece of code that asks it."""
+"""Adapters: what is asked of a model, of the piece of code that asks it, and who asks which kind of model.
+
+A new kind of model is one new module, with what `Adapting` lists, and one line in `ADAPTERS`; the smallest to copy is
+`function.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal, Protocol, cast
 
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
 from fairprobe.model.forms import Form
+
+ADAPTERS: dict[str, str] = {
+    "estimator": "fairprobe.model.sklearn",
+    "torch": "fairprobe.model.torch",
+    "function": "fairprobe.model.function",
+}
+"""The modules, tried in turn: the first that accepts a model asks it."""
 
 
 class HasPredict(Protocol):
@@ -64,6 +78,8 @@ class Adapter:
     """The score of each row and how each column changes it; None for scores of more than two classes."""
     leaves: Callable[[Any], Codes] | None = None
     """The leaves that each row falls into, a column a tree."""
+    categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
 
 
 class Adapting(Protocol):
@@ -77,3 +93,28 @@ class Adapting(Protocol):
 
     def adapt(self, model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
         """How to ask it about inputs of a domain."""
+
+
+def adapter_for(model: Any) -> Adapting:
+    """The module that asks this model."""
+    for path in ADAPTERS.values():
+        adapting = cast("Adapting", import_module(path))
+        if adapting.accepts(model):
+            return adapting
+    raise SettingError(f"a model must have predict or be callable, got {type(model).__name__}: {model!r:.80}")
+
+
+def abilities_of(model: Any) -> Abilities:
+    """What a model can do, as its adapter declares."""
+    return adapter_for(model).abilities(model)
+
+
+def register(name: str, path: str) -> None:
+    """Add an adapter of your own, the module at `path`; it is tried before those that are there."""
+    if not isinstance(path, str) or not re.fullmatch(r"[\w.]+", path):
+        raise SettingError(f"an adapter is a module, named as in import, got {path!r}")
+    if name in ADAPTERS:
+        raise SettingError(f"an adapter's name must be new, got {name!r}, which is {ADAPTERS[name]}")
+    others = dict(ADAPTERS)
+    ADAPTERS.clear()
+    ADAPTERS.update({name: path, **others})
