@@ -164,6 +164,15 @@ class Oracle:
         low, high = np.where(present, outputs, np.inf), np.where(present, outputs, -np.inf)
         return {"lowest": low == low.min(axis=0), "highest": high == high.max(axis=0)}
 
+    def other_end(self, outputs: NDArray[Any], present: Mask, own: Codes) -> Codes:
+        """The member farthest from each input's own: of labels the first other one, of numbers an end of the gap."""
+        if self.is_label:
+            return _first_other(outputs, own, present, may_be_alone=False)
+        if outputs.ndim == 3:
+            outputs = outputs[:, np.arange(len(own)), _spans(outputs, present).argmax(axis=1)]
+        mine = outputs[own, np.arange(len(own))]
+        return np.where(present, np.abs(outputs - mine), -1.0).argmax(axis=0)
+
     def ends(self, judgement: Judgement) -> Ends:
         """The two members that show each case: the sampled input if it is an end, else the first in domain order."""
         codes, outputs, present = judgement.codes, judgement.outputs, judgement.present
@@ -224,9 +233,9 @@ def _spans(outputs: NDArray[Any], present: Mask | None) -> Floats:
     return np.asarray(high - low)
 
 
-def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None) -> Codes:
+def _first_other(labels: NDArray[Any], own: Codes, present: Mask | None, *, may_be_alone: bool = True) -> Codes:
     """The first combination, in domain order, whose label is not the input's own: each input is a case."""
-    if len(labels) == 2:
+    if len(labels) == 2 and may_be_alone:
         return 1 - own
     other = labels != labels[own, np.arange(len(own))]
     return (other if present is None else other & present).argmax(axis=0)

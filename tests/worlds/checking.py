@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
@@ -252,6 +253,8 @@ class Check:
         self.settings: dict[str, Any] = {"output": world.model.output, "batch": world.batch}
         if world.model.output != "label":
             self.settings["threshold"] = world.threshold
+        if world.links:
+            self.settings["linked"] = True
         self.options = {"confidence": world.confidence, "seed": world.seed}
         self.part = "valid" if world.rules and self.reference.valid and world.seed % 3 else "domain"
         """The part of the domain that all but `estimate` is checked for, to save time."""
@@ -324,11 +327,59 @@ class Check:
             if share is not None:
                 shares[population], counts[population] = share, count
                 self.share(population, share, count, self.world.confidence)
+                if population == "rows":
+                    self.which(share, count)
+        self.both_sides()
         default = next(name for name in ("rows", "domain", "valid") if name in shares)
         for gate in (None, *shares):
             got = fairprobe.verdict(shares, self.world.limit, gate=gate)
             same("gate", got.population, gate or default)
             self.unused("all shares", got, list(counts.values()))
+
+    def which(self, share: Any, count: Count) -> None:
+        """Which rows are hits, by the index of the frame given, and what the model says of their members."""
+        hits = [place for place, hit in count.hit_rows if hit]
+        if not hits:
+            same("rows: cases", share.cases, None)
+            return
+        index = self.rows.index if isinstance(self.rows, pd.DataFrame) else range(len(self.world.rows))
+        same("rows: index of the cases", list(share.cases.index), [index[place] for place in hits])
+        same("rows: index of the twins", list(share.twins.index), list(share.cases.index))
+        places = [self.domain.names.index(name) for name in self.domain.names]
+        for number, place in enumerate(hits):
+            row = self.world.rows[place]
+            members = dict(self.reference.members(row, self.reference.sensitive, "rows"))
+            twin = rows_of(share.twins.iloc[[number]])[0]
+            if twin not in members.values() or [twin[i] for i in places] == list(row):
+                raise DifferenceError(f"rows: {twin} is no twin of {row}")
+            expected = [
+                answer(self.world.model, members[values]) if values in members else None
+                for values in self.reference.combinations(self.reference.sensitive)
+            ]
+            same(f"rows: answers for {row}", list(share.answers.iloc[number]), expected)
+
+    def both_sides(self) -> None:
+        """A linked share has the plain one beside it, the error split."""
+        if not self.world.links or set(self.world.hidden) == set(self.reference.sensitive):
+            return
+        plain = Reference(dataclasses.replace(self.world, links=()))
+        count = plain.count(self.world.model, "rows")
+        if not count.n + count.n_not_comparable:
+            return
+        settings = {name: value for name, value in self.settings.items() if name != "linked"}
+        share = fairprobe.estimate(
+            make_model(self.world, self.world.model), self.domain, self.rows, **self.options, **settings
+        )
+        each = 1 - (1 - self.world.confidence) / 2
+        self.share(
+            "beside: linked",
+            dataclasses.replace(share, plain=None),
+            self.reference.count(self.world.model, "rows"),
+            each,
+        )
+        reference, self.reference = self.reference, plain
+        self.share("beside: plain", share.plain, count, each)
+        self.reference = reference
 
     def estimate(self, population: str, count: Count, **options: Any) -> Any:
         """A share; None where there is none, and the package must say so."""
@@ -336,7 +387,8 @@ class Check:
         asked = self.rows if population == "rows" else population
         whole = count.n + count.n_not_comparable
         if not whole:
-            self.refuses(population, lambda: fairprobe.estimate(model, self.domain, asked, **self.options, **options))
+            settings = {**self.options, **options, "linked": self.settings.get("linked")}
+            self.refuses(population, lambda: fairprobe.estimate(model, self.domain, asked, **settings))
             return None
         share = fairprobe.estimate(model, self.domain, asked, **self.options, **self.settings, **options)
         same(f"{population} population", share.population, population)
@@ -481,6 +533,7 @@ class Check:
             **self.settings,
             **options,
         }
+        settings.pop("linked", None)
         return fairprobe.search(model, self.domain, **settings)
 
     def cases(self, found: Any) -> None:

@@ -26,6 +26,8 @@ class Count:
     n_left_out: int = 0
     outcomes: Counter[tuple[Row, Any]] = field(default_factory=Counter)
     """For the hits: by combination of sensitive values, how often its members get which outcome."""
+    hit_rows: list[tuple[int, bool]] = field(default_factory=list)
+    """The number of each input that is comparable, and whether it is a hit."""
     verdicts: list[bool] = field(default_factory=list)
     """Of the inputs that are comparable, in order: whether it is a hit."""
 
@@ -203,7 +205,7 @@ class Reference:
         """Count a population (all of it, or the inputs given) for a set of sensitive parameters (all, by default)."""
         names = self.sensitive if names is None else names
         count = Count()
-        for row in self.population(population) if inputs is None else inputs:
+        for place, row in enumerate(self.population(population) if inputs is None else inputs):
             if population == "rows" and self.is_left_out(row):
                 count.n_left_out += 1
                 continue
@@ -215,6 +217,7 @@ class Reference:
             hit = self.is_hit(outputs)
             count.n += 1
             count.verdicts.append(hit)
+            count.hit_rows.append((place, hit))
             if hit:
                 count.hits += 1
                 self._note(count, [values for values, _ in members], outputs)

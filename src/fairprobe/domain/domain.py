@@ -142,6 +142,10 @@ class Domain:
         """Twins that differ in the sensitive parameters alone, and nothing that links forbid."""
         return self._but(links=())
 
+    def hiding(self, names: Iterable[str]) -> Domain:
+        """The same, with sensitive parameters that the model does not take."""
+        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *names))))
+
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""
         kept = tuple(sensitive)

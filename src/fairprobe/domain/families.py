@@ -326,6 +326,23 @@ class FrameMembers:
         """The members that are present, member after member."""
         return self.joined(self.present)
 
+    @property
+    def index(self) -> pd.Index:
+        """That of the rows."""
+        return self._frame.index
+
+    def frame_of(self, rows: Codes) -> pd.DataFrame:
+        """Some of the rows as they are."""
+        return self._frame.iloc[rows]
+
+    def as_members(self, places: Codes, rows: Codes) -> pd.DataFrame:
+        """Some of the rows, each as a member of its own."""
+        import pandas as pd
+
+        parts = {place: np.flatnonzero(places == place) for place in np.unique(places).tolist()}
+        frames = [self._as(place, rows[which]).set_axis(which) for place, which in parts.items()]
+        return pd.concat(frames).sort_index()
+
     def twins(self) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:
         """Member after member, the rows that have it as a twin, by number, and their twins."""
         is_self = (self.members[:, None] == self.own[None]).all(axis=2)

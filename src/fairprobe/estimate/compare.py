@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
-from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
-from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Population
+from fairprobe.estimate.populations import Population, sides_of
 from fairprobe.estimate.share import Share, percent
-from fairprobe.estimate.survey import Survey, warn_of
+from fairprobe.estimate.survey import Survey, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.notebook import as_html
 
@@ -41,6 +39,8 @@ class Comparison:
     only_b: int
     """Inputs that are discriminatory for the one model and not for the other."""
     n: int
+    plain: Comparison | None = None
+    """Beside a comparison of linked twins: that of twins which differ in the sensitive parameters alone."""
 
     def sentence(self) -> str:
         """The comparison in words."""
@@ -48,6 +48,7 @@ class Comparison:
             f"{percent(self.a.value)} against {percent(self.b.value)} of {self.n:,} inputs: "
             f"{100 * self.difference:+.3g} points, with {percent(self.a.confidence)} confidence between "
             f"{100 * self.low:+.3g} and {100 * self.high:+.3g} (p = {self.p_value:.2g})"
+            + ("" if self.plain is None else f"; {' or '.join(self.a.sensitive)} alone: {self.plain.sentence()}")
         )
 
     def summary(self) -> dict[str, Any]:
@@ -57,6 +58,7 @@ class Comparison:
             **{name: getattr(self, name) for name in figures},
             "a": self.a.summary(),
             "b": self.b.summary(),
+            "plain": None if self.plain is None else self.plain.summary(),
             "sentence": self.sentence(),
         }
 
@@ -88,24 +90,33 @@ def compare(
     favourable: Any = None,
     seed: int | None = 0,
     batch: str | None = None,
+    linked: bool | None = None,
 ) -> Comparison:
-    """Judge both models on the same inputs and compare their shares. The arguments are those of `estimate`."""
-    checked_domain(domain)
-    checked_confidence(confidence)
+    """Judge both models on the same inputs and compare their shares. The arguments are those of `estimate`.
+
+    A model may lack sensitive columns that the other one takes.
+    """
+    sides = sides_of(domain, linked)
+    confidence = split_confidence(confidence, len(sides))
     n = checked_count("n_experiments", n_experiments) * checked_count("n_samples", n_samples)
     seed = checked_seed(seed)
-    targets = [Population(model, domain, population, threshold, output, batch) for model in (model_a, model_b)]
-    surveys = [
-        Survey(target, [domain.sensitive], confidence, seed, n_samples=n_samples, favourable=favourable)
-        for target in targets
-    ]
-    # By turns, so that a second model that fails is found out at once.
-    batches = zip(*(target.families(n, seed) for target in targets), strict=True)
-    hits = [[survey.add(part)[0] for survey, part in zip(surveys, pair, strict=True)] for pair in batches]
-    (a,), (b,) = (survey.shares() for survey in surveys)
-    warn_of([a, b])
-    hits_a, hits_b = map(np.concatenate, zip(*hits, strict=True))
-    return paired(a, b, hits_a, hits_b, confidence)
+    found = []
+    for side in sides:
+        targets = [
+            Population(model, side, population, threshold, output, batch, may_lack=True) for model in (model_a, model_b)
+        ]
+        surveys = [
+            Survey(target, [side.sensitive], confidence, seed, n_samples=n_samples, favourable=favourable)
+            for target in targets
+        ]
+        # By turns, so that a second model that fails is found out at once.
+        batches = zip(*(target.families(n, seed) for target in targets), strict=True)
+        hits = [[survey.add(part)[0] for survey, part in zip(surveys, pair, strict=True)] for pair in batches]
+        (a,), (b,) = (survey.shares() for survey in surveys)
+        warn_of([a, b])
+        hits_a, hits_b = map(np.concatenate, zip(*hits, strict=True))
+        found.append(paired(a, b, hits_a, hits_b, confidence))
+    return replace(found[0], plain=found[1]) if len(found) > 1 else found[0]
 
 
 def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:

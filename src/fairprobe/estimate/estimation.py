@@ -15,9 +15,9 @@ from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
-from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, chunk, judged_rows
+from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, chunk, judged_rows, sides_of
 from fairprobe.estimate.share import Remark, Share, percent
-from fairprobe.estimate.survey import Count, Survey, outcome_table, warn_of
+from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
@@ -49,6 +49,9 @@ def estimate(
     favourable: Any = None,
     seed: int | None = 0,
     batch: str | None = None,
+    linked: bool | None = None,
+    weights: Any = None,
+    groups: Any = None,
     progress: bool | Progress | None = None,
 ) -> Share:
     """Estimate the share of discriminatory inputs in a population.
@@ -71,20 +74,30 @@ def estimate(
         favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        linked: in a domain with links, True compares linked twins, False those that differ in the sensitive parameters
+            alone; None does both, the error split, with the plain share in the linked one's `plain`.
+        weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
+        groups: for a population of rows, whose they are: rows of one person tell less than as many people.
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
+
+    Of a population of rows, the share's `cases`, `twins` and `answers` say which they are.
 
     >>> from fairprobe import Domain, Integer, estimate
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Share(exactly 13.51% of the domain: 20 of 148 inputs)
     """
+    sides = sides_of(domain, linked)
+    each = split_confidence(confidence, len(sides))
     options = Options(
-        n_experiments, n_samples, confidence, method, exact_limit, width, max_share, favourable, seed, max_seconds
+        n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
     )
-    target = Population(model, domain, population, threshold, output, batch)
-    shares = Estimation(target, [domain.sensitive], options, progress).shares()
+    shares = []
+    for side in sides:
+        target = Population(model, side, population, threshold, output, batch, weights, groups)
+        shares += Estimation(target, [side.sensitive], options, progress).shares()
     warn_of(shares)
-    return shares[0]
+    return beside(*shares)
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from fairprobe.checks import is_number
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
-from fairprobe.estimate.populations import Population
+from fairprobe.estimate.populations import Population, sides_of
 from fairprobe.estimate.share import Share
-from fairprobe.estimate.survey import warn_of
+from fairprobe.estimate.survey import beside, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 
@@ -43,6 +42,9 @@ def breakdown(
     favourable: Any = None,
     seed: int | None = 0,
     batch: str | None = None,
+    linked: bool | None = None,
+    weights: Any = None,
+    groups: Any = None,
     progress: bool | Progress | None = None,
 ) -> dict[str, Share]:
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
@@ -52,12 +54,15 @@ def breakdown(
     `sets` names the sets, by default all.
     """
     names = _checked_sets(checked_domain(domain), sets)
-    each = _for_each(confidence, len(names))
+    sides = sides_of(domain, linked)
+    each = split_confidence(confidence, len(names) * len(sides))
     options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
-    target = Population(model, domain, population, threshold, output, batch)
-    shares = Estimation(target, names, options, progress).shares()
-    warn_of(shares)
-    return _by_name(shares)
+    found = []
+    for side in sides:
+        target = Population(model, side, population, threshold, output, batch, weights, groups)
+        found.append(Estimation(target, names, options, progress).shares())
+    warn_of(share for shares in found for share in shares)
+    return _by_name(beside(*shares) for shares in zip(*found, strict=True))
 
 
 def causal_score(
@@ -80,7 +85,7 @@ def causal_score(
         raise SettingError(f"error must be above 0 and below 0.5, got {error!r}")
     checked_domain(domain)
     names = _checked_sets(domain, [domain.sensitive] if sets is None else sets)
-    options = Options(confidence=_for_each(confidence, len(names)), width=2 * error, seed=seed)
+    options = Options(confidence=split_confidence(confidence, len(names)), width=2 * error, seed=seed)
     target = Population(model, domain, "domain", threshold, output, batch)
     return _by_name(Estimation(target, names, options).shares())
 
@@ -103,7 +108,7 @@ def causal_search(
     if not is_number(min_share) or not 0 <= min_share < 1:
         raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")
     n_sets = 2 ** len(checked_domain(domain).sensitive) - 1
-    options = Options(confidence=_for_each(confidence, n_sets), max_share=min_share, seed=seed)
+    options = Options(confidence=split_confidence(confidence, n_sets), max_share=min_share, seed=seed)
     found: list[Share] = []
     for size in range(1, len(domain.sensitive) + 1):
         smaller = [set(share.sensitive) for share in found]
@@ -130,11 +135,6 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
     if not checked:
         raise SettingError("sets must hold one set of sensitive parameters at least, got none")
     return [tuple(name for name in domain.sensitive if name in names) for names in checked]
-
-
-def _for_each(confidence: float, n_sets: int) -> float:
-    """The confidence of each set, so that all hold together."""
-    return 1 - (1 - checked_confidence(confidence)) / n_sets
 
 
 def _by_name(shares: Iterable[Share]) -> dict[str, Share]:

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import nearest
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
+from fairprobe.estimate.bounds.clustered import checked_groups, checked_weights
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
@@ -57,6 +59,8 @@ class JudgedFamilies:
     """Hits that got other outputs the second time, by more than rounding."""
     contradicted: Any = None
     """The rows that did, as codes or as a frame."""
+    rows: FrameMembers | None = None
+    """The real rows, where they are some."""
 
 
 def chunk(oracle: Oracle, n_wanted: int) -> int:
@@ -105,7 +109,9 @@ def judged_rows(
         members = oracle.families.of_frame(rows.iloc[first : first + size], sets)
         ask = partial(_ask_rows, oracle, members)
         outputs = ask(slice(None))
-        batch = JudgedFamilies(outputs, members.present, members.own, members=members.members, kinds=members.kinds)
+        batch = JudgedFamilies(
+            outputs, members.present, members.own, members=members.members, kinds=members.kinds, rows=members
+        )
         yield _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
@@ -119,8 +125,23 @@ def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDA
     return outputs[:, rows]
 
 
-def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, int]:
-    """The rows whose sensitive values are known, as the model is used to them, and how many others there are."""
+def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
+    """What is compared: linked twins, plain ones, or both, the linked ones first."""
+    checked_domain(domain)
+    if linked is not None and not isinstance(linked, bool):
+        raise SettingError.about("linked", f"must be True, False or None, got {linked!r}")
+    if linked and not domain.links:
+        raise SettingError.about("linked", "needs a domain with links, got none: see Domain.with_links")
+    if not domain.links or linked:
+        return [domain]
+    if linked is False:
+        return [domain.without_links()]
+    # What is hidden changes nothing that the model sees, unless it is linked: there is no plain side.
+    return [domain] if set(domain.sensitive) == set(domain.hidden) else [domain, domain.without_links()]
+
+
+def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
+    """The rows whose sensitive values are known, as the model is used to them, and which they are."""
     rows = domain.as_frame(frame)
     if not len(rows):
         raise DataError("a population of rows must have one row at least, got an empty frame")
@@ -135,14 +156,39 @@ def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, int]:
         raise DataError(
             f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
         )
-    return domain.typed(rows[~unknown]), int(unknown.sum())
+    return domain.typed(rows[~unknown]), ~unknown
+
+
+def _in_order(name: str, values: Any, index: Any) -> Any:
+    """A series must belong to the rows, or it would count others than are meant."""
+    own = getattr(values, "index", None)
+    if own is not None and not callable(own) and index is not None and not own.equals(index):
+        raise DataError.about(name, "must have the index of the rows, got another: give an array for their order")
+    return values
+
+
+def _as_taken(model: Any, domain: Domain) -> Domain:
+    """A domain of which the sensitive columns that a model was not fitted on are hidden from it."""
+    columns = abilities_of(model).columns
+    lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
+    return domain.hiding(lacking) if lacking else domain
 
 
 class Population:
     """Who a call is about, and the oracle that judges them: inputs uniform over a domain, or real rows."""
 
     def __init__(
-        self, model: Any, domain: Domain, population: Any, threshold: float | None, output: str, batch: str | None
+        self,
+        model: Any,
+        domain: Domain,
+        population: Any,
+        threshold: float | None,
+        output: str,
+        batch: str | None,
+        weights: Any = None,
+        groups: Any = None,
+        *,
+        may_lack: bool = False,
     ) -> None:
         self.model = model
         self.batch = batch
@@ -151,8 +197,20 @@ class Population:
         self.rows: pd.DataFrame | None = None
         self.n_left_out = 0
         """Rows whose sensitive value is unknown."""
+        self.weights: Floats | None = None
+        self.groups: Codes | None = None
+        """Of the rows that are known."""
         if not isinstance(population, str):
-            self.rows, self.n_left_out = known_rows(self.domain, population)
+            self.rows, known = known_rows(self.domain, population)
+            self.n_left_out = len(known) - len(self.rows)
+            index = getattr(population, "index", None)
+            if weights is not None:
+                self.weights = checked_weights(_in_order("weights", weights, index), len(known))[known]
+            if groups is not None:
+                self.groups = checked_groups(_in_order("groups", groups, index), len(known))[known]
+        elif weights is not None or groups is not None:
+            name = "groups" if weights is None else "weights"
+            raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
         elif population not in ("domain", "valid"):
             near = nearest(population, ("domain", "valid"))
             raise SettingError.about(
@@ -161,7 +219,8 @@ class Population:
         # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
             self.domain = self.domain.without_constraints()
-        asker = Asker(model, self.domain, output=output, batch=batch)
+        asker = Asker(model, _as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
+        asker.domain = self.domain
         self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
         some = None if self.rows is None else self.domain.families.of_frame(self.rows.iloc[:FEW]).frame

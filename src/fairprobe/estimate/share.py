@@ -68,6 +68,20 @@ class Share:
     """For the hits: how often each combination of sensitive values gets each outcome."""
     worse_off: str | None = None
     """The combination with the lowest rate of the favourable outcome among the hits, where one is named."""
+    linked: tuple[str, ...] = ()
+    """The columns that changed along with the sensitive ones; none for a plain share."""
+    hidden: tuple[str, ...] = ()
+    """Sensitive parameters that the model does not take."""
+    plain: Share | None = None
+    """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
+    design: str = ""
+    """How rows count, where they do not count alike: by weights, by groups."""
+    cases: pd.DataFrame | None = field(default=None, compare=False)
+    """Of a population of rows: those that are discriminatory, with the index that they have in the frame given."""
+    twins: pd.DataFrame | None = field(default=None, compare=False)
+    """The same rows as the other end of the largest gap."""
+    answers: pd.DataFrame | None = field(default=None, compare=False)
+    """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
 
     @property
     def width(self) -> float:
@@ -86,7 +100,15 @@ class Share:
         return any(name == "stochastic-model" for name, _ in self.health)
 
     def sentence(self) -> str:
-        """The share in words."""
+        """The share in words; of a linked one, the plain one too."""
+        said = self._sentence()
+        if self.linked:
+            said += f"; with {' and '.join(self.linked)} changed along"
+        if self.plain is not None:
+            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence()}"
+        return said
+
+    def _sentence(self) -> str:
         whole = POPULATIONS[self.population]
         apart = self.apart()
         aside = f"; {apart}" if apart else ""
@@ -103,7 +125,8 @@ class Share:
             return f"{percent(self.value)} of {whole}, {confident} {between} ({self.n:,} inputs in {self.detail})"
         between = f"{confident} between {percent(self.low)} and {percent(self.high)}"
         if self.population == "rows":
-            counted = f"{percent(self.value)} of the rows ({self.hits:,} of {self.n:,}{aside})"
+            design = f", {self.design}," if self.design else ""
+            counted = f"{percent(self.value)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
             return f"{counted}; {between} of the people they are drawn from"
         return f"{percent(self.value)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs{aside})"
 
@@ -111,18 +134,42 @@ class Share:
         """Who is not among them, and why."""
         why = [
             (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
-            (self.n_not_comparable, "not comparable, all their twins forbidden by the constraints"),
+            (self.n_not_comparable, f"not comparable, {self._why_alone()}"),
         ]
         return "; ".join(f"{n:,} {words}" for n, words in why if n)
 
+    def rows_in_words(self, n: int = 3) -> list[str]:
+        """The first rows that are discriminatory: which, and what changes with what."""
+        if self.cases is None or self.twins is None or self.answers is None:
+            return []
+        lines = []
+        for place, label in enumerate(self.cases.index[:n]):
+            case, twin = self.cases.iloc[place], self.twins.iloc[place]
+            changed = [
+                f"{name} {case[name]} -> {twin[name]}"
+                for name in self.cases.columns
+                if not (case[name] == twin[name] or (case[name] != case[name] and twin[name] != twin[name]))
+            ]
+            said = ", ".join(
+                f"{who}: {_shown(out)}" for who, out in self.answers.iloc[place].items() if out is not None
+            )
+            lines.append(f"row {label}: {', '.join(changed)} ({said})")
+        return lines
+
+    def _why_alone(self) -> str:
+        if self.hidden:
+            return f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
+        return f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
+
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
-        left_out = ("history", "outcomes", "sensitive", "health")
+        left_out = ("history", "outcomes", "sensitive", "health", "plain", "cases", "twins", "answers")
         summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
-        summary["sensitive"] = list(self.sensitive)
+        summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
         summary["value"] = None if math.isnan(self.value) else self.value  # JSON has no NaN
         summary["health"] = [{"check": name, "message": message} for name, message in self.health]
         summary["sentence"] = self.sentence()
+        summary["plain"] = None if self.plain is None else self.plain.summary()
         if self.outcomes is not None:
             summary["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
         return summary
@@ -139,6 +186,10 @@ class Share:
         }
         table = "" if self.outcomes is None else self.outcomes.to_html(escape=True, border=0)
         return as_html("Share", self.sentence(), figures, self.health, table)
+
+
+def _shown(output: Any) -> str:
+    return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 
 def percent(fraction: float) -> str:

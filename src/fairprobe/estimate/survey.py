@@ -7,15 +7,18 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import comparable
+from fairprobe.domain.families import FrameMembers, comparable
+from fairprobe.domain.rules import plain
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimate.bounds import intervals
+from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.share import Remark, Share
 from fairprobe.model.measuring import SAFETY, are_ties
@@ -43,6 +46,9 @@ class Count:
         """Inputs that are comparable."""
         self.n_not_comparable = 0
         self.hits = 0
+        self.counted: list[Mask] = []
+        self.are_hits: list[Mask] = []
+        """By batch of real rows: which are comparable, and which of all of them are hits."""
 
     def add(self, batch: JudgedFamilies) -> Mask:
         """Count a batch; says which of the inputs that are comparable are hits."""
@@ -57,6 +63,9 @@ class Count:
         rows = np.flatnonzero(hits & counted)
         if len(rows):
             self._note_outcomes(batch, present, rows)
+        if batch.rows is not None:
+            self.counted.append(counted)
+            self.are_hits.append(hits & counted)
 
         hits = hits[counted]
         # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
@@ -131,13 +140,38 @@ class Survey:
         self._started = time.monotonic()
         self._n_contradicted = 0
         self._contradicted: Any = None
+        self._kept: list[tuple[Any, Any, Any]] = []
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
         """Count a batch; says by set which of the inputs that are comparable are hits."""
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
-        return [count.add(batch) for count in self.counts]
+        hits = [count.add(batch) for count in self.counts]
+        if batch.rows is not None:
+            rows = np.flatnonzero(self.counts[-1].are_hits[-1])
+            if len(rows):
+                self._kept.append(self._described(batch, batch.rows, rows))
+        return hits
+
+    def _described(self, batch: JudgedFamilies, members: FrameMembers, rows: Codes) -> tuple[Any, Any, Any]:
+        """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
+        import pandas as pd
+
+        oracle, index = self.population.oracle, members.index[rows]
+        present, outputs = members.present[:, rows], batch.outputs[:, rows]
+        is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
+        own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present.argmax(axis=0))
+        twins = members.as_members(oracle.other_end(outputs, present, own), rows).set_axis(index)
+        words = [combination_words(oracle.domain, place) for place in range(len(oracle.domain.combinations))]
+        answers = {
+            word: [
+                _plain(output) if exists else None
+                for output, exists in zip(outputs[place], present[place], strict=True)
+            ]
+            for place, word in enumerate(words)
+        }
+        return members.frame_of(rows), twins, pd.DataFrame(answers, index=index, dtype=object)
 
     def shares(
         self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
@@ -153,10 +187,24 @@ class Survey:
             return [self.share(count, method, both, both) for count, both in zip(self.counts, bounds, strict=True)]
         shares = []
         for count in self.counts:
+            if self.population.weights is not None or self.population.groups is not None:
+                shares.append(self._clustered(count))
+                continue
             numbers = (count.hits, count.n, self._confidence)
             one_sided = (intervals.lower_bound(*numbers), intervals.upper_bound(*numbers))
             shares.append(self.share(count, method, intervals.clopper_pearson(*numbers), one_sided))
         return shares
+
+    def _clustered(self, count: Count) -> Share:
+        """Rows that do not count alike."""
+        weights, groups = self.population.weights, self.population.groups
+        counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
+        weights = None if weights is None else weights[counted]
+        groups = None if groups is None else groups[counted]
+        value, two_sided, one_sided = clustered(hits[counted], weights, groups, self._confidence)
+        design = ["weighted"] if weights is not None else []
+        design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
+        return replace(self.share(count, "rows", two_sided, one_sided, value), design=" ".join(design))
 
     def share(
         self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
@@ -176,11 +224,21 @@ class Survey:
             method=method,
             sensitive=count.sensitive,
             outcomes=count.outcomes(),
+            **(self._rows_of_hits() if count is self.counts[-1] else {}),
             n_queries=self.population.oracle.asker.n_queries,
             history=np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None,
             mean_low=mean_low,
             mean_high=mean_high,
         )
+
+    def _rows_of_hits(self) -> dict[str, Any]:
+        """Which rows are hits, where the population is one of rows."""
+        import pandas as pd
+
+        if not self._kept:
+            return {}
+        names = ("cases", "twins", "answers")
+        return {name: pd.concat(parts) for name, parts in zip(names, zip(*self._kept, strict=True), strict=True)}
 
     def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
         """A share with what is common to all of the call filled in."""
@@ -197,6 +255,8 @@ class Survey:
             n_left_out=self.population.n_left_out,
             resolution=self.population.oracle.resolution,
             health=tuple(self.health),
+            linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
+            hidden=self.population.domain.hidden,
             worse_off=worse_off(fields["outcomes"], self._favourable),
             **fields,
         )
@@ -221,6 +281,21 @@ class Survey:
             yield "rounding-decides", f"{hits}: they lie so near to the boundary that rounding decides"
         else:
             yield "stochastic-model", f"the model answers the same row differently: {hits}"
+
+
+def split_confidence(confidence: float, n: int) -> float:
+    """Of each of n intervals, so that all hold together."""
+    return 1 - (1 - intervals.checked_confidence(confidence)) / n
+
+
+def beside(share: Share, plain: Share | None = None) -> Share:
+    """A linked share with the plain one beside it; where nothing is linked, they are the same."""
+    return replace(share, plain=plain) if share.linked else share
+
+
+def _plain(output: Any) -> Any:
+    """A model's output as a plain value; probabilities as a tuple."""
+    return tuple(output.tolist()) if getattr(output, "ndim", 0) else plain(output)
 
 
 def warn_of(shares: Iterable[Share]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -55,6 +55,11 @@ class Verdict:
 GATES = ("rows", "domain", "valid")
 """What a limit is about by default: the first of these that there is."""
 
+WHICH = ("linked", "plain")
+"""Of a share with links, the one that a gate may name."""
+
+SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
+
 MIN_COMPARABLE = 0.9
 """Nothing passes unless so much of the population could be compared."""
 
@@ -69,20 +74,31 @@ def verdict(
     """Hold a share against the limit `max_share`.
 
     Of several shares by population, the limit is about `gate`; by default about the rows where there are any, else
-    about the domain. It is passed only if at least `min_comparable` of the population could be compared.
+    about the domain. A share with links binds both by the limit, the linked and the plain one; "linked" or "plain" in
+    the gate ("rows plain") means that one alone. It is passed only if at least `min_comparable` of the population could
+    be compared.
     """
     if not is_number(max_share) or not 0 <= max_share < 1:
         raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
     checked_share("min_comparable", min_comparable)
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
-    gate = gate or next((name for name in GATES if name in by_population), None)
-    if gate not in by_population:
+    words = (gate or "").split()
+    which = next((word for word in words if word in WHICH), None)
+    name = next((word for word in words if word not in WHICH), None)
+    name = name or next((name for name in GATES if name in by_population), None)
+    if name not in by_population:
         raise SettingError.about("gate", f"must be one of {', '.join(by_population) or 'no population'}; got {gate!r}")
-    share = by_population[gate]
-    outcome, why = _outcome(share, max_share, min_comparable)
+    share = by_population[name]
+    if which == "plain":
+        share = share.plain or share
+    bound = [share] if which or share.plain is None else [share, share.plain]
+    outcomes = [_outcome(each, max_share, min_comparable) for each in bound]
+    outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
     # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
-    unused = "" if any(other.hits for other in by_population.values()) else _unused(share)
-    return Verdict(outcome, f"{outcome}: {why} ({share.sentence()}){unused}", gate, max_share, share)
+    every = [each for one in by_population.values() for each in (one, one.plain) if each is not None]
+    unused = "" if any(each.hits for each in every) else _unused(share)
+    said = share.sentence() if len(bound) > 1 or share.plain is None else replace(share, plain=None).sentence()
+    return Verdict(outcome, f"{outcome}: {why} ({said}){unused}", name, max_share, share)
 
 
 def _outcome(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:

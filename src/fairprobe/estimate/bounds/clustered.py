@@ -49,7 +49,7 @@ def clustered(
 
     Korn and Graubard (1998): the exact interval of Clopper and Pearson at the number of rows that would tell as much if
     all counted alike, given how much the weighted hits vary between groups (rows, where there are none), with Student's
-    t for the number of groups. It is an approximation: for few groups, or where a few weigh most, less sure than stated.
+    t for the number of groups. It is an approximation: with few groups, or where a few weigh most, less sure than said.
     Without hits, or with nothing else, the variation tells nothing: then each group counts as one, by its weight.
     """
     error = 1 - checked_confidence(confidence)
