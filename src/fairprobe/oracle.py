@@ -6,6 +6,7 @@ above the threshold. Who its members are is known by `domain.families` alone.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,9 @@ from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Answering
 from fairprobe.model.measuring import tolerance
+
+MOST_SETS = 62
+"""Sets of sensitive parameters that a case is held against; of six parameters, the one of all is left out."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class Ends:
     """Two columns: the case's output and its twin's."""
     classes: Codes | None
     """Which class's probability has the largest gap, where there are classes."""
+    sets: Codes
+    """Which of `sets_of` the sensitive parameters give a case by their change alone, the smallest ones: a bit each."""
 
 
 class Oracle:
@@ -189,7 +195,34 @@ class Oracle:
         # A take of flat places: indexing by two arrays takes ten times as long.
         pair = outputs.ravel().take(np.column_stack([case, twin]) * len(codes) + columns[:, None])
         shown = codes if case is own else self.families.member(codes, case)
-        return Ends(shown, self.families.member(codes, twin), judgement.gaps, pair, classes)
+        sets = self._smallest_sets(judgement.outputs, present, case)
+        return Ends(shown, self.families.member(codes, twin), judgement.gaps, pair, classes, sets)
+
+    def _smallest_sets(self, outputs: NDArray[Any], present: Mask | None, case: Codes) -> Codes:
+        """By case, the smallest sets of sensitive parameters whose change alone makes it one: a bit for each."""
+        combinations = self.families.combinations
+        sets = sets_of(combinations.shape[1])
+        if len(sets) == 1:
+            return np.ones(len(case), dtype=np.int64)
+        same = combinations[:, None] == combinations[case][None]
+        enough: list[Mask] = []
+        bits = np.zeros(len(case), dtype=np.int64)
+        for number, chosen in enumerate(sets):
+            held = [i for i in range(combinations.shape[1]) if i not in chosen]
+            compared = same[:, :, held].all(axis=2)
+            is_case = self.are_discriminatory(outputs, compared if present is None else compared & present)
+            smaller = [enough[i] for i, other in enumerate(sets[:number]) if set(other) < set(chosen)]
+            bits |= (is_case & ~np.logical_or.reduce(smaller or [np.zeros(len(case), dtype=bool)])).astype(
+                np.int64
+            ) << number
+            enough.append(is_case)
+        return bits
+
+
+def sets_of(n: int) -> list[tuple[int, ...]]:
+    """All sets of n sensitive parameters but the empty one, by size: at most 62, as each has a bit."""
+    every = [chosen for size in range(1, n + 1) for chosen in itertools.combinations(range(n), size)]
+    return every[:MOST_SETS]
 
 
 def checked_threshold(threshold: float | None, output: str) -> float:

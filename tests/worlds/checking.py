@@ -564,7 +564,7 @@ class Check:
 
     def search_from_rows(self) -> None:
         """`start=`: just the rows given are judged, those with unlisted sensitive values too."""
-        if self.world.strategy == "uniform" or self.world.links:
+        if self.world.strategy == "uniform":
             return
         starts = [start for start in map(self.reference.started, self.world.rows) if start is not None]
         model = make_model(self.world, self.world.model)

@@ -277,33 +277,48 @@ class Reference:
         """The input that a search starts from, given a real row; None if there is none.
 
         Numbers go to the grid. With a sensitive value that is none of those compared, it is the first member of its
-        family that is allowed, if it can be one with its other sensitive values. One that is unknown leaves it out.
+        family that counts, if it can be one with its other sensitive values. One that is unknown leaves it out.
         """
         if self.is_left_out(row):
             return None
-        start: list[Row] = []
-        for column, value in zip(self.world.columns, row, strict=True):
+        own = {name: self._sensitive_value(name, row) for name in self.sensitive}
+        start: Row = row
+        if any(value not in self.compared[name] for name, value in own.items()):
+            members = self.members(row, self.sensitive, "rows")
+            listed = [
+                member
+                for values, member in members
+                if all(
+                    own[name] not in self.compared[name] or own[name] == value
+                    for name, value in zip(self.sensitive, values, strict=True)
+                )
+            ]
+            candidates = listed or [member for _, member in members]
+            if not candidates:
+                return None
+            start = candidates[0]
+        on_grid = []
+        for column, value in zip(self.world.columns, start, strict=True):
             if column.kind == "derived":
-                start.append((None,))
+                on_grid.append(None)
                 continue
-            listed = dict(self.world.sensitive).get(column.name)
-            if column.bounds is not None and listed is None and value is not None:
+            listed_values = dict(self.world.sensitive).get(column.name)
+            if column.bounds is not None and listed_values is None and value is not None:
                 value = self._on_grid(column, value)
             levels = self.compared.get(column.name, (*column.values, None) if column.missing else column.values)
-            if value in levels:
-                start.append((value,))
-            elif column.name in self.compared:
-                start.append(levels)
-            else:
+            if value not in levels:
                 return None
-        members = list(itertools.product(*(start[self.place[name]] for name in self.sensitive)))
-        if len(members) > 1:
-            members += self.combinations(self.sensitive)
-        first = [values[0] for values in start]
+            on_grid.append(levels[levels.index(value)])
         for column, source, pairs in self.world.derived:
-            first[column] = dict(pairs).get(first[source])
-        inputs = (self.changed(tuple(first), self.sensitive, member) for member in members)
-        return next((member for member in inputs if member is not None and self.is_allowed(member)), None)
+            on_grid[column] = dict(pairs).get(on_grid[source])
+        return tuple(on_grid) if self.is_allowed(tuple(on_grid)) else None
+
+    def _sensitive_value(self, name: str, row: Row) -> Any:
+        """As it is compared: on the grid, where values are not listed."""
+        column, value = self.world.columns[self.place[name]], row[self.place[name]]
+        if column.bounds is None or value is None or dict(self.world.sensitive)[name] is not None:
+            return value
+        return self._on_grid(column, value)
 
     def _on_grid(self, column: Column, value: Any) -> Any:
         nearest = min(column.values, key=lambda own: abs(own - value))

@@ -21,7 +21,7 @@ from fairprobe.estimate.populations import Population
 from fairprobe.estimate.survey import Count, Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
-from fairprobe.search import searching as search_run
+from fairprobe.search import start_rows
 from fairprobe.store import distinct
 
 compare, verdict = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("compare", "verdict"))
@@ -152,13 +152,13 @@ def all_values_are_compared_though_some_are_listed(patch):
 
 @mutation(seed=3)
 def a_search_drops_rows_with_unlisted_values(patch):
-    patch.setattr(search_run, "_as_compared", lambda domain, codes: codes)
+    patch.setattr(start_rows, "_as_compared", lambda domain, frame, own: frame)
 
 
 @mutation(seed=0)
 def rows_left_out_are_not_said(patch):
     known_rows = populations.known_rows
-    patch.setattr(populations, "known_rows", lambda domain, frame: (known_rows(domain, frame)[0], 0))
+    patch.setattr(populations, "known_rows", lambda domain, frame: (known_rows(domain, frame)[0],) * 2)
 
 
 @mutation(seed=92)

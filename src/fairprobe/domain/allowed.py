@@ -94,7 +94,7 @@ def make_variable(
     if n <= MOST_LEVELS:
         starts = np.arange(n)
     else:
-        if derived:
+        if derived or not hasattr(parameter, "step"):
             raise TooManyError
         starts = _cut(
             parameter, [leaf for rule in rules for leaf in leaves_of(rule) if parameter.name in names_in(leaf)]
@@ -114,7 +114,7 @@ def operand(parameter: Parameter, codes: Codes) -> Operand:
 
 def is_number(parameter: Parameter) -> bool:
     """Whether rules see numbers; truth values are none."""
-    values = getattr(parameter, "values", ())
+    values = getattr(getattr(parameter, "base", parameter), "values", ())
     return parameter.is_numeric and not any(isinstance(value, bool) for value in values)
 
 

@@ -33,6 +33,7 @@ from fairprobe.domain.expressions import (
     parse,
     text_of,
 )
+from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
 from fairprobe.errors import DataError, DomainError
 
@@ -187,7 +188,8 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
     """A rule held against parameters."""
-    return _Binder(rule.text, {parameter.name: parameter for parameter in parameters}).formula(rule.formula)
+    own = (parameter.base if isinstance(parameter, Extended) else parameter for parameter in parameters)
+    return _Binder(rule.text, {parameter.name: parameter for parameter in own}).formula(rule.formula)
 
 
 # What all of them allow

@@ -19,6 +19,7 @@ from fairprobe.domain import radix
 from fairprobe.domain.constraints import PATIENCE, THINNEST, Constraint, Restrictions, Rule, bind, checked, too_thin
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import Comparison, Constant, Join, Name
+from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
@@ -145,6 +146,26 @@ class Domain:
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
         return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *names))))
+
+    def holding(self, rows: pd.DataFrame) -> Domain:
+        """The same domain, whose inputs may also hold what stands in these rows and is none of its values.
+
+        Not in sensitive parameters, nor where others follow from a value: those of derived ones, and numbers that a
+        link shifts.
+        """
+        sources = {self.names[source] for _, source in self.derived}
+        shifted = {link.column for link in self.links if link.roles is None}
+        kept = {*self.sensitive, *sources, *shifted}
+        return self._but(
+            parameters=tuple(
+                p if p.name in kept or isinstance(p, Derived) else Extended.of(p, rows[p.name]) for p in self.parameters
+            )
+        )
+
+    @cached_property
+    def own_levels(self) -> list[int]:
+        """How many values each parameter has that are its own, not those of rows."""
+        return [p.base.levels if isinstance(p, Extended) else p.levels for p in self.parameters]
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""

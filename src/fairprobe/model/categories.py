@@ -9,6 +9,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameters import Parameter
 from fairprobe.domain.rules import plain
 from fairprobe.errors import DataError, DomainError
@@ -92,6 +93,9 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
     """By code, the place of a parameter's value among the categories; -1 for a missing one."""
     import pandas as pd
 
+    if isinstance(parameter, Extended):
+        own = category_places(parameter.base, categories)[: parameter.base.levels]
+        return np.concatenate([own, _places(pd.Series(parameter.extras, dtype=object), categories), [-1]])
     n_values = parameter.levels - parameter.missing
     n_looked_at = min(n_values, len(categories) + 1)  # of more, one cannot be among them
     values = pd.Series(parameter.decode(np.arange(n_looked_at)))

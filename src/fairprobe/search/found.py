@@ -7,13 +7,19 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fairprobe.arrays import Codes
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.rules import is_missing
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
 from fairprobe.notebook import as_html
+from fairprobe.oracle import sets_of
 from fairprobe.search.job import Job, Remark
 from fairprobe.search.settings import Limits, SearchSettings, StopReason
+from fairprobe.search.start_rows import StartRows, nearest_rows
 from fairprobe.search.tally import Tally
 from fairprobe.store import Cases
 
@@ -55,9 +61,19 @@ class Found:
     """Inputs judged of whose family fewer than two members are compared and allowed."""
     resolution: float = 0.0
     """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    start: StartRows | None = None
+    """The rows that it started from, where there are some."""
 
     @classmethod
-    def of(cls, job: Job, limits: Limits, tally: Tally, seconds: float, remarks: Sequence[Remark] = ()) -> Found:
+    def of(
+        cls,
+        job: Job,
+        limits: Limits,
+        tally: Tally,
+        seconds: float,
+        remarks: Sequence[Remark] = (),
+        start: StartRows | None = None,
+    ) -> Found:
         """The result of a run."""
         assert tally.stop_reason is not None
         return cls(
@@ -75,6 +91,7 @@ class Found:
             health=(*remarks, *health_of_result(job, tally)),
             n_not_comparable=tally.n_not_comparable,
             resolution=job.resolution,
+            start=start,
             _cases=tally.cases(),
         )
 
@@ -97,6 +114,52 @@ class Found:
     def twins(self) -> pd.DataFrame:
         """The other end of each case's largest gap, with the same index."""
         return self.domain.decode(self._cases.twin)
+
+    @cached_property
+    def origins(self) -> pd.DataFrame | None:
+        """The start row nearest to each case: its index among the rows given, and how many of its values are changed.
+
+        With `max_changes` it is the row that the case is about. None where no rows were given.
+        """
+        import pandas as pd
+
+        if self.start is None:
+            return None
+        places, changes = self._nearest
+        return pd.DataFrame({"row": self.start.frame.index[places], "n_changes": changes})
+
+    @cached_property
+    def _nearest(self) -> tuple[Codes, Codes]:
+        assert self.start is not None
+        return nearest_rows(self.domain, self._cases.case.astype(np.int64), self.start.codes)
+
+    @cached_property
+    def parameters(self) -> pd.Series:
+        """Which sensitive parameters did it: the smallest sets whose change alone gives a case, from the case shown.
+
+        "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
+        """
+        import pandas as pd
+
+        names = [" x ".join(self.domain.sensitive[i] for i in chosen) for chosen in sets_of(len(self.domain.sensitive))]
+        bits, which = np.unique(self._cases.sets, return_inverse=True)
+        words = [" or ".join(name for place, name in enumerate(names) if each >> place & 1) for each in bits.tolist()]
+        return pd.Series([words[place] for place in which.reshape(-1).tolist()], name="parameters", dtype=object)
+
+    def in_words(self, n: int = 3) -> list[str]:
+        """The first cases: whose, with what changed, and what the model says of both ends."""
+        return [self._case_in_words(place) for place in range(min(n, self.n_cases))]
+
+    def _case_in_words(self, place: int) -> str:
+        case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
+        said = f"{', '.join(_changes(case, twin))} changes {outputs['case']} to {outputs['twin']}"
+        if self.start is None or self.origins is None:
+            return said
+        row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
+        own = [f"as if {name} {case[name]}" for name in sensitive if not _same(case[name], row[name])]
+        others = _changes(row.drop(sensitive), case.drop(sensitive))
+        whose = [f"row {self.origins['row'].iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
+        return f"{', '.join(whose)}: {said}"
 
     @cached_property
     def gaps(self) -> pd.Series:
@@ -231,3 +294,12 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
             f"Another parameter may still stand in for {names}; this search cannot see that",
         )
     return remarks
+
+
+def _changes(before: pd.Series, after: pd.Series) -> list[str]:
+    names = [name for name in before.index if not _same(before[name], after[name])]
+    return [f"{name} {before[name]} -> {after[name]}" for name in names]
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) or (is_missing(one) and is_missing(other))

@@ -27,13 +27,17 @@ STRATEGIES: dict[str, str] = {
 TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.search.strategies.gradient:Gradient"}
 """For torch modules only."""
 
+NEARBY = "nearby"
+ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.search.strategies.nearby:Nearby"}
+"""For real rows with a few changes only: what `max_changes` is about."""
+
 AUTO = "auto"
 """Stands for the strategy that suits the model; `guided` as long as that is not known."""
 
 
 def strategy_path(name: str) -> str:
     """Where the class behind a name is: "module:Class"."""
-    known = {**STRATEGIES, **TORCH_STRATEGIES, AUTO: STRATEGIES["guided"]}
+    known = {**STRATEGIES, **TORCH_STRATEGIES, **ROW_STRATEGIES, AUTO: STRATEGIES["guided"]}
     if not isinstance(name, str) or name not in known:
         raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
     return known[name]
@@ -50,7 +54,7 @@ def register(name: str, path: str) -> None:
     """Add a strategy of your own: `path` is "module:Class"."""
     if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
         raise SettingError(f'a strategy is at "module:Class", got {path!r}')
-    if name in {*STRATEGIES, *TORCH_STRATEGIES, AUTO}:
+    if name in {*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO}:
         raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
     STRATEGIES[name] = path
 

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairprobe.arrays import Codes
 from fairprobe.checks import checked_seed
 from fairprobe.domain.checked import checked_domain
 from fairprobe.domain.domain import Domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
-from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
+from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
@@ -27,9 +24,10 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.search.confirm import confirmed
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
-from fairprobe.search.registry import load_strategy, settled_strategy, strategy_path
+from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.start_rows import StartRows, start_rows
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
 
@@ -41,13 +39,14 @@ N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 ACCELERATE = ("auto", "off")
+DEFAULT = "fully-directed"
 
 
 def search(
     model: Model,
     domain: Domain,
     *,
-    strategy: str = "fully-directed",
+    strategy: str = DEFAULT,
     max_cases: int | None = 10_000,
     max_seconds: float | None = None,
     max_queries: int | None = None,
@@ -64,9 +63,11 @@ def search(
     diversify: bool = True,
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
+    max_changes: int | None = None,
     n_jobs: int = 1,
     accelerate: str = "auto",
     batch: str | None = None,
+    linked: bool = True,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -93,11 +94,14 @@ def search(
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
             whose sensitive value is none of those compared is taken as the first that is.
+        max_changes: with `start`, change so many values of a row at most, and draw no uniform input: every case is then
+            about one of your rows (`found.origins`). Values off the grid are kept.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
             result does not depend on it.
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
             and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        linked: False sets the domain's links, and what they forbid, aside.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -113,8 +117,13 @@ def search(
     0   48    0
     1   49    1
     """
-    checked_domain(domain)
+    domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
+    strategy = NEARBY if max_changes is not None and strategy in (DEFAULT, AUTO) else strategy
     strategy = settled_strategy(strategy, model, output)
+    if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
+        raise SettingError.about(
+            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={strategy!r}"
+        )
     n_jobs = checked_jobs(n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     repeats = is_repeatable(model)
@@ -127,7 +136,9 @@ def search(
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
     seed = checked_seed(seed)
-    start_codes = None if start is None else _start_codes(domain, start, remarks)
+    begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
+    if begun is not None:
+        domain, remarks = begun.domain, [*remarks, *begun.remarks]
     if accelerate not in ACCELERATE:
         raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
     job = Job(
@@ -139,7 +150,7 @@ def search(
         batch=batch,
         threshold=threshold,
         seed=seed,
-        start=start_codes,
+        start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
         n_threads=n_jobs if abilities_of(model).threads else 1,
         is_repeatable=repeats,
@@ -155,7 +166,7 @@ def search(
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
-    found = confirmed(job, run.run(remarks), run.tally)
+    found = confirmed(job, run.run(remarks, begun), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
@@ -189,7 +200,7 @@ class _Run:
         quota = _quota(self.job, self.limits, shard, seconds, self.tally.n_queries, self.tally.n_cases)
         return run_shard(self.job, shard, quota, self.tally.known(), report)
 
-    def run(self, remarks: Sequence[Remark]) -> Found:
+    def run(self, remarks: Sequence[Remark], start: StartRows | None) -> Found:
         """What was found; `remarks` were made before."""
         tally = self.tally
         with deferred() as interrupts:
@@ -200,7 +211,7 @@ class _Run:
             if interrupts.pending:
                 interrupts.pending = False
                 tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
-        found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks)
+        found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks, start)
         if isinstance(tally.failure, RunError):
             tally.failure.found = found
             raise tally.failure
@@ -275,42 +286,3 @@ def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
         {**so_far._asdict(), "seconds": seconds},
         min(1.0, max((done / limit for done, limit in used if limit is not None), default=0.0)),
     )
-
-
-def _start_codes(domain: Domain, rows: Any, remarks: list[Remark]) -> Codes:
-    """Rows as inputs. One whose sensitive value is none of those compared is taken as the first that is."""
-    frame = domain.as_frame(rows)
-    codes = domain.encode(frame, nearest=True)
-    sensitive = list(domain.sensitive_columns)
-    unknown = np.zeros(len(codes), dtype=bool)
-    for name, column in zip(domain.sensitive, sensitive, strict=True):
-        unknown |= (codes[:, column] < 0) & frame[name].isna().to_numpy()
-    codes = codes[~unknown]
-    not_compared = (codes[:, sensitive] < 0).any(axis=1)
-    others = np.flatnonzero(not_compared & (codes[:, list(domain.free_columns)] >= 0).all(axis=1))
-    codes[others] = _as_compared(domain, codes[others])
-    inside = domain.contains(codes)
-    if not inside.any():
-        raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
-    reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
-    numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
-    left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
-    if left_out:
-        remarks.append(("start-rows-outside", f"{' and '.join(left_out)}: they are left out"))
-    return codes[inside]
-
-
-def _as_compared(domain: Domain, codes: Codes) -> Codes:
-    """Each input as the first member of its family that is allowed; what is compared of its own stays if it can."""
-    sensitive = list(domain.sensitive_columns)
-    own = codes[:, sensitive]
-    base = codes.copy()
-    base[:, sensitive] = np.maximum(own, 0)
-    if not len(base):
-        return base
-    families = domain.families
-    agrees = ((families.combinations[:, None] == own[None]) | (own[None] < 0)).all(axis=2)
-    present = families.of(base).present
-    if present is not None:
-        agrees = np.where((agrees & present).any(axis=0), agrees & present, present)
-    return families.member(base, agrees.argmax(axis=0))

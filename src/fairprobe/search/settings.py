@@ -45,6 +45,7 @@ class SearchSettings:
     delta_pr: float
     shard_inputs: int
     diversify: bool = True
+    max_changes: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
@@ -54,6 +55,8 @@ class SearchSettings:
             if not is_number(value) or value < 0:
                 raise SettingError.about(name, f"must be a finite number of at least 0, got {value!r}")
             object.__setattr__(self, name, float(value))
+        if self.max_changes is not None:
+            object.__setattr__(self, "max_changes", checked_count("max_changes", self.max_changes, at_least=0))
         if not isinstance(self.diversify, bool):
             raise SettingError.about("diversify", f"must be True or False, got {self.diversify!r}")
 

@@ -151,11 +151,17 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Global search, then local search from its cases, again and again; after rows in vain, uniform inputs."""
+        """Global search, then local search from its cases, again and again; after rows in vain, uniform inputs.
+
+        With `max_changes` no uniform input is drawn: cases are about the rows given.
+        """
         rows, n = self.job.start, self.job.settings.n_global
+        stays = self.job.settings.max_changes is not None
         for turn in itertools.count(self.shard):
             # As many of the rows given as a global round has, in turn over rounds and shards.
             if rows is not None and self._explore(rows[(turn * n + np.arange(min(n, len(rows)))) % len(rows)]):
+                continue
+            if stays:
                 continue
             self._explore(self.job.domain.sample_codes(n, self.rng))
 
@@ -163,9 +169,10 @@ class _Shard:
         """Judge a global sample and walk from its cases; says whether there were any."""
         cases = sample[self._judge(self.oracle.families.of(sample)).hits]
         n = self.job.settings.n_walkers
-        if self.strategy.is_local:
-            for first in range(0, len(cases), n):
-                group = cases[first : first + n]
+        starts = sample if self.strategy.starts_anywhere else cases
+        if self.strategy.is_local and self.job.settings.max_changes != 0:
+            for first in range(0, len(starts), n):
+                group = starts[first : first + n]
                 self._walk(group[np.arange(n) % len(group)])  # where there are fewer than walkers, in turn
         return len(cases) > 0
 

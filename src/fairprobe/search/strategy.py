@@ -34,6 +34,9 @@ class Strategy(ABC):
     is_local = True
     """Whether it searches around seeds at all."""
 
+    starts_anywhere = False
+    """Whether it starts from all rows given, not from those alone that are discriminatory."""
+
     wants: str | None = None
     """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 

@@ -40,7 +40,7 @@ class Cases(Ends):
         nothing = np.empty(0, dtype=np.int64)
         dtype = np.float64 if outputs is None else outputs.dtype
         classes = nothing if outputs is not None and outputs.ndim == 3 else None
-        return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing)
+        return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing, nothing)
 
     def take(self, rows: Any) -> Cases:
         """Those at some rows, or where a mask is true."""

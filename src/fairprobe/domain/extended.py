@@ -1,0 +1,93 @@
+"""Parameters that also hold what stands in real rows: values off the grid, or none of those listed, are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.dtypes import in_dtype
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rules import is_missing, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Extended(Parameter):
+    """A parameter and more values, coded behind its own. Nothing is drawn or moved to them."""
+
+    base: Parameter
+    extras: tuple[Any, ...]
+
+    kind: ClassVar[str] = "extended"
+
+    @classmethod
+    def of(cls, base: Parameter, column: pd.Series[Any]) -> Parameter:
+        """The parameter with what a column has beside its values; itself if that is nothing."""
+        outside = column[base.encode(column) < 0]
+        values = dict.fromkeys(None if is_missing(value) else plain(value) for value in outside.astype(object))
+        if not values:
+            return base
+        return cls(base.name, base, tuple(values), missing=base.missing, moves=base.moves, dtype=base.dtype)
+
+    @property
+    def levels(self) -> int:
+        """Its own values and the others."""
+        return self.base.levels + len(self.extras)
+
+    def _n_values(self) -> int:
+        return self.levels - self.missing
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all values are numbers."""
+        return self.base.is_numeric and all(value is None or isinstance(value, (int, float)) for value in self.extras)
+
+    def decode(self, codes: Codes) -> Any:
+        """The values of a batch of codes, in the parameter's dtype where that can hold them."""
+        import pandas as pd
+
+        more = codes >= self.base.levels
+        own = self.base.decode(np.where(more, 0, codes))
+        if not more.any():
+            return own
+        values = pd.Series(own).astype(object)
+        values.iloc[np.flatnonzero(more)] = [self.extras[code - self.base.levels] for code in codes[more].tolist()]
+        if self.base.is_numeric:
+            return in_dtype(pd.to_numeric(values), self.dtype)
+        return in_dtype(values, pd.Series(own).dtype)
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        return np.array([math.nan if value is None else float(value) for value in self.extras])
+
+    def numbers(self, codes: Codes) -> Floats:
+        """The values as floats, missing ones as NaN."""
+        more = codes >= self.base.levels
+        numbers = self.base.numbers(np.where(more, 0, codes))
+        numbers[more] = self._numbers[codes[more] - self.base.levels]
+        return numbers
+
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The codes of values: its own, and those of the others."""
+        import pandas as pd
+
+        codes = self.base.encode(values, nearest=nearest)
+        places = {value: self.base.levels + place for place, value in enumerate(self.extras)}
+        outside = np.flatnonzero(codes < 0)
+        found = pd.Series(values).astype(object).iloc[outside]
+        codes[outside] = [places.get(None if is_missing(value) else plain(value), -1) for value in found]
+        return codes
+
+    def _encode(self, series: Any, nearest: bool) -> Codes:
+        return self.encode(series, nearest=nearest)
+
+    def _categories(self) -> Sequence[Any]:
+        return [*self.base._categories(), *self.extras] if self.dtype == "category" else ()
