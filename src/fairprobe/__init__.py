@@ -7,6 +7,7 @@ from fairprobe._version import __version__
 from fairprobe.domain import Category, Derived, Domain, Integer, Link, Ordinal, Parameter, Real, Rule
 from fairprobe.estimate import (
     Comparison,
+    Proxies,
     Share,
     Verdict,
     breakdown,
@@ -17,9 +18,10 @@ from fairprobe.estimate import (
     estimate,
     estimate_strata,
     propose_strata,
+    proxies,
     verdict,
 )
-from fairprobe.retrain import Retrained, retrain
+from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.search import Found, search
 
 __all__ = [
@@ -32,7 +34,9 @@ __all__ = [
     "Link",
     "Ordinal",
     "Parameter",
+    "Proxies",
     "Real",
+    "RetrainSettings",
     "Retrained",
     "Rule",
     "Share",
@@ -48,6 +52,7 @@ __all__ = [
     "estimate",
     "estimate_strata",
     "propose_strata",
+    "proxies",
     "retrain",
     "search",
     "subjects",

@@ -76,15 +76,15 @@ class Extended(Parameter):
         return numbers
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The codes of values: its own, and those of the others."""
+        """The codes of values: its own, and those of the others; nothing that it holds is moved to the nearest."""
         import pandas as pd
 
-        codes = self.base.encode(values, nearest=nearest)
+        codes = self.base.encode(values)
         places = {value: self.base.levels + place for place, value in enumerate(self.extras)}
         outside = np.flatnonzero(codes < 0)
         found = pd.Series(values).astype(object).iloc[outside]
         codes[outside] = [places.get(None if is_missing(value) else plain(value), -1) for value in found]
-        return codes
+        return np.where(codes < 0, self.base.encode(values, nearest=True), codes) if nearest else codes
 
     def _encode(self, series: Any, nearest: bool) -> Codes:
         return self.encode(series, nearest=nearest)

@@ -4,6 +4,7 @@ from fairprobe.estimate.bounds.intervals import chance_of_finding
 from fairprobe.estimate.compare import Comparison, compare
 from fairprobe.estimate.estimation import estimate
 from fairprobe.estimate.parameter_sets import breakdown, causal_score, causal_search
+from fairprobe.estimate.proxies import Proxies, proxies
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.strata import estimate_strata, propose_strata
 from fairprobe.estimate.verdict import Outcome, Verdict, verdict
@@ -11,6 +12,7 @@ from fairprobe.estimate.verdict import Outcome, Verdict, verdict
 __all__ = [
     "Comparison",
     "Outcome",
+    "Proxies",
     "Share",
     "Verdict",
     "breakdown",
@@ -21,5 +23,6 @@ __all__ = [
     "estimate",
     "estimate_strata",
     "propose_strata",
+    "proxies",
     "verdict",
 ]

@@ -1,0 +1,224 @@
+"""Plain and linked shares side by side, which rows they are about, and models with and without the column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, verdict
+from fairprobe.errors import DataError, SettingError
+
+SPOUSE = Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])
+PARAMETERS = [
+    Category("relationship", ["Husband", "Wife", "Single"]),
+    Integer("age", 20, 39),
+    Category("race", ["A", "B"]),
+    Category("sex", ["Female", "Male"]),
+]
+DOMAIN = Domain(PARAMETERS, ["sex"], links=[SPOUSE])
+
+
+def model(X):
+    """Looks at the word alone, and at sex for the young."""
+    return np.where((X["relationship"] == "Husband") | ((X["age"] < 23) & (X["sex"] == "Male")), "yes", "no")
+
+
+ROWS = pd.DataFrame(
+    {
+        "relationship": ["Husband", "Single", "Wife", "Single", "Husband"],
+        "age": [30, 22, 35, 30, 21],
+        "race": ["A", "B", "A", "A", "B"],
+        "sex": ["Male", "Female", "Female", "Male", "Female"],
+    },
+    index=["u", "v", "w", "x", "y"],
+)
+
+
+def test_both_sides():
+    share = estimate(model, DOMAIN, ROWS)
+    assert share.linked == ("relationship",)
+    assert (share.hits, share.n, share.n_not_comparable) == (3, 4, 1)  # y is a female husband
+    assert share.plain is not None
+    assert share.plain.linked == ()
+    assert (share.plain.hits, share.plain.n) == (1, 5)
+    assert share.confidence == share.plain.confidence == 0.975
+    assert "with relationship changed along. sex alone: 20% of the rows (1 of 5)" in share.sentence()
+    assert share.summary()["plain"]["hits"] == 1
+
+
+@pytest.mark.parametrize(("linked", "hits", "n"), [(True, 3, 4), (False, 1, 5)])
+def test_one_side_alone_has_all_of_the_confidence(linked, hits, n):
+    share = estimate(model, DOMAIN, ROWS, linked=linked)
+    assert (share.hits, share.n, share.confidence, share.plain) == (hits, n, 0.95, None)
+
+
+def test_without_links_there_is_one_share():
+    share = estimate(model, DOMAIN.without_links(), ROWS)
+    assert share.plain is None
+    assert share.confidence == 0.95
+    with pytest.raises(SettingError, match="linked needs a domain with links"):
+        estimate(model, DOMAIN.without_links(), ROWS, linked=True)
+    with pytest.raises(SettingError, match="linked must be True, False or None"):
+        estimate(model, DOMAIN, ROWS, linked="yes")
+
+
+def test_of_the_domain_too():
+    share = estimate(model, DOMAIN)
+    # Of 2 x 2 x 20 x 2 allowed inputs all spouses are cases, and of the single ones the three youngest.
+    assert (share.n, share.hits) == (2 * 2 * 20 * 2, 2 * 20 * 2 + 2 * 3 * 2)
+    assert share.plain is not None
+    assert (share.plain.n, share.plain.hits) == (3 * 20 * 2 * 2, 2 * 3 * 2 * 2)
+
+
+def test_by_parameter():
+    domain = Domain(PARAMETERS, ["sex", "race"], links=[SPOUSE])
+    shares = breakdown(model, domain, ROWS)
+    assert {name: share.hits for name, share in shares.items()} == {"sex": 3, "race": 0, "sex x race": 3}
+    assert shares["sex"].plain is not None
+    assert shares["race"].plain is None  # nothing is linked to it
+    assert shares["sex"].confidence == pytest.approx(1 - 0.05 / 6)
+
+
+# A limit binds both
+
+
+def shares_of(n_linked, n_plain, n=400):
+    """A model that flips so many rows with the link, and so many without."""
+    rows = pd.DataFrame({"relationship": "Husband", "age": 20 + np.arange(n) % 20, "race": "A", "sex": "Male"})
+    rows["id"] = np.arange(n)
+    domain = Domain([*PARAMETERS, Integer("id", 0, n - 1)], ["sex"], links=[SPOUSE])
+
+    def ask(X):
+        return ((X["relationship"] == "Wife") & (X["id"] < n_linked)) | ((X["sex"] == "Female") & (X["id"] < n_plain))
+
+    return estimate(ask, domain, rows, batch="frame")
+
+
+@pytest.mark.parametrize(
+    ("n_linked", "n_plain", "gate", "outcome"),
+    [
+        (0, 0, None, "passed"),
+        (100, 0, None, "violated"),
+        (100, 0, "plain", "passed"),
+        (100, 0, "linked", "violated"),
+        (100, 0, "rows plain", "passed"),
+        (14, 0, None, "inconclusive"),
+        (14, 0, "rows linked", "inconclusive"),
+        (100, 90, "plain", "violated"),
+    ],
+)
+def test_a_limit_binds_both_unless_the_gate_names_one(n_linked, n_plain, gate, outcome):
+    got = verdict(shares_of(n_linked, n_plain), 0.05, gate=gate)
+    assert got.outcome == outcome
+    assert got.population == "rows"
+
+
+def test_a_plain_hit_alone_violates_a_limit_of_none():
+    share = estimate(lambda X: (X["sex"] == "Male") & (X["relationship"] == "Wife"), DOMAIN, batch="frame")
+    assert (share.hits, share.plain.hits > 0) == (0, True)
+    assert verdict(share, 0.0).outcome == "violated"
+
+
+# Which rows
+
+
+def test_which_rows_and_what_becomes_of_them():
+    share = estimate(model, DOMAIN, ROWS)
+    assert list(share.cases.index) == ["u", "v", "w"]
+    pd.testing.assert_frame_equal(share.cases, ROWS.loc[["u", "v", "w"]], check_dtype=False)
+    assert share.twins.loc["u", ["relationship", "sex"]].tolist() == ["Wife", "Female"]
+    assert share.twins.loc["v", ["relationship", "sex"]].tolist() == ["Single", "Male"]
+    assert share.answers.loc["u"].to_dict() == {"sex=Female": "no", "sex=Male": "yes"}
+    assert share.rows_in_words(1) == [
+        "row u: relationship Husband -> Wife, sex Male -> Female (sex=Female: no, sex=Male: yes)"
+    ]
+    assert estimate(model, DOMAIN).rows_in_words() == []
+
+
+def test_a_row_with_a_value_that_is_not_compared_has_an_answer_for_each_that_is():
+    domain = Domain(PARAMETERS, {"age": [20, 25, 30]})
+    rows = pd.DataFrame({"relationship": "Single", "age": [37, 25], "race": "A", "sex": "Male"})
+    share = estimate(model, domain, rows)
+    assert share.answers.loc[0].to_dict() == {"age=20": "yes", "age=25": "no", "age=30": "no"}
+    assert share.twins["age"].tolist() == [25, 20]
+
+
+def test_scores():
+    def score(X):
+        return X["age"].to_numpy() / 100 + (X["sex"] == "Male").to_numpy() * 0.2
+
+    share = estimate(score, DOMAIN.without_links(), ROWS, output="score", threshold=0.1, batch="frame")
+    assert share.answers.loc["u", "sex=Male"] == pytest.approx(0.5)
+    assert "sex=Female: 0.3, sex=Male: 0.5" in share.rows_in_words(1)[0]
+
+
+# Hidden
+
+
+def test_models_with_and_without_the_column_are_compared_on_the_same_inputs():
+    X = Domain([Integer("a", 0, 9), Integer("b", 0, 1), Integer("sex", 0, 1)], ["sex"]).sample(400, seed=0)
+    domain = Domain.from_frame(X, ["sex"], links=[Link("b", "sex", [{0: 0, 1: 1}])])
+    y = (X["a"] + 3 * X["sex"] > 5).astype(int)
+    with_it = DecisionTreeClassifier(random_state=0).fit(X, y)
+    without = DecisionTreeClassifier(random_state=0).fit(X[["a", "b"]], y)
+    got = compare(with_it, without, domain, X)
+    assert got.plain is not None
+    assert got.plain.b.hits == 0  # a column that it does not take changes nothing
+    assert got.plain.a.hits > 0
+    assert got.plain.n == len(X)
+
+
+def test_what_is_hidden_is_said():
+    domain = Domain(PARAMETERS, ["sex"], links=[SPOUSE], hidden=["sex"])
+    share = estimate(lambda X: X["relationship"] == "Husband", domain, ROWS, batch="frame")
+    assert (share.n, share.n_not_comparable, share.hits) == (2, 3, 2)
+    assert share.plain is None
+    assert "as without sex their twins are the same to the model, or not allowed" in share.sentence()
+    assert verdict(share, 0.1).outcome == "violated"
+    assert verdict(estimate(lambda X: X["age"] > 3, domain, ROWS, batch="frame"), 0.9).outcome == "inconclusive"
+
+
+# Weights and groups, wrongly
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": [1, 2]}, "weights must be one number for each of the 5 rows"),
+        ({"weights": [1, 2, -1, 0, 0]}, "weights must be finite and not negative, got -1.0 in row 3"),
+        ({"weights": [0] * 5}, "weights must not all be zero"),
+        ({"weights": ["a"] * 5}, "weights must be numbers"),
+        ({"groups": [1, 2]}, "groups must be one name for each of the 5 rows, got 2"),
+        ({"groups": [1, 2, None, 3, 4]}, "groups must be known for every row, got 1 missing"),
+        ({"weights": pd.Series([1.0] * 5)}, "weights must have the index of the rows"),
+    ],
+)
+def test_weights_and_groups_that_are_refused(options, message):
+    with pytest.raises(DataError) as caught:
+        estimate(model, DOMAIN, ROWS, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["weights", "groups"])
+def test_weights_and_groups_are_for_rows(name):
+    with pytest.raises(SettingError, match=f"{name} are for a population of rows, got population='domain'"):
+        estimate(model, DOMAIN, **{name: [1] * 5})
+
+
+def test_weights_change_the_share_and_groups_the_interval():
+    plain = estimate(model, DOMAIN, ROWS, linked=False)
+    weighted = estimate(model, DOMAIN, ROWS, linked=False, weights=pd.Series([0, 3, 0, 1, 0], index=ROWS.index))
+    assert weighted.value == 0.75
+    assert (weighted.hits, weighted.n) == (plain.hits, plain.n)
+    assert weighted.design == "weighted"
+    many = pd.concat([ROWS] * 40, ignore_index=True)
+    alone = estimate(model, DOMAIN, many, linked=False)
+    grouped = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200) % 5)
+    assert grouped.value == alone.value
+    assert grouped.width > 2 * alone.width
+    assert grouped.design == "in 5 groups"
+    each = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200), weights=np.ones(200))
+    assert each.low == pytest.approx(alone.low, abs=2e-3)
+    assert each.high == pytest.approx(alone.high, abs=2e-3)
