@@ -214,19 +214,25 @@ class Block:
     def allows(self, codes: Codes) -> Mask:
         """Which inputs are allowed, as far as this block goes."""
         state = np.zeros(len(codes), dtype=np.int64)
-        for step in self.steps:
-            atoms = step.atom.take(step.variable.cells(codes[:, step.variable.column]))
-            n_atoms = step.table.shape[1]
-            broken = state == len(step.table)
-            state = step.table.ravel().take(np.where(broken, 0, state * n_atoms + atoms)).astype(np.int64)
-            if broken.any():
-                state[broken] = self._dead(step)
-        alive = np.array([end[0] is not None for end in self.ends] + [False])
-        return alive[state]
+        for step, (table, n_atoms) in zip(self.steps, self._flat, strict=True):
+            state *= n_atoms
+            state += step.atom.take(step.variable.cells(codes[:, step.variable.column]))
+            state = table.take(state)
+        return self._alive.take(state)
 
-    def _dead(self, step: _Step) -> int:
-        place = self.steps.index(step)
-        return len(self.steps[place + 1].table) if place + 1 < len(self.steps) else len(self.ends)
+    @cached_property
+    def _flat(self) -> list[tuple[Codes, int]]:
+        """The tables in a row, with one more state from which no way leads out: that of broken rules."""
+        flat = []
+        for step, after in itertools.zip_longest(self.steps, self.steps[1:]):
+            dead = len(self.ends) if after is None else len(after.table)
+            n_atoms = step.table.shape[1]
+            flat.append((np.append(step.table.astype(np.int64).ravel(), np.full(n_atoms, dead)), n_atoms))
+        return flat
+
+    @cached_property
+    def _alive(self) -> Mask:
+        return np.array([end[0] is not None for end in self.ends] + [False])
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns, every combination with the same chance."""

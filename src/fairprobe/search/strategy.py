@@ -126,4 +126,4 @@ class Walk(Strategy):
         self.learn(self._chosen[kept], self._down[kept], judgement.hits[kept])
 
 
-MOST_RETRIES = 10
+MOST_RETRIES = 5
