@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable
-from fairprobe.domain.rules import plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Answering

@@ -36,7 +36,7 @@ from fairprobe.domain.expressions import (
     substitute,
 )
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.rules import is_missing, plain
+from fairprobe.domain.values import is_missing, plain
 
 MOST_STATES = 20_000
 MOST_ENTRIES = 20_000_000

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.rules import checked_values, natural_dtype, plain
+from fairprobe.domain.values import checked_values, natural_dtype, plain
 from fairprobe.errors import DomainError
 
 

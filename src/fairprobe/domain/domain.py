@@ -23,8 +23,8 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
-from fairprobe.domain.rules import check_once, is_missing
-from fairprobe.errors import DataError, DomainError
+from fairprobe.domain.values import check_once, is_missing
+from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -397,6 +397,15 @@ class Domain:
         parts += [f"links: {', '.join(link.column for link in self.links)}"] if self.links else []
         parts += [f"hidden: {', '.join(self.hidden)}"] if self.hidden else []
         return f"Domain({', '.join(parts)})"
+
+
+def checked_domain(domain: Any) -> Domain:
+    """The domain, if it is one: a frame is often given in its place."""
+    if not isinstance(domain, Domain):
+        raise SettingError.about(
+            "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"
+        )
+    return domain
 
 
 def magnitude(n: int, exact_below: int = 10**9) -> str:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.dtypes import in_dtype
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.rules import is_missing, plain
+from fairprobe.domain.values import in_dtype, is_missing, plain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.dtypes import in_dtype
 from fairprobe.domain.links import NONE, Links
+from fairprobe.domain.values import in_dtype
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
 from fairprobe.domain.expressions import Among, Comparison, Constant, Formula, Join, Name
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.rules import is_missing, plain
+from fairprobe.domain.values import is_missing, plain
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.rules import plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import DomainError
 
 MOST_BLUR = 0.25

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
-from fairprobe.domain.dtypes import in_dtype
-from fairprobe.domain.rules import checked_moves, plain
+from fairprobe.domain.values import checked_moves, in_dtype, plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import KINDS, Parameter
-from fairprobe.domain.rules import check_once
+from fairprobe.domain.values import check_once
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import is_number
-from fairprobe.domain.checked import checked_domain
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
 from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
 from fairprobe.estimate.populations import Population, sides_of

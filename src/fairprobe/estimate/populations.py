@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import nearest
-from fairprobe.domain.checked import checked_domain
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.bounds.clustered import checked_groups, checked_weights

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain.rules import plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.notebook import as_html

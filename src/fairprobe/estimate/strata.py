@@ -19,8 +19,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, is_number
-from fairprobe.domain.checked import checked_domain
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence

@@ -15,7 +15,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
-from fairprobe.domain.rules import plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
 from fairprobe.checks import nearest
-from fairprobe.domain.rules import is_missing, plain
+from fairprobe.domain.values import is_missing, plain
 from fairprobe.errors import ModelError, SettingError
 
 Output = Literal["label", "score", "proba", "value"]

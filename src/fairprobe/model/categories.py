@@ -11,7 +11,7 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.rules import plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes
 from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.dtypes import in_dtype
+from fairprobe.domain.values import in_dtype
 from fairprobe.errors import SettingError
 from fairprobe.retrain.labels import Votes, chosen, present_members
 from fairprobe.retrain.parts import LabelledRows

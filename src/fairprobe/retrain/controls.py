@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.dtypes import in_dtype
+from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.estimate.share import Share
 from fairprobe.retrain.augment import MOST, Draw, Recipe

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairprobe.checks import checked_seed, nearest
-from fairprobe.domain.checked import checked_domain
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured

@@ -12,7 +12,7 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.rules import is_missing
+from fairprobe.domain.values import is_missing
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
 from fairprobe.notebook import as_html

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
-from fairprobe.domain.checked import checked_domain
-from fairprobe.domain.domain import Domain
+from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import HealthWarning, RunError, SettingError

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
-from fairprobe.domain.rules import is_missing
+from fairprobe.domain.values import is_missing
 from fairprobe.estimate.exact.solved import UnfitError, shown
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker

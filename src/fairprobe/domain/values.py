@@ -1,15 +1,19 @@
-"""Rules that values and moves of a parameter keep."""
+"""Values of parameters: what they may be, what is missing, and columns in the dtype that a model knows."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.errors import DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def is_missing(value: Any) -> bool:
@@ -79,3 +83,20 @@ def check_once(sensitive: Iterable[str]) -> None:
     repeated = [name for name, count in Counter(list(sensitive)).items() if count > 1]
     if repeated:
         raise DomainError(f"sensitive must name each parameter once, got {', '.join(repeated)} more than once")
+
+
+def in_dtype(values: Any, dtype: Any) -> pd.Series:
+    """A column in a dtype where that changes no value, else as it is: a model is fitted to one kind of column."""
+    import pandas as pd
+
+    series = pd.Series(values)
+    if series.dtype == dtype:
+        return series
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas is about to refuse values that are no category
+            cast = series.astype(dtype)
+    except (TypeError, ValueError):
+        return series
+    same = (cast.astype(object) == series.astype(object)) | (series.isna() & cast.isna())
+    return cast if bool(same.all()) else series
