@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.drawing import BAND, INK, SOFT, svg_panels
+from fairprobe.estimate.drawing import BAND, INK, SOFT, as_shares, svg_panels, tidy
 from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
@@ -244,8 +244,6 @@ _PANEL: Final = (4.6, 3.8)
 
 def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
     """Share against accuracy, for a population."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     first = result.first
     points = [(each.shares[name].value, each.accuracy) for each in result.rounds]
     axes.axhline(first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -267,14 +265,7 @@ def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
     axes.set_xlabel(f"share of {POPULATIONS[name]}, on the select part")
     axes.set_ylabel("accuracy")
     axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
-        axis.set_major_locator(MaxNLocator(6))
-    axes.grid(color="#e6e9eb", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=SOFT, length=3)
+    as_shares(axes.xaxis)
+    as_shares(axes.yaxis)
+    tidy(axes, grid="both")
     axes.legend(frameon=False, fontsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(SOFT)

@@ -156,7 +156,7 @@ def prepare(
         model=model,
         domain=domain,
         settings=wanted,
-        trainer=Trainer(model, trainer, as_frame=hasattr(X, "columns"), domain=domain),
+        trainer=Trainer(model, trainer, domain, as_frame=hasattr(X, "columns")),
         parts=split(domain, rows, unseen, np.random.default_rng(seeds.spawn(1)[0])),
         cases=codes,
         case_labels=given_labels(domain, cases, codes, y) if codes is not None and labels == "given" else None,
@@ -283,7 +283,7 @@ def _time_committee(loop: Loop, clock: Clock) -> None:
     def fit(rows: LabelledRows) -> None:
         begun = clock.now()
         for member in other_kinds(loop.domain, loop.model, len(rows), 0):
-            Trainer(member, None, as_frame=True).fit(rows.frame, rows.labels)
+            Trainer(member, None, loop.domain, as_frame=True).fit(rows.frame, rows.labels)
         clock.fitted(len(rows), clock.now() - begun)
 
     try:
