@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError
+from fairprobe.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,6 +80,17 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
                 "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"
             )
     return LabelledRows(domain.typed(frame).reset_index(drop=True), labels, weights)
+
+
+def checked_held_out(domain: Domain, held_out: Any, classes: list[Any]) -> LabelledRows:
+    """Rows and labels that the model has not seen."""
+    if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
+        raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
+    rows = checked_rows(domain, *held_out, what="held_out")
+    wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
+    if wrong:
+        raise DataError.about("held_out", f"must have the labels of y, {wrong}")
+    return rows
 
 
 def classes_of(rows: LabelledRows) -> NDArray[Any]:
