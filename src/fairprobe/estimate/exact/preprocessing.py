@@ -119,7 +119,11 @@ class Seen:
         return self.at(0, np.zeros(1, dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """The parameter's levels in those of the wanted columns that it changes."""
+        """The parameter's levels in those of the wanted columns that it changes; of a wide one, if any."""
+        if self.is_searchable(parameter):
+            outline = self.outline(parameter, wanted)
+            if not len(outline.columns):
+                return outline
         name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
             raise UnfitError(
