@@ -86,8 +86,10 @@ def is_repeatable(model: Any) -> bool:
     So are the known classifiers, alone or at the end of a pipeline; of forests those that use one thread, as more of
     them add up the trees in any order.
     """
-    known = known_kind(model) is not None and own_kind(last_step(model)) in REPEATABLE
-    return known and not any(_uses_threads(part) for part in _with_parts(model))
+    if known_kind(model) is None or own_kind(last_step(model)) not in REPEATABLE:
+        return False
+    forests = (part for part in _with_parts(model) if hasattr(part, "n_jobs") and own_kind(part) == "forest")
+    return all(forest.n_jobs in (None, 1) for forest in forests)
 
 
 def kin(model: Any) -> str | None:
@@ -203,7 +205,3 @@ def _with_parts(model: Any) -> Iterator[Any]:
     yield model
     for part in _parts(model):
         yield from _with_parts(part)
-
-
-def _uses_threads(part: Any) -> bool:
-    return hasattr(part, "n_jobs") and own_kind(part) == "forest" and part.n_jobs not in (None, 1)

@@ -90,6 +90,8 @@ class Loop:
         self.progress = teller(progress)
 
         self.is_fitted = is_fitted(model)
+        self.refits = held_out is None or not self.is_fitted
+        """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
         self.n_controls = N_CONTROLS if settings.controls else 0
         self.rounds: list[Round] = []
         self.chosen: Round | None = None
@@ -128,11 +130,6 @@ class Loop:
         return model
 
     # What the figures are of
-
-    @property
-    def refits(self) -> bool:
-        """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
-        return not (self.parts.unseen and self.is_fitted)
 
     @property
     def original(self) -> Any:

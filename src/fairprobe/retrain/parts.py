@@ -48,8 +48,6 @@ class Parts:
     fit: LabelledRows
     select: LabelledRows
     report: LabelledRows
-    unseen: bool
-    """Whether the model given has seen none of select and report, so that it can be compared as it is."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -138,4 +136,4 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
     if min(map(len, parts)) < _FEWEST:
         raise DataError(f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least")
     fit = parts[0] if held_out is None else given
-    return Parts(fit, parts[-2], parts[-1], unseen=held_out is not None)
+    return Parts(fit, parts[-2], parts[-1])

@@ -179,12 +179,8 @@ class Retrained:
             "before": {name: share.summary() for name, share in self.before.items()},
             "after": {name: share.summary() for name, share in self.after.items()},
             "changes": {name: self._change(name) for name in self.changes},
-            "before_is": self.before_is,
-            "compared_with": self.compared_with,
-            "is_reported": self.is_reported,
-            "on_fitted_rows": self.on_fitted_rows,
-            "accuracy_before": self.accuracy_before,
-            "accuracy_after": self.accuracy_after,
+            **self._plain("before_is", "compared_with", "is_reported", "on_fitted_rows"),
+            **self._plain("accuracy_before", "accuracy_after"),
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
             "favourable": self.favourable,
             "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
@@ -192,17 +188,14 @@ class Retrained:
             "front": [each.number for each in front_of(self.rounds)],
             "chosen": None if self.chosen is None else self.chosen.number,
             "controls": {name: control.summary() for name, control in self.controls.items()},
-            "stop_reason": self.stop_reason,
-            "n_added": self.n_added,
-            "n_cases": self.n_cases,
-            "n_rows": self.n_rows,
-            "n_inputs": self.n_inputs,
-            "seconds": self.seconds,
-            "seed": self.seed,
+            **self._plain("stop_reason", "n_added", "n_cases", "n_rows", "n_inputs", "seconds", "seed"),
             "how": list(self.how),
             "health": [{"check": name, "message": message} for name, message in self.health],
             "failure": self.failure,
         }
+
+    def _plain(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def _change(self, population: str) -> dict[str, Any]:
         change, relative = self.changes[population], self.relative(population)
