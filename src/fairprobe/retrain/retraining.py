@@ -205,15 +205,14 @@ def _timed(fit: Callable[[LabelledRows], Any], rows: LabelledRows) -> tuple[int,
     order = np.random.default_rng(0).permutation(len(rows))
     firsts = np.unique(rows.labels[order], return_index=True)[1]
     order = np.concatenate([order[firsts], np.delete(order, firsts)])
-    last: tuple[int, Any] = (0, None)
+    made: list[tuple[int, Any]] = []
 
     def judge(n: int) -> int:
-        nonlocal last
-        last = n, fit(rows.take(order[:n]))
+        made.append((n, fit(rows.take(order[:n]))))
         return 0
 
     measured(judge, len(rows), first=_FEWEST)
-    return last
+    return made[-1]
 
 
 def _time_committee(loop: Loop, clock: Clock) -> None:

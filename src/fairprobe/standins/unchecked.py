@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Floats
-from fairprobe.standins.compile import Batch, Columns, Compiled, Places
+from fairprobe.standins.compile import Batch, Columns, Compiled, Places, likeliest
 
 
 def trees(model: Any, columns: Columns) -> Compiled | None:
@@ -20,7 +20,8 @@ def trees(model: Any, columns: Columns) -> Compiled | None:
     if model.n_outputs_ != 1 or not members:
         return None
     name = f"forest of {len(members):,} trees" if len(members) > 1 else f"tree of {members[0].n_leaves:,} leaves"
-    return Compiled(name, partial(_likeliest, members), partial(_mean, members))
+    mean = partial(_mean, members)
+    return Compiled(name, partial(likeliest, mean), mean)
 
 
 def _mean(trees: list[Any], batch: Batch) -> Floats:
@@ -30,11 +31,6 @@ def _mean(trees: list[Any], batch: Batch) -> Floats:
         total += tree.predict(batch.singles)
     total /= len(trees)
     return total
-
-
-def _likeliest(trees: list[Any], batch: Batch) -> Places:
-    likely = _mean(trees, batch)
-    return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
 
 
 def linear(model: Any, columns: Columns) -> Compiled | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Floats
-from fairprobe.standins.compile import Batch, Columns, Compiled, Places, compiled_for
+from fairprobe.standins.compile import Batch, Columns, Compiled, Places, compiled_for, likeliest
 
 
 def vote(model: Any, columns: Columns) -> Compiled | None:
@@ -17,11 +17,7 @@ def vote(model: Any, columns: Columns) -> Compiled | None:
     n_classes, n_members = len(model.classes_), len(model.estimators_)
     if any(len(getattr(member, "classes_", ())) != n_classes for member in model.estimators_):
         return None
-    weights = np.ones(n_members)
-    if model.weights is not None:
-        named = zip(model.estimators, model.weights, strict=True)
-        kept = [weight for (_, member), weight in named if not (isinstance(member, str) and member == "drop")]
-        weights = np.asarray(kept, dtype=np.float64)
+    weights = member_weights(model)
     if (weights < 0).any() or not weights.sum() > 0:
         return None  # a class that nobody votes for could win
     found = [member for member in (compiled_for(each, columns) for each in model.estimators_) if member is not None]
@@ -31,8 +27,15 @@ def vote(model: Any, columns: Columns) -> Compiled | None:
     if model.voting == "hard":
         return Compiled(names, partial(_most_votes, found, weights, n_classes))
     likely = [member.probabilities for member in found if member.probabilities is not None]
-    soft = partial(_likeliest, likely, weights), partial(_mean, likely, weights)
-    return Compiled(f"soft {names}", *soft) if len(likely) == n_members else None
+    mean = partial(_mean, likely, weights)
+    return Compiled(f"soft {names}", partial(likeliest, mean), mean) if len(likely) == n_members else None
+
+
+def member_weights(voting: Any) -> Floats:
+    """The weights of the members that were fitted: given are those of all that were named, also of those dropped."""
+    present = [member is not None and not isinstance(member, str) for _, member in voting.estimators]
+    weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
+    return weights[present]
 
 
 def _most_votes(members: list[Compiled], weights: Floats, n_classes: int, batch: Batch) -> Places:
@@ -48,7 +51,3 @@ def _most_votes(members: list[Compiled], weights: Floats, n_classes: int, batch:
 
 def _mean(members: list[Callable[[Batch], Floats]], weights: Floats, batch: Batch) -> Floats:
     return np.average([member(batch) for member in members], axis=0, weights=weights)
-
-
-def _likeliest(members: list[Callable[[Batch], Floats]], weights: Floats, batch: Batch) -> Places:
-    return _mean(members, weights, batch).argmax(axis=1)

@@ -152,10 +152,8 @@ class Seen:
 
     def sensitive_columns(self) -> set[int]:
         """The estimator's columns that a sensitive parameter changes, whatever the rest of the input."""
-        parameters = self.domain.sensitive_columns
-        if not self.steps:
-            return {self.order.index(self.domain.names[parameter]) for parameter in parameters}
-        rows = [self.at(parameter, np.arange(self.domain.parameters[parameter].levels)) for parameter in parameters]
+        levels = ((i, np.arange(self.domain.parameters[i].levels)) for i in self.domain.sensitive_columns)
+        rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
 
     def is_searchable(self, parameter: int) -> bool:

@@ -18,6 +18,7 @@ from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
 from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
 from fairprobe.model.known import known_kind
+from fairprobe.standins.vote import member_weights
 
 MAX_ENTRIES = 100_000_000
 """Nodes times combinations of sensitive values that a plan may have."""
@@ -112,12 +113,9 @@ def read(seen: Seen) -> Nodes:
 
 def _vote(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
     voting = seen.final
-    # The weights are of all that were named, also of those dropped; `estimators_` are those that were fitted.
-    present = [member is not None and member != "drop" for _, member in voting.estimators]
-    weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     values_of = _votes if voting.voting == "hard" else _probabilities
     values = [np.zeros((tree.node_count, len(voting.classes_))) for tree in trees]
-    for mine, member, weight in zip(values, voting.estimators_, weights[present], strict=True):
+    for mine, member, weight in zip(values, voting.estimators_, member_weights(voting), strict=True):
         # Members are fitted on the numbers of the labels.
         mine[:, member.classes_.astype(np.int64)] = weight * values_of(member.tree_)
     return values
