@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 Health = Sequence[tuple[str, str]]
@@ -11,17 +11,13 @@ Health = Sequence[tuple[str, str]]
 
 def as_html(kind: str, sentence: str, figures: Mapping[str, object], health: Health = (), table: str = "") -> str:
     """One result. `table` is HTML already; all else is text."""
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in figures.items())
     return "".join(
         [
             f"<div><p><strong>{escape(kind)}</strong> {escape(sentence)}</p>",
-            _rows(figures.items()),
+            f"<table>{''.join(cells)}</table>",
             table,
             *(f"<p>⚠ <strong>{escape(name)}</strong>: {escape(text)}</p>" for name, text in health),
             "</div>",
         ]
     )
-
-
-def _rows(figures: Iterable[tuple[str, object]]) -> str:
-    cells = (f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in figures)
-    return f"<table>{''.join(cells)}</table>"

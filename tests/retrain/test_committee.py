@@ -22,8 +22,8 @@ from fairprobe.subjects.fair_svm import FairSVM
 KINDS = {
     "tree": [DecisionTreeClassifier()],
     "forest": [RandomForestClassifier(), ExtraTreesClassifier(), GradientBoostingClassifier()],
-    "mlp": [MLPClassifier()],
-    "svm": [SVC()],
+    "network": [MLPClassifier()],
+    "kernel": [SVC()],
     "linear": [LinearSVC(), LogisticRegression(), SGDClassifier(), FairSVM("sex")],
     "vote": [VotingClassifier([]), GaussianNB(), len],
 }

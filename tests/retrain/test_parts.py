@@ -55,7 +55,6 @@ def numbers(rows):
 def test_parts_are_disjoint_complete_and_in_proportion(n, seed, classes):
     frame, labels = make(n, seed, classes)
     parts = split_of(frame, labels, seed, weights=frame["number"] + 1)
-    assert not parts.unseen
     every = numbers(parts.fit) + numbers(parts.select) + numbers(parts.report)
     assert sorted(every) == sorted(frame["number"])
     whole = frame.assign(label=labels).set_index("number")
@@ -96,7 +95,6 @@ def test_what_is_held_out_is_halved(n, seed):
     frame, labels = make(40, seed)
     unseen = make(n, seed + 1)
     parts = split_of(frame, labels, seed, held_out=unseen)
-    assert parts.unseen
     assert numbers(parts.fit) == frame["number"].tolist()
     assert sorted(numbers(parts.select) + numbers(parts.report)) == sorted(unseen[0]["number"])
     assert abs(len(parts.select) - len(parts.report)) <= 2 * FEW

@@ -25,7 +25,7 @@ def tree():
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_a_trainer_gets_what_the_caller_gave(as_frame):
     keeping = Keeping(tree())
-    fitted = Trainer(Planted(), keeping, as_frame=as_frame).fit(X, y)
+    fitted = Trainer(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(X, y)
     batch, labels, options = keeping.calls[0]
     assert isinstance(batch, pd.DataFrame if as_frame else np.ndarray)
     assert hasattr(fitted, "feature_names_in_") == as_frame
@@ -36,15 +36,15 @@ def test_a_trainer_gets_what_the_caller_gave(as_frame):
 
 def test_numbers_stay_numbers_in_an_array():
     script = Script(Planted())
-    Trainer(Planted(), script, as_frame=False).fit(X, y)
+    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X, y)
     assert script.calls[0][0].dtype == np.int64
-    Trainer(Planted(), script, as_frame=False).fit(X.assign(x=X["x"].astype(str)), y)
+    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X.assign(x=X["x"].astype(str)), y)
     assert script.calls[1][0].dtype == object
 
 
 def test_weights_are_passed_on_only_if_there_are_any():
     script = Script(Planted())
-    trainer = Trainer(Planted(), script, as_frame=True)
+    trainer = Trainer(Planted(), script, DOMAIN, as_frame=True)
     trainer.fit(X, y)
     trainer.fit(X, y, np.arange(80.0))
     assert [list(options) for _, _, options in script.calls] == [[], ["sample_weight"]]
@@ -58,7 +58,7 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
     model = tree()
     if fitted_on != "nothing":
         model.fit(X if fitted_on == "frame" else X.to_numpy(), y)
-    new = Trainer(model, None, as_frame=as_frame).fit(X, 1 - y)
+    new = Trainer(model, None, DOMAIN, as_frame=as_frame).fit(X, 1 - y)
     expected = as_frame if fitted_on == "nothing" else fitted_on == "frame"
     assert hasattr(new, "feature_names_in_") == expected
     assert new is not model
@@ -69,19 +69,19 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
 
 def test_columns_in_the_models_own_order():
     model = tree().fit(X[["sex", "z", "x"]], y)
-    new = Trainer(model, None, as_frame=True).fit(X, y)
+    new = Trainer(model, None, DOMAIN, as_frame=True).fit(X, y)
     assert new.feature_names_in_.tolist() == ["sex", "z", "x"]
 
 
 def test_a_column_that_is_no_parameter():
     model = tree().fit(X.assign(other=1), y)
     with pytest.raises(DataError, match="must be a parameter, got no other: add the column"):
-        Trainer(model, None, as_frame=True, domain=DOMAIN)
-    Trainer(tree().fit(X, y), None, as_frame=True, domain=DOMAIN)
+        Trainer(model, None, DOMAIN, as_frame=True)
+    Trainer(tree().fit(X, y), None, DOMAIN, as_frame=True)
 
 
 def test_what_fits_warn_of_is_kept():
-    trainer = Trainer(LogisticRegression(max_iter=1), None, as_frame=True)
+    trainer = Trainer(LogisticRegression(max_iter=1), None, DOMAIN, as_frame=True)
     trainer.fit(X, y)
     trainer.fit(X, y)
     assert trainer.n_fits == 2
@@ -96,7 +96,7 @@ def test_a_fit_that_warns_twice_counts_once():
         warnings.warn("beware. Really.", UserWarning, stacklevel=1)
         return Planted()
 
-    trainer = Trainer(Planted(), noisy, as_frame=True)
+    trainer = Trainer(Planted(), noisy, DOMAIN, as_frame=True)
     trainer.fit(X, y)
     assert list(trainer.said.values()) == [1]
 
@@ -111,7 +111,7 @@ def test_a_fit_that_warns_twice_counts_once():
 )
 def test_trainers_that_fail(trainer, message):
     with pytest.raises(ModelError, match=message):
-        Trainer(Planted(), trainer, as_frame=True).fit(X, y)
+        Trainer(Planted(), trainer, DOMAIN, as_frame=True).fit(X, y)
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
@@ -144,9 +144,9 @@ class NoParams:
 )
 def test_models_that_cannot_be_cloned(model, message):
     with pytest.raises(SettingError, match=message):
-        Trainer(model, None, as_frame=True)
+        Trainer(model, None, DOMAIN, as_frame=True)
     script = Script(Planted())
-    assert Trainer(model, script, as_frame=True).fit(X, y) is script.given[0]
+    assert Trainer(model, script, DOMAIN, as_frame=True).fit(X, y) is script.given[0]
 
 
 def test_is_fitted():

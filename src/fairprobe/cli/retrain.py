@@ -125,10 +125,8 @@ class Retrain(Command):
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
         settings = vars(RetrainSettings(**request.keywords(RetrainSettings)))
-        arguments = ("labels", "augment", "max_accuracy_loss", "max_seconds")
-        AllSettings(
-            **settings, **{name: keywords[name] for name in arguments}
-        )  # refuses what is wrong, before all else
+        # What the library would refuse later is refused now, before anything is loaded.
+        AllSettings(**settings, **{name: keywords[name] for name in AllSettings.__annotations__})
         self.keywords = {**keywords, **settings, "seed": checked_seed(keywords["seed"])}
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""

@@ -114,11 +114,23 @@ def _draw(axes: Any, share: Share) -> None:
         annotation_clip=False,
     )
 
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
-    axes.yaxis.set_major_locator(MaxNLocator(6))
+    as_shares(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.grid(axis="y", color="#e6e9eb", linewidth=0.6)
+    tidy(axes, grid="y")
+
+
+def as_shares(axis: Any) -> None:
+    """Label an axis in per cent, at a few round places."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
+    axis.set_major_locator(MaxNLocator(6))
+
+
+def tidy(axes: Any, grid: str) -> None:
+    """The look that all panels share: a faint grid along some axes, no frame above and to the right."""
+    axes.grid(axis=grid, color="#e6e9eb", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, length=3)
     axes.spines[["top", "right"]].set_visible(False)

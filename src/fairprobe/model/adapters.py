@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal, Protocol, cast
 
@@ -36,6 +37,28 @@ class HasPredict(Protocol):
 
 Model = HasPredict | Callable[[Any], Any]
 """Anything with `predict`, or a callable that takes a batch and returns one output a row."""
+
+
+class Wrapper:
+    """Goes around a model and is asked in its place: each batch comes to `_ask`, with the function that was meant."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __call__(self, batch: Any) -> Any:
+        """Ask the wrapped callable."""
+        return self._ask(self.model, batch)
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what the wrapped model has: whoever looks finds out what it can do.
+        if name in ("classes_", "feature_names_in_", "n_features_in_"):
+            return getattr(self.model, name)
+        if name in ("predict", "predict_proba", "decision_function"):
+            return partial(self._ask, getattr(self.model, name))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
+        return function(batch)
 
 
 @dataclass(frozen=True)

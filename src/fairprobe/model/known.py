@@ -10,54 +10,34 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, Literal
 
-KINDS: dict[str, str] = {
-    "sklearn.tree:DecisionTreeClassifier": "tree",
-    "sklearn.tree:ExtraTreeClassifier": "tree",
-    "sklearn.ensemble:ExtraTreesClassifier": "forest",
-    "sklearn.ensemble:RandomForestClassifier": "forest",
-    "sklearn.ensemble:GradientBoostingClassifier": "boosting",
-    "sklearn.ensemble:HistGradientBoostingClassifier": "histogram-boosting",
-    "sklearn.ensemble:VotingClassifier": "vote",
-    "sklearn.linear_model:LogisticRegression": "linear",
-    "sklearn.linear_model:LogisticRegressionCV": "linear",
-    "sklearn.linear_model:PassiveAggressiveClassifier": "linear",
-    "sklearn.linear_model:Perceptron": "linear",
-    "sklearn.linear_model:RidgeClassifier": "linear",
-    "sklearn.linear_model:RidgeClassifierCV": "linear",
-    "sklearn.linear_model:SGDClassifier": "linear",
-    "sklearn.svm:LinearSVC": "linear",
-    "fairprobe.subjects.fair_svm:FairSVM": "linear",
-    "sklearn.svm:SVC": "kernel",
-    "sklearn.neural_network:MLPClassifier": "network",
-    "sklearn.pipeline:Pipeline": "pipeline",
-    "sklearn.pipeline:FeatureUnion": "union",
-    "sklearn.compose:ColumnTransformer": "columns",
-    "sklearn.impute:SimpleImputer": "monotone",
-    "sklearn.preprocessing:MaxAbsScaler": "monotone",
-    "sklearn.preprocessing:MinMaxScaler": "monotone",
-    "sklearn.preprocessing:RobustScaler": "monotone",
-    "sklearn.preprocessing:StandardScaler": "monotone",
-    "sklearn.preprocessing:FunctionTransformer": "identity",
-    "sklearn.feature_selection:SelectFromModel": "columnwise",
-    "sklearn.feature_selection:SelectKBest": "columnwise",
-    "sklearn.feature_selection:SelectPercentile": "columnwise",
-    "sklearn.feature_selection:VarianceThreshold": "columnwise",
-    "sklearn.preprocessing:Binarizer": "columnwise",
-    "sklearn.preprocessing:KBinsDiscretizer": "columnwise",
-    "sklearn.preprocessing:OneHotEncoder": "columnwise",
-    "sklearn.preprocessing:OrdinalEncoder": "columnwise",
-    "sklearn.preprocessing:PowerTransformer": "columnwise",
-    "sklearn.preprocessing:QuantileTransformer": "columnwise",
-    "sklearn.tree:DecisionTreeRegressor": "regression-tree",
-    "sklearn.tree:ExtraTreeRegressor": "regression-tree",
-    "sklearn.ensemble:ExtraTreesRegressor": "regression-forest",
-    "sklearn.ensemble:RandomForestRegressor": "regression-forest",
-    "sklearn.ensemble:VotingRegressor": "regression-vote",
-    "sklearn.svm:NuSVC": "libsvm",
-    "sklearn.svm:NuSVR": "libsvm",
-    "sklearn.svm:SVR": "libsvm",
-    "sklearn.dummy:DummyClassifier": "constant",
-}
+_CLASSES = (
+    ("tree", "sklearn.tree", "DecisionTreeClassifier ExtraTreeClassifier"),
+    ("forest", "sklearn.ensemble", "ExtraTreesClassifier RandomForestClassifier"),
+    ("boosting", "sklearn.ensemble", "GradientBoostingClassifier"),
+    ("histogram-boosting", "sklearn.ensemble", "HistGradientBoostingClassifier"),
+    ("vote", "sklearn.ensemble", "VotingClassifier"),
+    ("linear", "sklearn.linear_model", "LogisticRegression LogisticRegressionCV PassiveAggressiveClassifier"),
+    ("linear", "sklearn.linear_model", "Perceptron RidgeClassifier RidgeClassifierCV SGDClassifier"),
+    ("linear", "sklearn.svm", "LinearSVC"),
+    ("linear", "fairprobe.subjects.fair_svm", "FairSVM"),
+    ("kernel", "sklearn.svm", "SVC"),
+    ("network", "sklearn.neural_network", "MLPClassifier"),
+    ("pipeline", "sklearn.pipeline", "Pipeline"),
+    ("union", "sklearn.pipeline", "FeatureUnion"),
+    ("columns", "sklearn.compose", "ColumnTransformer"),
+    ("monotone", "sklearn.impute", "SimpleImputer"),
+    ("monotone", "sklearn.preprocessing", "MaxAbsScaler MinMaxScaler RobustScaler StandardScaler"),
+    ("identity", "sklearn.preprocessing", "FunctionTransformer"),
+    ("columnwise", "sklearn.feature_selection", "SelectFromModel SelectKBest SelectPercentile VarianceThreshold"),
+    ("columnwise", "sklearn.preprocessing", "Binarizer KBinsDiscretizer OneHotEncoder OrdinalEncoder"),
+    ("columnwise", "sklearn.preprocessing", "PowerTransformer QuantileTransformer"),
+    ("regression-tree", "sklearn.tree", "DecisionTreeRegressor ExtraTreeRegressor"),
+    ("regression-forest", "sklearn.ensemble", "ExtraTreesRegressor RandomForestRegressor"),
+    ("regression-vote", "sklearn.ensemble", "VotingRegressor"),
+    ("libsvm", "sklearn.svm", "NuSVC NuSVR SVR"),
+    ("constant", "sklearn.dummy", "DummyClassifier"),
+)
+KINDS: dict[str, str] = {f"{module}:{name}": kind for kind, module, names in _CLASSES for name in names.split()}
 """By class, its kind: the one place where classes of scikit-learn are named.
 
 Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either, and a
@@ -106,8 +86,10 @@ def is_repeatable(model: Any) -> bool:
     So are the known classifiers, alone or at the end of a pipeline; of forests those that use one thread, as more of
     them add up the trees in any order.
     """
-    known = known_kind(model) is not None and own_kind(last_step(model)) in REPEATABLE
-    return known and not any(_uses_threads(part) for part in _with_parts(model))
+    if known_kind(model) is None or own_kind(last_step(model)) not in REPEATABLE:
+        return False
+    forests = (part for part in _with_parts(model) if hasattr(part, "n_jobs") and own_kind(part) == "forest")
+    return all(forest.n_jobs in (None, 1) for forest in forests)
 
 
 def kin(model: Any) -> str | None:
@@ -223,7 +205,3 @@ def _with_parts(model: Any) -> Iterator[Any]:
     yield model
     for part in _parts(model):
         yield from _with_parts(part)
-
-
-def _uses_threads(part: Any) -> bool:
-    return hasattr(part, "n_jobs") and own_kind(part) == "forest" and part.n_jobs not in (None, 1)

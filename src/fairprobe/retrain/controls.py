@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.estimate.share import Share
+from fairprobe.model.adapters import Wrapper, adapter_for
 from fairprobe.retrain.augment import MOST, Draw, Recipe
 from fairprobe.retrain.judging import Judge
 from fairprobe.retrain.parts import LabelledRows
@@ -33,19 +33,14 @@ class Control:
     """Another way to train, judged on the report part."""
 
     name: str
-    shares: dict[str, Share]
-    accuracy: float | None
-    n_added: int
-    seconds: float
+    words: str
+    """What was done."""
+    shares: dict[str, Share] = field(default_factory=dict)
+    accuracy: float | None = None
+    n_added: int = 0
+    seconds: float = 0.0
     why_not: str = ""
     """Why there are no figures."""
-    what: str = ""
-    """What was done, where it is not what the control's name usually stands for."""
-
-    @property
-    def words(self) -> str:
-        """What was done."""
-        return self.what or WORDS[self.name]
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -81,17 +76,17 @@ def tried_controls(loop: Loop, judge: Judge) -> dict[str, Control]:
 
 def _control(loop: Loop, judge: Judge, name: str, make: Callable[[Loop], Made]) -> Control:
     if loop.clock.remaining < 0:
-        return Control(name, {}, None, 0, 0.0, "the time allowed was used up")
+        return Control(name, WORDS[name], why_not="the time allowed was used up")
     if loop.clock.foreseen(len(loop.parts.fit)) > loop.clock.remaining:
-        return Control(name, {}, None, 0, 0.0, "it would not have fitted into the time that was left")
+        return Control(name, WORDS[name], why_not="it would not have fitted into the time that was left")
     loop.tell(f"control: {WORDS[name]}")
     begun = loop.clock.now()
     try:
         model, n_added, what = make(loop)
         judged = judge.judge(model)
     except FairprobeError as error:
-        return Control(name, {}, None, 0, loop.clock.now() - begun, str(error))
-    return Control(name, judged.shares, judged.accuracy, n_added, loop.clock.now() - begun, what=what)
+        return Control(name, WORDS[name], seconds=loop.clock.now() - begun, why_not=str(error))
+    return Control(name, what or WORDS[name], judged.shares, judged.accuracy, n_added, loop.clock.now() - begun)
 
 
 def _constant(loop: Loop) -> Made:
@@ -136,27 +131,19 @@ def _augmented(loop: Loop, recipe: Recipe, draw: Draw, seed: np.random.SeedSeque
     return loop.fit(rows), len(rows) - len(loop.parts.fit)
 
 
-class HeldConstant:
+class HeldConstant(Wrapper):
     """A model that sees the same sensitive values whoever is asked about: its twins can't differ.
 
     The columns stay, as pipelines and models that name a column could not be fitted without them.
     """
 
     def __init__(self, model: Any, domain: Domain, values: dict[str, Any]) -> None:
-        self._model = model
+        super().__init__(model)
         self._values = values
-        self._columns = list(getattr(model, "feature_names_in_", domain.names))
-        # The boosters tell which categories the model was fitted on.
-        for name in ("feature_names_in_", "n_features_in_", "classes_", "booster_", "get_booster"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
-        for name in ("predict_proba", "decision_function"):
-            if hasattr(model, name):
-                setattr(self, name, partial(self._ask, getattr(model, name)))
-
-    def predict(self, batch: Any) -> Any:
-        """The model's labels, the sensitive columns aside."""
-        return self._ask(getattr(self._model, "predict", self._model), batch)
+        adapting = adapter_for(model)
+        self._columns = list(adapting.abilities(model).columns or domain.names)
+        self.categories_in_ = adapting.adapt(model, domain, "label", None).categories
+        """What it was fitted on stays known."""
 
     def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
         if not isinstance(batch, np.ndarray):

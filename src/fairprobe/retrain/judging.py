@@ -17,6 +17,7 @@ from fairprobe.estimate.compare import Comparison, paired
 from fairprobe.estimate.populations import Population
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.survey import Survey, combination_words
+from fairprobe.model.asking import Asker
 from fairprobe.retrain.parts import LabelledRows
 from fairprobe.standins import quick_asker
 
@@ -108,8 +109,7 @@ class Judge:
 
     def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
         """The model's labels of rows, whatever is compared over twins."""
-        target = Population(model, self.domain, "domain", None, "label", self.settings.batch)
-        return target.oracle.asker.ask_frame(rows.frame)
+        return Asker(model, self.domain, batch=self.settings.batch).ask_frame(rows.frame)
 
     def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
         target = target_of(model, self.domain, self.settings, population, quick=self.quick)

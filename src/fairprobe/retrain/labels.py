@@ -143,17 +143,8 @@ def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
 _SVM_ROWS: Final = 4000
 """A kernel machine's time grows with the square of its rows; a vote does not need the last digit."""
 
-NEAREST: Final = {
-    "tree": "tree",
-    "forest": "forest",
-    "boosting": "forest",
-    "histogram-boosting": "forest",
-    "linear": "linear",
-    "kernel": "svm",
-    "libsvm": "svm",
-    "network": "mlp",
-}
-"""By kind of model, the kind of a member."""
+NEAREST: Final = {"boosting": "forest", "histogram-boosting": "forest", "libsvm": "kernel"}
+"""By kind of model that no member is of, the kind of a member."""
 
 
 def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
@@ -174,10 +165,10 @@ def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
     classifiers = {
         "linear": LinearSVC(random_state=seed),
         # One bag is just a draw of rows that is no larger than the kernel machine can take.
-        "svm": BaggingClassifier(
+        "kernel": BaggingClassifier(
             SVC(random_state=seed), n_estimators=1, max_samples=min(_SVM_ROWS, n_rows), random_state=seed
         ),
-        "mlp": MLPClassifier((16,), max_iter=40, random_state=seed),
+        "network": MLPClassifier((16,), max_iter=40, random_state=seed),
         "forest": forest,
         "tree": tree,
         "vote": VotingClassifier([("forest", forest), ("tree", tree)], voting="hard"),
@@ -204,7 +195,8 @@ def kind_of(model: Any) -> str:
     >>> kind_of(DecisionTreeClassifier()), kind_of(len)
     ('tree', 'vote')
     """
-    return NEAREST.get(kin(model) or "", "vote")
+    kind = kin(model) or ""
+    return NEAREST.get(kind, kind if kind in ("tree", "forest", "linear", "kernel", "network") else "vote")
 
 
 def _fitted(member: Any, rows: LabelledRows) -> Any:

@@ -5,27 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
-from fairprobe.domain.domain import Domain
-from fairprobe.errors import FairprobeError, ModelError
-from fairprobe.progress import Progress, Status
+from fairprobe.checks import checked_seed
+from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
+from fairprobe.progress import Progress, Status, teller
 from fairprobe.retrain import report
 from fairprobe.retrain.augment import Augmenter, Recipe, first_tries, less_flipped, neighbours, schedule
 from fairprobe.retrain.clock import N_CONTROLS, Clock, Speed, how_many, report_seconds
-from fairprobe.retrain.judging import Assessment, Judge
-from fairprobe.retrain.labels import make_labeller
-from fairprobe.retrain.parts import LabelledRows, Parts
+from fairprobe.retrain.judging import Assessment, Judge, checked_favourable
+from fairprobe.retrain.labels import check_choice, check_committee, make_labeller
+from fairprobe.retrain.parts import LabelledRows, checked_held_out, checked_rows, classes_of, split, unknown_label
 from fairprobe.retrain.retrain_settings import AllSettings
 from fairprobe.retrain.retrained import CLONE, GIVEN, Retrained
 from fairprobe.retrain.rounds import Round, best_of, decide, left_of
-from fairprobe.retrain.supply import Hunt, Supply, distinct
-from fairprobe.retrain.trainer import Trainer, is_fitted
+from fairprobe.retrain.supply import Hunt, Supply, checked_cases, distinct, given_labels
+from fairprobe.retrain.trainer import Train, Trainer, is_fitted
 
 _TRIALS: Final = (1000, 4000)
 """Rows of fits that are only timed: two tell how time grows."""
@@ -37,42 +37,68 @@ _LEFT_OUT: Final = 4
 """When so many recipes would have taken too long, all others would."""
 
 
-@dataclass
 class Loop:
-    """One call of `retrain`: what it works on, and how far it has got."""
+    """One call of `retrain`: what it works on, made sure of, and how far it has got."""
 
-    model: Any
-    domain: Domain
-    settings: AllSettings
-    trainer: Trainer
-    parts: Parts
-    cases: Codes | None
-    case_labels: NDArray[Any] | None
-    committee: Sequence[Any] | None
-    classes: NDArray[Any]
-    """The labels' names."""
-    favourable: Any
-    seed: int
-    seeds: np.random.SeedSequence
-    progress: Progress | None
+    def __init__(
+        self,
+        settings: AllSettings,
+        model: Any,
+        X: Any,
+        y: Any,
+        domain: Domain,
+        *,
+        cases: Any,
+        committee: Sequence[Any] | None,
+        trainer: Train | None,
+        held_out: Any,
+        sample_weight: Any,
+        favourable: Any,
+        seed: int | None,
+        progress: bool | Progress,
+    ) -> None:
+        self.model, self.domain, self.settings, self.committee = model, checked_domain(domain), settings, committee
+        check_choice(settings.labels, committee)
+        if settings.labels == "given" and cases is None:
+            raise SettingError("labels='given' needs cases with a column of labels, got no cases")
+        rows = checked_rows(domain, X, y, sample_weight)
+        self.classes = classes_of(rows)
+        """The labels' names."""
+        check_committee(committee, self.classes)
+        known = getattr(model, "classes_", None)
+        wrong = "" if known is None else unknown_label(self.classes.tolist(), np.asarray(known).tolist())
+        if wrong:
+            raise DataError.about("y", f"must have labels that the model was fitted to, {wrong}")
+        self.cases = None if cases is None else checked_cases(domain, cases)
+        self.seed = checked_seed(seed)
+        unseen = None if held_out is None else checked_held_out(domain, held_out, self.classes.tolist())
+        self.trainer = Trainer(model, trainer, domain, as_frame=hasattr(X, "columns"))
+        # In a fixed order, as each draws from a stream of its own.
+        streams = np.random.SeedSequence(self.seed).spawn(7)
+        self.parts = split(domain, rows, unseen, np.random.default_rng(streams[0]))
+        self._schedule_rng = np.random.default_rng(streams[1])
+        self.round_seeds, self._hunt_seeds = streams[2], streams[3]
+        self._select_seed, self.report_seed, self._committee_seed = (
+            int(stream.generate_state(1)[0]) for stream in streams[4:]
+        )
+        self._given: tuple[Codes, NDArray[Any]] | None = None
+        """The cases and their labels, where these are given."""
+        if self.cases is not None and settings.labels == "given":
+            self._given = self.cases, given_labels(domain, cases, self.cases, y)
+        self.favourable = checked_favourable(favourable, self.classes)
+        self.progress = teller(progress)
 
-    def __post_init__(self) -> None:
-        self.is_fitted = is_fitted(self.model)
-        self.n_controls = N_CONTROLS if self.settings.controls else 0
+        self.is_fitted = is_fitted(model)
+        self.refits = held_out is None or not self.is_fitted
+        """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
+        self.n_controls = N_CONTROLS if settings.controls else 0
         self.rounds: list[Round] = []
         self.chosen: Round | None = None
         self.left_out: list[Recipe] = []
         """What would have taken too long."""
         self.stop_reason = ""
         self.failure: str | None = None
-        # In a fixed order, as each draws from a stream of its own.
-        streams = self.seeds.spawn(6)
-        self._schedule_rng = np.random.default_rng(streams[0])
-        self.round_seeds, self._hunt_seeds = streams[1], streams[2]
-        self._select_seed, self.report_seed, self._committee_seed = (
-            int(stream.generate_state(1)[0]) for stream in streams[3:]
-        )
-        self.clock = Clock(self.settings.max_seconds, self.n_controls)
+        self.clock = Clock(settings.max_seconds, self.n_controls)
 
     def run(self) -> Retrained:
         """All of it."""
@@ -103,11 +129,6 @@ class Loop:
         return model
 
     # What the figures are of
-
-    @property
-    def refits(self) -> bool:
-        """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
-        return not (self.parts.unseen and self.is_fitted)
 
     @property
     def original(self) -> Any:
@@ -173,7 +194,7 @@ class Loop:
             self.reference,
             domain,
             self.parts.fit,
-            None if self.cases is None or self.case_labels is None else (self.cases, self.case_labels),
+            self._given,
             self._committee_seed % 2**31,
             self.classes,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError
+from fairprobe.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +48,6 @@ class Parts:
     fit: LabelledRows
     select: LabelledRows
     report: LabelledRows
-    unseen: bool
-    """Whether the model given has seen none of select and report, so that it can be compared as it is."""
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -80,6 +78,17 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
                 "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"
             )
     return LabelledRows(domain.typed(frame).reset_index(drop=True), labels, weights)
+
+
+def checked_held_out(domain: Domain, held_out: Any, classes: list[Any]) -> LabelledRows:
+    """Rows and labels that the model has not seen."""
+    if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
+        raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
+    rows = checked_rows(domain, *held_out, what="held_out")
+    wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
+    if wrong:
+        raise DataError.about("held_out", f"must have the labels of y, {wrong}")
+    return rows
 
 
 def classes_of(rows: LabelledRows) -> NDArray[Any]:
@@ -127,4 +136,4 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
     if min(map(len, parts)) < _FEWEST:
         raise DataError(f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least")
     fit = parts[0] if held_out is None else given
-    return Parts(fit, parts[-2], parts[-1], unseen=held_out is not None)
+    return Parts(fit, parts[-2], parts[-1])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.drawing import BAND, INK, SOFT, svg_panels
+from fairprobe.estimate.drawing import BAND, INK, SOFT, as_shares, svg_panels, tidy
 from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
@@ -179,12 +179,8 @@ class Retrained:
             "before": {name: share.summary() for name, share in self.before.items()},
             "after": {name: share.summary() for name, share in self.after.items()},
             "changes": {name: self._change(name) for name in self.changes},
-            "before_is": self.before_is,
-            "compared_with": self.compared_with,
-            "is_reported": self.is_reported,
-            "on_fitted_rows": self.on_fitted_rows,
-            "accuracy_before": self.accuracy_before,
-            "accuracy_after": self.accuracy_after,
+            **self._plain("before_is", "compared_with", "is_reported", "on_fitted_rows"),
+            **self._plain("accuracy_before", "accuracy_after"),
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
             "favourable": self.favourable,
             "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
@@ -192,17 +188,14 @@ class Retrained:
             "front": [each.number for each in front_of(self.rounds)],
             "chosen": None if self.chosen is None else self.chosen.number,
             "controls": {name: control.summary() for name, control in self.controls.items()},
-            "stop_reason": self.stop_reason,
-            "n_added": self.n_added,
-            "n_cases": self.n_cases,
-            "n_rows": self.n_rows,
-            "n_inputs": self.n_inputs,
-            "seconds": self.seconds,
-            "seed": self.seed,
+            **self._plain("stop_reason", "n_added", "n_cases", "n_rows", "n_inputs", "seconds", "seed"),
             "how": list(self.how),
             "health": [{"check": name, "message": message} for name, message in self.health],
             "failure": self.failure,
         }
+
+    def _plain(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
     def _change(self, population: str) -> dict[str, Any]:
         change, relative = self.changes[population], self.relative(population)
@@ -244,8 +237,6 @@ _PANEL: Final = (4.6, 3.8)
 
 def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
     """Share against accuracy, for a population."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     first = result.first
     points = [(each.shares[name].value, each.accuracy) for each in result.rounds]
     axes.axhline(first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
@@ -267,14 +258,7 @@ def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
     axes.set_xlabel(f"share of {POPULATIONS[name]}, on the select part")
     axes.set_ylabel("accuracy")
     axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
-        axis.set_major_locator(MaxNLocator(6))
-    axes.grid(color="#e6e9eb", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=SOFT, length=3)
+    as_shares(axes.xaxis)
+    as_shares(axes.yaxis)
+    tidy(axes, grid="both")
     axes.legend(frameon=False, fontsize=8)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    for side in ("left", "bottom"):
-        axes.spines[side].set_color(SOFT)

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fairprobe.checks import checked_seed, nearest
-from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.checks import nearest
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
-from fairprobe.progress import Progress, teller
+from fairprobe.progress import Progress
 from fairprobe.retrain.augment import first_tries
 from fairprobe.retrain.clock import Clock, Speed, how_many
-from fairprobe.retrain.judging import checked_favourable
-from fairprobe.retrain.labels import check_choice, check_committee, other_kinds
+from fairprobe.retrain.labels import other_kinds
 from fairprobe.retrain.loop import Loop
-from fairprobe.retrain.parts import LabelledRows, checked_rows, classes_of, split, unknown_label
+from fairprobe.retrain.parts import LabelledRows
 from fairprobe.retrain.retrain_settings import AllSettings, RetrainSettings
 from fairprobe.retrain.retrained import Retrained
-from fairprobe.retrain.supply import checked_cases, given_labels
 from fairprobe.retrain.trainer import Train, Trainer
 
 if TYPE_CHECKING:
@@ -112,60 +110,10 @@ def retrain(
     return result
 
 
-def prepare(
-    model: Model,
-    X: Any,
-    y: Any,
-    domain: Domain,
-    *,
-    cases: Any,
-    labels: Any,
-    committee: Sequence[Any] | None,
-    trainer: Train | None,
-    held_out: Any,
-    sample_weight: Any,
-    favourable: Any,
-    seed: int | None,
-    progress: bool | Progress,
-    settings: RetrainSettings | None,
-    others: Mapping[str, Any],
-    **limits: Any,
-) -> Loop:
-    """What `retrain` runs: all its arguments made sure of, the rows split, nothing fitted or asked yet.
-
-    The limits are what of the arguments is a setting too: augment, max_accuracy_loss, max_seconds.
-    """
-    checked_domain(domain)
-    wanted = AllSettings(**vars(_with_others(settings, others)), labels=labels, **limits)
-    check_choice(labels, committee)
-    if labels == "given" and cases is None:
-        raise SettingError("labels='given' needs cases with a column of labels, got no cases")
-    rows = checked_rows(domain, X, y, sample_weight)
-    classes = classes_of(rows)
-    check_committee(committee, classes)
-    known = getattr(model, "classes_", None)
-    wrong = "" if known is None else unknown_label(classes.tolist(), np.asarray(known).tolist())
-    if wrong:
-        raise DataError.about("y", f"must have labels that the model was fitted to, {wrong}")
-    codes = None if cases is None else checked_cases(domain, cases)
-    seed = checked_seed(seed)
-    seeds = np.random.SeedSequence(seed)
-    unseen = None if held_out is None else _checked_held_out(domain, held_out, classes.tolist())
-    return Loop(
-        model=model,
-        domain=domain,
-        settings=wanted,
-        trainer=Trainer(model, trainer, as_frame=hasattr(X, "columns"), domain=domain),
-        parts=split(domain, rows, unseen, np.random.default_rng(seeds.spawn(1)[0])),
-        cases=codes,
-        case_labels=given_labels(domain, cases, codes, y) if codes is not None and labels == "given" else None,
-        committee=committee,
-        classes=classes,
-        favourable=checked_favourable(favourable, classes),
-        seed=seed,
-        seeds=seeds,
-        progress=teller(progress),
-    )
+def prepare(settings: RetrainSettings | None, others: Mapping[str, Any], **arguments: Any) -> Loop:
+    """What `retrain` runs: all its arguments made sure of, the rows split, nothing fitted or asked yet."""
+    also_settings = {name: arguments.pop(name) for name in AllSettings.__annotations__}
+    return Loop(AllSettings(**vars(_with_others(settings, others)), **also_settings), **arguments)
 
 
 def _with_others(settings: RetrainSettings | None, others: Mapping[str, Any]) -> RetrainSettings:
@@ -178,16 +126,6 @@ def _with_others(settings: RetrainSettings | None, others: Mapping[str, Any]) ->
             near = nearest(name, (*known, *(retrain.__kwdefaults__ or ())))
             raise TypeError(f"retrain() got an unexpected keyword argument {name!r}{near}")
     return replace(settings or RetrainSettings(), **others)
-
-
-def _checked_held_out(domain: Domain, held_out: Any, classes: list[Any]) -> LabelledRows:
-    if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
-        raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
-    rows = checked_rows(domain, *held_out, what="held_out")
-    wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
-    if wrong:
-        raise DataError.about("held_out", f"must have the labels of y, {wrong}")
-    return rows
 
 
 # The dry run
@@ -230,7 +168,7 @@ class RetrainPlan:
 def plan(model: Any, X: Any, y: Any, domain: Domain, **arguments: Any) -> RetrainPlan:
     """What `retrain` would do with the same arguments, all of them given; fits a little, for some seconds at most."""
     others = {name: arguments.pop(name) for name in RetrainSettings.__dataclass_fields__ if name in arguments}
-    loop = prepare(model, X, y, domain, **arguments, others=others)
+    loop = prepare(model=model, X=X, y=y, domain=domain, others=others, **arguments)
     settings, parts, n_fit = loop.settings, loop.parts, len(loop.parts.fit)
     n_timed, fitted = _timed(loop.fit, parts.fit)
     voting = Clock(None)
@@ -267,22 +205,21 @@ def _timed(fit: Callable[[LabelledRows], Any], rows: LabelledRows) -> tuple[int,
     order = np.random.default_rng(0).permutation(len(rows))
     firsts = np.unique(rows.labels[order], return_index=True)[1]
     order = np.concatenate([order[firsts], np.delete(order, firsts)])
-    last: tuple[int, Any] = (0, None)
+    made: list[tuple[int, Any]] = []
 
     def judge(n: int) -> int:
-        nonlocal last
-        last = n, fit(rows.take(order[:n]))
+        made.append((n, fit(rows.take(order[:n]))))
         return 0
 
     measured(judge, len(rows), first=_FEWEST)
-    return last
+    return made[-1]
 
 
 def _time_committee(loop: Loop, clock: Clock) -> None:
     def fit(rows: LabelledRows) -> None:
         begun = clock.now()
         for member in other_kinds(loop.domain, loop.model, len(rows), 0):
-            Trainer(member, None, as_frame=True).fit(rows.frame, rows.labels)
+            Trainer(member, None, loop.domain, as_frame=True).fit(rows.frame, rows.labels)
         clock.fitted(len(rows), clock.now() - begun)
 
     try:

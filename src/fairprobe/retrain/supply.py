@@ -29,7 +29,7 @@ class Supply:
         self._hunt = hunt
         self.codes = given
         """The cases at hand."""
-        self._votes: Votes | None = None
+        self._votes: list[Votes] = []
 
     def has_cases(self, n: int) -> bool:
         """Whether there is one at least, after looking for so many."""
@@ -40,13 +40,11 @@ class Supply:
         codes = self._grown(n)
         if not n or not len(codes):
             return codes[:0], np.zeros((1, 0, 1))
-        known = 0 if self._votes is None else self._votes.shape[1]
+        known = sum(votes.shape[1] for votes in self._votes)
         if known < len(codes):
-            new = self._labeller(codes[known:])
-            self._votes = new if self._votes is None else np.concatenate([self._votes, new], axis=1)
-        assert self._votes is not None
+            self._votes.append(self._labeller(codes[known:]))
         places = rng.permutation(len(codes))[:n]
-        return codes[places], self._votes[:, places]
+        return codes[places], np.concatenate(self._votes, axis=1)[:, places]
 
     def _grown(self, n: int) -> Codes:
         if self._hunt is not None:

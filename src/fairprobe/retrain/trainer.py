@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
-from fairprobe.model.categories import ADVICE, Categories, as_fitted, fitted_categories, fitted_columns
+from fairprobe.model.categories import ADVICE, as_fitted, fitted_categories, fitted_columns
+from fairprobe.model.sklearn import _is_regressor
 from fairprobe.model.sklearn import is_fitted as is_fitted_estimator
 
 if TYPE_CHECKING:
@@ -25,23 +26,20 @@ Train = Callable[..., Any]
 class Trainer:
     """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
 
-    def __init__(self, model: Any, train: Train | None, *, as_frame: bool, domain: Domain | None = None) -> None:
+    def __init__(self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool) -> None:
         if train is not None and not callable(train):
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
-        names = getattr(model, "feature_names_in_", None)
-        self._columns = None if names is None else [str(name) for name in names]
-        absent = [name for name in self._columns or () if domain is not None and name not in domain.names]
+        self._columns = fitted_columns(model, domain)
+        absent = [name for name in self._columns or () if name not in domain.names]
         if absent:
             raise DataError(
                 f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
             )
-        self._categories: Categories = {}
-        if domain is not None and is_fitted(model):
-            names_known = fitted_columns(model, domain) or domain.names
-            self._categories = fitted_categories(model, domain, names_known)
-        self._as_frame = as_frame if train is not None or not is_fitted(model) else names is not None
+        known = is_fitted(model)
+        self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
+        self._as_frame = as_frame if train is not None or not known else self._columns is not None
         self.said: Counter[str] = Counter()
         """What the fits warned of, and how often."""
         self.n_fits = 0
@@ -86,7 +84,7 @@ def _cloner(model: Any) -> Train:
             f"a model that is retrained must have fit, got {type(model).__name__}: "
             "give trainer= in Python, a function (X, y, sample_weight=None) that returns a fitted model"
         )
-    from sklearn.base import clone, is_regressor
+    from sklearn.base import clone
 
     try:
         clone(model)
@@ -96,12 +94,7 @@ def _cloner(model: Any) -> Train:
             f"({_first_sentence(error)}): give trainer= in Python, a function (X, y, sample_weight=None) "
             "that returns a model"
         ) from None
-
-    try:
-        has_values = is_regressor(model)
-    except AttributeError:
-        has_values = False  # it has no tags to tell
-    if has_values:
+    if _is_regressor(model):
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
 
     def train(X: Any, y: Any, **options: Any) -> Any:

@@ -58,7 +58,6 @@ def make_hinter(job: Job, wants: str | None) -> Hinter | None:
     """What gives a strategy the hints it wants; None where nothing does, as for outputs that are no labels."""
     if wants is None or job.output != "label":
         return None
-    if wants == "gradients":
-        return Hinter(job, gradients=True)
     can = abilities_of(job.model)
-    return Hinter(job, gradients=False) if can.scores or can.probabilities else None
+    by_gradients = wants == "gradients"
+    return Hinter(job, gradients=by_gradients) if by_gradients or can.scores or can.probabilities else None

@@ -5,9 +5,11 @@ Each kind of model has a function that is given the model and the columns that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,34 +44,23 @@ Places = NDArray[np.intp] | Mask
 """Places among a model's classes; of two classes also whether it is the second."""
 
 
-class StandIn(Protocol):
-    """Labels inputs of one domain in the place of one model."""
-
-    @property
-    def name(self) -> str:
-        """What it stands in for, in words."""
-
-    def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The labels for each input in all combinations of sensitive values: a row a combination, in domain order."""
-
-
-class Compiled(Protocol):
+@dataclass(frozen=True)
+class Compiled:
     """One kind of model, made ready."""
 
-    @property
-    def name(self) -> str:
-        """What it is, in words."""
+    name: str
+    """What it is, in words."""
+    places: Callable[[Batch], Places]
+    """The place of each member's label among the classes, in the order of the batch's members."""
+    probabilities: Callable[[Batch], Floats] | None = None
+    """By member and class, where it gives them: what a soft vote needs."""
 
-    def places(self, batch: Batch) -> Places:
-        """The place of each member's label among the classes, in the order of the batch's members."""
 
-
-@runtime_checkable
-class GivesProbabilities(Compiled, Protocol):
-    """One that gives the classes' probabilities too: what a soft vote needs."""
-
-    def probabilities(self, batch: Batch) -> Floats:
-        """By member and class."""
+def likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
+    """The class with the highest probability; the first of them in a tie."""
+    likely = probabilities(batch)
+    # Of two classes a comparison is quicker.
+    return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
 
 
 class Columns:
@@ -119,18 +110,23 @@ class Batch:
         return np.ascontiguousarray(self._columns.form.families(self._codes), dtype=np.float32)
 
 
-class _Labelled:
-    """A compiled model's places among the classes, as labels."""
+@dataclass(frozen=True)
+class StandIn:
+    """Labels inputs of one domain in the place of one model."""
 
-    def __init__(self, columns: Columns, compiled: Compiled, classes: NDArray[Any]) -> None:
-        self.name = compiled.name
-        self._columns = columns
-        self._compiled = compiled
-        self._classes = classes
+    compiled: Compiled
+    columns: Columns
+    classes: NDArray[Any]
+
+    @property
+    def name(self) -> str:
+        """What it stands in for, in words."""
+        return self.compiled.name
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        batch = Batch(self._columns, codes)
-        return self._classes.take(self._compiled.places(batch)).reshape(batch.shape)
+        """The labels for each input in all combinations of sensitive values: a row a combination, in domain order."""
+        batch = Batch(self.columns, codes)
+        return self.classes.take(self.compiled.places(batch)).reshape(batch.shape)
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label") -> StandIn | None:
@@ -144,7 +140,7 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label") -> Stand
         return None
     columns = Columns.of(model, domain)
     compiled = None if columns is None else compiled_for(model, columns)
-    return None if columns is None or compiled is None else _Labelled(columns, compiled, model.classes_)
+    return None if columns is None or compiled is None else StandIn(compiled, columns, model.classes_)
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:

@@ -8,13 +8,14 @@ computed again in double, and those too close for that as libsvm does.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
-from fairprobe.standins.compile import Batch, Columns
+from fairprobe.standins.compile import Batch, Columns, Compiled
 
 VECTORS = 256
 """Support vectors at a time: the kernel values stay in the processor's cache."""
@@ -23,36 +24,27 @@ MULTIPLICATIONS = 2**18
 """At a time: OpenBLAS does so many in one thread. Waiting for others on a busy machine took up to 70 times as long."""
 
 
-def machine(model: Any, columns: Columns) -> RadialKernel | LinearKernel | None:
-    """A fitted machine of two classes, with one of two kernels."""
+def machine(model: Any, columns: Columns) -> Compiled | None:
+    """A fitted machine of two classes, with one of two kernels; libsvm gives a score of exactly 0 to the second."""
     if model._sparse or len(model.classes_) != 2:
         return None
+    name = f"{len(model.support_vectors_):,} support vectors"
     if model.kernel == "linear":
-        return LinearKernel(model)
-    return RadialKernel(model, columns) if model.kernel == "rbf" and model._gamma > 0 else None
+        vectors, duals = np.asarray(model.support_vectors_, dtype=np.float64), np.asarray(model.dual_coef_)[0]
+        sums = duals @ vectors, np.abs(duals) @ np.abs(vectors)
+        return Compiled(name, partial(_linear, vectors, duals, *sums, float(model.intercept_[0])))
+    return Compiled(name, RadialKernel(model, columns).places) if model.kernel == "rbf" and model._gamma > 0 else None
 
 
-class LinearKernel:
+def _linear(vectors: Floats, duals: Floats, weights: Floats, sizes: Floats, intercept: float, batch: Batch) -> Mask:
     """The support vectors' sum is a linear model's weights; only close calls need libsvm's own sums."""
-
-    def __init__(self, model: Any) -> None:
-        self._vectors = np.asarray(model.support_vectors_, dtype=np.float64)
-        self._duals = np.asarray(model.dual_coef_)[0]
-        self._intercept = float(model.intercept_[0])
-        self.name = f"{len(self._vectors):,} support vectors"
-        self._weights = self._duals @ self._vectors
-        self._sizes = np.abs(self._duals) @ np.abs(self._vectors)
-
-    def places(self, batch: Batch) -> Mask:
-        """By the sign; libsvm gives a score of exactly 0 to the second class."""
-        rows = batch.doubles
-        scores = rows @ self._weights + self._intercept
-        # A sum of m products is off by m roundings of the sum of their sizes at most, whatever the order.
-        roundings = 2 * (len(self._vectors) + rows.shape[1] + 2) * np.finfo(np.float64).eps
-        close = np.flatnonzero(np.abs(scores) <= roundings * (np.abs(rows) @ self._sizes + abs(self._intercept)))
-        for row in close:
-            scores[row] = np.cumsum((self._vectors @ rows[row]) * self._duals)[-1] + self._intercept
-        return scores >= 0
+    rows = batch.doubles
+    scores = rows @ weights + intercept
+    # A sum of m products is off by m roundings of the sum of their sizes at most, whatever the order.
+    roundings = 2 * (len(vectors) + rows.shape[1] + 2) * np.finfo(np.float64).eps
+    for row in np.flatnonzero(np.abs(scores) <= roundings * (np.abs(rows) @ sizes + abs(intercept))):
+        scores[row] = np.cumsum((vectors @ rows[row]) * duals)[-1] + intercept
+    return scores >= 0
 
 
 class RadialKernel:
@@ -63,7 +55,6 @@ class RadialKernel:
         self._duals = np.asarray(model.dual_coef_)[0]
         self._gamma = float(model._gamma)
         self._intercept = float(model.intercept_[0])
-        self.name = f"{len(self._vectors):,} support vectors"
         self._free = columns.free
         self._centre = self._vectors[:, columns.free].mean(axis=0)  # small numbers lose less
         away = self._vectors[:, columns.free] - self._centre
@@ -76,7 +67,7 @@ class RadialKernel:
         self._singles = self._columns.astype(np.float32), self._weights.astype(np.float32)
 
     def places(self, batch: Batch) -> Mask:
-        """By the sign; libsvm gives a score of exactly 0 to the second class."""
+        """By the sign."""
         n = batch.shape[1]
         rows = self._rows(batch.doubles[:n])
         scores, errors = self._scores(rows, *self._singles)

@@ -24,6 +24,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.search import STRATEGIES, Found, Strategy, Walk, search
 from fairprobe.search.registry import load_strategy, strategy_path
 from fairprobe.search.settings import SearchSettings
+from fairprobe.testing.models import checks_among
 from fairprobe.testing.toys import CountingModel, Toy, all_toys, box, loans
 
 N_WALKERS = 16
@@ -47,7 +48,7 @@ def check_strategy(path_or_name: str) -> None:
 
 def strategy_checks() -> list[tuple[str, StrategyCheck]]:
     """The checks by name; each takes the path or name of a strategy and raises an AssertionError if it fails."""
-    return [(check.__name__.removeprefix("_check_").replace("_", "-"), check) for check in _CHECKS]
+    return checks_among(globals())
 
 
 # Checks by asking and telling
@@ -149,21 +150,6 @@ def _check_every_case_is_one(strategy: str) -> None:
         free = [toy.domain.names[column] for column in toy.domain.free_columns]
         _require(found.cases[free].equals(found.twins[free]), strategy, rule, "twins that differ in another parameter")
         _require(not found.cases[free].duplicated().any(), strategy, rule + ", each once", "one more than once")
-
-
-_CHECKS: tuple[StrategyCheck, ...] = (
-    _check_asks_inside_the_domain,
-    _check_asks_whole_numbers_in_rows,
-    _check_walk_asks_a_row_for_each_walker,
-    _check_leaves_sensitive_parameters_alone,
-    _check_leaves_its_seeds_alone,
-    _check_respects_constraints,
-    _check_same_draws_same_asks,
-    _check_same_seed_same_result,
-    _check_survives_odd_domains,
-    _check_counts_are_honest,
-    _check_every_case_is_one,
-)
 
 
 # How they are run

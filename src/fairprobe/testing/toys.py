@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain import Category, Domain, Integer, Ordinal, Parameter, Real
+from fairprobe.model.adapters import Wrapper
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,11 +270,7 @@ def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: An
 # Counting
 
 
-_ASKED = ("predict", "predict_proba", "decision_function")
-_SHOWN = ("classes_", "feature_names_in_", "n_features_in_")
-
-
-class CountingModel:
+class CountingModel(Wrapper):
     """Wraps a model: answers as it does, and counts.
 
     Args:
@@ -288,25 +285,13 @@ class CountingModel:
     """
 
     def __init__(self, model: Any, *, fail_after: int | None = None, delay: float = 0.0) -> None:
-        self.model = model
+        super().__init__(model)
         self.fail_after = fail_after
         self.delay = delay
         self.n_calls = 0
         """Calls, those that raised included."""
         self.n_rows = 0
         """Rows sent, those of calls that raised included."""
-
-    def __call__(self, batch: Any) -> Any:
-        """Ask the wrapped callable."""
-        return self._ask(self.model, batch)
-
-    def __getattr__(self, name: str) -> Any:
-        # Only what the wrapped model has: whoever looks finds out what it can do.
-        if name in _SHOWN:
-            return getattr(self.model, name)
-        if name in _ASKED:
-            return partial(self._ask, getattr(self.model, name))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _ask(self, function: Any, batch: Any) -> Any:
         self.n_calls += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,6 @@ from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
 
 
-@overload
-def clopper_pearson(hits: int, n: int, confidence: float) -> tuple[float, float]: ...
-@overload
-def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Floats, Floats]: ...
 def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[Any, Any]:
     """The exact two-sided interval of a share: Clopper and Pearson (1934). Without inputs, (0, 1).
 
@@ -34,19 +30,11 @@ def clopper_pearson(hits: ArrayLike, n: ArrayLike, confidence: float) -> tuple[A
     return _plain(exact_lower(hit, total, error)), _plain(exact_upper(hit, total, error))
 
 
-@overload
-def lower_bound(hits: int, n: int, confidence: float) -> float: ...
-@overload
-def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Floats: ...
 def lower_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
     """The exact one-sided bound: the share is at least this."""
     return _plain(exact_lower(*checked_counts(hits, n), 1 - checked_confidence(confidence)))
 
 
-@overload
-def upper_bound(hits: int, n: int, confidence: float) -> float: ...
-@overload
-def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Floats: ...
 def upper_bound(hits: ArrayLike, n: ArrayLike, confidence: float) -> Any:
     """The exact one-sided bound: the share is at most this; about 3 / n for no hits at 95%."""
     return _plain(exact_upper(*checked_counts(hits, n), 1 - checked_confidence(confidence)))

@@ -7,7 +7,7 @@ confidence sequence does not: with the chance `confidence` or more, *all* its in
 from __future__ import annotations
 
 import math
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,14 +81,6 @@ class ConfidenceSequence:
         )
 
 
-@overload
-def time_uniform_interval(
-    hits: int, n: int, confidence: float, prior: tuple[float, float] = PRIOR
-) -> tuple[float, float]: ...
-@overload
-def time_uniform_interval(
-    hits: ArrayLike, n: ArrayLike, confidence: float, prior: tuple[float, float] = PRIOR
-) -> tuple[Floats, Floats]: ...
 def time_uniform_interval(
     hits: ArrayLike, n: ArrayLike, confidence: float, prior: tuple[float, float] = PRIOR
 ) -> tuple[Any, Any]:

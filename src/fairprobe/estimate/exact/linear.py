@@ -142,7 +142,7 @@ def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
     dtype = np.result_type(seen.base.dtype, coefficients.dtype, np.float32)
     weights = _Weights(coefficients.astype(np.float64), float(np.asarray(seen.final.intercept_).item()), dtype)
     _check_probes(seen, weights, max_half)
-    tables = [_table(seen, parameter, weights.used) for parameter in range(len(domain.parameters))]
+    tables = [seen.table(parameter, weights.used) for parameter in range(len(domain.parameters))]
     constant = np.setdiff1d(np.flatnonzero(weights.used), np.concatenate([table.columns for table in tables]))
     rest = Table(constant, seen.base[None, constant])
     error = _error(weights, [*tables, rest])
@@ -163,15 +163,6 @@ def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
         else:
             fixed += values
     return terms, fixed, error
-
-
-def _table(seen: Seen, parameter: int, used: Mask) -> Table:
-    """The parameter's levels; of a wide one that changes no column used, as few as tell so."""
-    if seen.is_searchable(parameter):
-        outline = seen.outline(parameter, used)
-        if not len(outline.columns):
-            return outline
-    return seen.table(parameter, used)
 
 
 def _distinct(rows: Floats) -> tuple[Codes, Codes]:

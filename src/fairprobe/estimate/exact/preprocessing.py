@@ -119,7 +119,11 @@ class Seen:
         return self.at(0, np.zeros(1, dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """The parameter's levels in those of the wanted columns that it changes."""
+        """The parameter's levels in those of the wanted columns that it changes; of a wide one, if any."""
+        if self.is_searchable(parameter):
+            outline = self.outline(parameter, wanted)
+            if not len(outline.columns):
+                return outline
         name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
             raise UnfitError(
@@ -148,10 +152,8 @@ class Seen:
 
     def sensitive_columns(self) -> set[int]:
         """The estimator's columns that a sensitive parameter changes, whatever the rest of the input."""
-        parameters = self.domain.sensitive_columns
-        if not self.steps:
-            return {self.order.index(self.domain.names[parameter]) for parameter in parameters}
-        rows = [self.at(parameter, np.arange(self.domain.parameters[parameter].levels)) for parameter in parameters]
+        levels = ((i, np.arange(self.domain.parameters[i].levels)) for i in self.domain.sensitive_columns)
+        rows = [self.at(parameter, codes) for parameter, codes in levels]
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
 
     def is_searchable(self, parameter: int) -> bool:

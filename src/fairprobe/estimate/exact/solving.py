@@ -19,7 +19,7 @@ from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimate.exact.preprocessing import Seen, split
-from fairprobe.estimate.exact.solved import NotSolved, Solved, UnfitError, shown
+from fairprobe.estimate.exact.solved import Method, NotSolved, Solved, UnfitError, shown
 from fairprobe.estimate.exact.trees import are_trees, in_order, inner_levels, make_plan, read, trees_of
 from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.model.known import known_kind, why_unknown
@@ -67,41 +67,42 @@ def solve(
         return NotSolved("the domain has constraints or links, which only sampling can follow")
     seen = None
     try:
-        seen = _seen(model, domain)
-        solved = _solved(seen, max_boxes, max_half, n_rows)
+        final = split(model)[1]
+        if is_linear(final):
+            seen = Seen(model, domain, "numeric")
+            solved = _by_halves(seen, max_half, n_rows)
+        elif are_trees(final):
+            seen = Seen(model, domain, np.float32)
+            solved = _by_boxes(seen, max_boxes, n_rows)
+        else:
+            other = f"{type(final).__name__} is not a kind of model that can be solved"
+            raise UnfitError(why_unknown(final) if known_kind(final) is None else other)
     except UnfitError as error:
         return NotSolved(str(error), 0 if seen is None else seen.asker.n_queries)
     return replace(solved, n_queries=seen.asker.n_queries)
 
 
-def _seen(model: Any, domain: Domain) -> Seen:
-    final = split(model)[1]
-    if is_linear(final):
-        return Seen(model, domain, "numeric")
-    if are_trees(final):
-        return Seen(model, domain, np.float32)
-    if known_kind(final) is None:
-        raise UnfitError(why_unknown(final))
-    raise UnfitError(f"{type(final).__name__} is not a kind of model that can be solved")
+# Whether it is worth it is foreseen first, before the model is asked anything.
 
 
-def _solved(seen: Seen, max_boxes: int, max_half: int, n_rows: float | None) -> Solved:
-    """Whether it is worth it is foreseen first, before the model is asked anything."""
-    domain, final = seen.domain, seen.final
-    if is_linear(final):
-        if n_rows is not None:
-            check_halves(seen, n_rows)
-        seen.check()
-        return solve_linear(seen, max_half)
-    parts = trees_of(final)
+def _by_halves(seen: Seen, max_half: int, n_rows: float | None) -> Solved:
     if n_rows is not None:
-        max_boxes = min(max_boxes, boxes_worth(seen, parts, n_rows))
+        check_halves(seen, n_rows)
+    seen.check()
+    return solve_linear(seen, max_half)
+
+
+def _by_boxes(seen: Seen, max_boxes: int, n_rows: float | None) -> Solved:
+    final = seen.final
+    if n_rows is not None:
+        max_boxes = min(max_boxes, boxes_worth(seen, trees_of(final), n_rows))
     seen.check()
     walk = BoxWalk(make_plan(seen, read(seen)), seen.asker, final.classes_, max_boxes)
-    walk.run()
+    hits, by_label = walk.run()
     walk.confirm()
-    by_label = dict(zip(final.classes_.tolist(), walk.by_label, strict=True))
-    return Solved("tree" if known_kind(final) == "tree" else "ensemble", walk.hits, domain.families.n_keys, by_label)
+    method: Method = "tree" if known_kind(final) == "tree" else "ensemble"
+    named = dict(zip(final.classes_.tolist(), by_label, strict=True))
+    return Solved(method, hits, seen.domain.families.n_keys, named)
 
 
 # What it would take

@@ -18,6 +18,7 @@ from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
 from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
 from fairprobe.model.known import known_kind
+from fairprobe.standins.vote import member_weights
 
 MAX_ENTRIES = 100_000_000
 """Nodes times combinations of sensitive values that a plan may have."""
@@ -25,9 +26,6 @@ MAX_ENTRIES = 100_000_000
 UNDECIDED = -1
 
 Small = NDArray[np.int32]
-
-_Part = tuple[Any, Floats]
-"""One tree, and what each of its nodes would add to every class's sum as a leaf."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ def trees_of(final: Any) -> list[Any]:
 
 def read(seen: Seen) -> Nodes:
     """The nodes of a tree or an ensemble."""
-    trees, values = zip(*_READERS[known_kind(seen.final)](seen), strict=True)
+    trees = trees_of(seen.final)
+    values = _READERS[known_kind(seen.final)](seen, trees)
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
 
     def joined(name: str) -> NDArray[Any]:
@@ -112,47 +111,33 @@ def read(seen: Seen) -> Nodes:
     return nodes
 
 
-def _tree(seen: Seen) -> list[_Part]:
-    return [(seen.final.tree_, _votes(seen.final.tree_))]
-
-
-def _forest(seen: Seen) -> list[_Part]:
-    return [(member.tree_, _probabilities(member.tree_)) for member in seen.final.estimators_]
-
-
-def _vote(seen: Seen) -> list[_Part]:
+def _vote(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
     voting = seen.final
-    # The weights are of all that were named, also of those dropped; `estimators_` are those that were fitted.
-    present = [member is not None and member != "drop" for _, member in voting.estimators]
-    weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     values_of = _votes if voting.voting == "hard" else _probabilities
-    parts = []
-    for member, weight in zip(voting.estimators_, weights[present], strict=True):
-        values = np.zeros((member.tree_.node_count, len(voting.classes_)))
+    values = [np.zeros((tree.node_count, len(voting.classes_))) for tree in trees]
+    for mine, member, weight in zip(values, voting.estimators_, member_weights(voting), strict=True):
         # Members are fitted on the numbers of the labels.
-        values[:, member.classes_.astype(np.int64)] = weight * values_of(member.tree_)
-        parts.append((member.tree_, values))
-    return parts
+        mine[:, member.classes_.astype(np.int64)] = weight * values_of(member.tree_)
+    return values
 
 
-def _boosting(seen: Seen) -> list[_Part]:
+def _boosting(seen: Seen, trees: Sequence[Any]) -> list[Floats]:
     """The trees of a stage add to one class each; of two classes, to the second, whose sum is held against 0."""
     model = seen.final
     if model.init is not None and model.init != "zero":
         raise UnfitError(f"gradient boosting is solved if it starts from a constant, got init={model.init!r:.60}")
-    is_binary = model.estimators_.shape[1] == 1
+    n_of_stage = model.estimators_.shape[1]
+    is_binary = n_of_stage == 1
     # What it starts from is what its own score of one input has besides that input's leaves; the first tree takes it.
-    parts, start = [], np.zeros(len(model.classes_))
+    values, start = [], np.zeros(len(model.classes_))
     base = np.zeros((1, len(seen.domain.levels)), dtype=np.int64)
     start[1 if is_binary else slice(None)] = seen.scores(base)[0]
-    for stage in model.estimators_:
-        for position, member in enumerate(stage):
-            values = np.zeros((member.tree_.node_count, len(model.classes_)))
-            values[:, position + is_binary] = model.learning_rate * member.tree_.value[:, 0, 0]
-            start -= values[member.tree_.apply(seen.base[None])[0]]
-            parts.append((member.tree_, values))
-    parts[0][1][:] += start
-    return parts
+    for place, tree in enumerate(trees):
+        values.append(np.zeros((tree.node_count, len(model.classes_))))
+        values[-1][:, place % n_of_stage + is_binary] = model.learning_rate * tree.value[:, 0, 0]
+        start -= values[-1][tree.apply(seen.base[None])[0]]
+    values[0] += start
+    return values
 
 
 def _probabilities(tree: Any) -> Floats:
@@ -164,12 +149,13 @@ def _votes(tree: Any) -> Floats:
     return np.eye(tree.value.shape[2])[tree.value[:, 0, :].argmax(axis=1)]
 
 
-_READERS: dict[str | None, Callable[[Seen], list[_Part]]] = {
+_READERS: dict[str | None, Callable[[Seen, Sequence[Any]], list[Floats]]] = {
     "boosting": _boosting,
-    "forest": _forest,
-    "tree": _tree,
+    "forest": lambda _, trees: list(map(_probabilities, trees)),
+    "tree": lambda _, trees: list(map(_votes, trees)),
     "vote": _vote,
 }
+"""By kind, what each node of each tree would add to every class's sum as a leaf."""
 
 
 # Preparing a walk

@@ -73,18 +73,11 @@ class BoxWalk:
         self._shown: list[tuple[Codes, Small]] = []
         self.n_boxes = 1
 
-    @property
-    def hits(self) -> int:
-        """How many families are discriminatory."""
-        return self._hits * self._plan.untested
+    def run(self) -> tuple[int, list[list[int]]]:
+        """Walk until no box is left: how many families are discriminatory, and how many get which label.
 
-    @property
-    def by_label(self) -> list[list[int]]:
-        """By class, then combination: in how many discriminatory families it gets that label."""
-        return [[int(count) * self._plan.untested for count in counts] for counts in self._by_label]
-
-    def run(self) -> None:
-        """Walk until no box is left."""
+        The labels are by class, then combination.
+        """
         start = self._plan.start[None].copy()
         whole = _Boxes(self._plan.whole()[None], start, np.arange(start.shape[1], dtype=np.int32)[None], False)
         self._push(self._advanced(whole, np.ones(start.shape, dtype=bool)))
@@ -94,6 +87,8 @@ class BoxWalk:
                 self._step_alone(boxes)
             else:
                 self._step(boxes)
+        untested = self._plan.untested
+        return self._hits * untested, [[int(count) * untested for count in counts] for counts in self._by_label]
 
     def confirm(self) -> None:
         """Raise unless the model agrees on some of the families that were counted."""
