@@ -192,6 +192,7 @@ class Block:
         for variable in variables:
             step, states = _step(variable, states)
             self.steps.append(step)
+        self._known_ends: dict[tuple[int, int], NDArray[Any]] = {}
         self.ends = states
         """What the walks come to: nothing is left of any rule, or it is broken."""
 
@@ -237,23 +238,27 @@ class Block:
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns, every combination with the same chance."""
         state = np.zeros(len(codes), dtype=np.int64)
-        for step, after in zip(self.steps, self.counts[1:], strict=True):
+        for place, step in enumerate(self.steps):
             atoms = np.empty(len(codes), dtype=np.int64)
-            for each in np.unique(state).tolist():
-                rows = np.flatnonzero(state == each)
-                ways = [w * after[to] for w, to in zip(step.weights, step.table[each].tolist(), strict=True)]
-                atoms[rows] = _choose(ways, len(rows), rng)
+            order = np.argsort(state, kind="stable")
+            states, firsts = np.unique(state[order], return_index=True)
+            for each, rows in zip(states.tolist(), np.split(order, firsts[1:]), strict=True):
+                ends = self._ends(place, each)
+                is_exact = ends.dtype.kind == "i"
+                draws = rng.integers(0, ends[-1], size=len(rows)) if is_exact else rng.random(len(rows))
+                atoms[rows] = np.searchsorted(ends, draws, side="right")
             codes[:, step.variable.column] = step.draw(atoms, rng)
             state = step.table[state, atoms].astype(np.int64)
 
-
-def _choose(ways: Sequence[int], n: int, rng: np.random.Generator) -> Codes:
-    """So many places, each as likely as it has ways; exact as far as their number fits a word."""
-    ends = list(itertools.accumulate(ways))
-    if ends[-1] < 2**63:
-        return np.searchsorted(np.array(ends), rng.integers(0, ends[-1], size=n), side="right")
-    parts = np.array([end / ends[-1] for end in ends])
-    return np.searchsorted(parts, rng.random(n), side="right")
+    def _ends(self, place: int, state: int) -> NDArray[Any]:
+        """Where the ways of each atom end, if all from this state are numbered; as fractions if a word is too short."""
+        if (place, state) not in self._known_ends:
+            step, after = self.steps[place], self.counts[place + 1]
+            ways = [w * after[to] for w, to in zip(step.weights, step.table[state].tolist(), strict=True)]
+            ends = list(itertools.accumulate(ways))
+            exact = ends[-1] < 2**63
+            self._known_ends[place, state] = np.array(ends if exact else [end / ends[-1] for end in ends])
+        return self._known_ends[place, state]
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
