@@ -1,4 +1,4 @@
-"""Checks of arguments, each with one wording everywhere: the rule, then the value got."""
+"""Checks of arguments that many calls share. How a message is worded, `errors` says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Distinctness: inputs that differ only in sensitive parameters are one. Counted exactly, in domains of any size.
+"""Distinctness: inputs of one family are one case. Counted exactly, in domains of any size.
 
-An input's key is its mixed-radix number over the free parameters, in as many 63-bit words as that takes.
+What the members of a family share, `domain.families` knows; an input's key is the mixed-radix number of that, in as many
+63-bit words as it takes.
 """
 
 from __future__ import annotations
