@@ -1,4 +1,4 @@
-"""Moves: how a walker steps from one input to a neighbour. Those of `anchored` and its kin jump, by tables of their own."""
+"""Moves: how a walker steps from one input to a neighbour. `anchored` and its kin jump in their own way."""
 
 from __future__ import annotations
 

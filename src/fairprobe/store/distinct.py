@@ -1,7 +1,7 @@
 """Distinctness: inputs of one family are one case. Counted exactly, in domains of any size.
 
-What the members of a family share, `domain.families` knows; an input's key is the mixed-radix number of that, in as many
-63-bit words as it takes.
+What the members of a family share, `domain.families` knows; an input's key is the mixed-radix number of that, in as
+many 63-bit words as it takes.
 """
 
 from __future__ import annotations
