@@ -22,7 +22,7 @@ from fairprobe.cli.options import NONE
 from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
-from fairprobe.errors import RunError
+from fairprobe.errors import RunError, SettingError
 from fairprobe.estimate.share import percent
 
 
@@ -187,6 +187,12 @@ class Command(ABC):
 
 def _print_json(content: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(content, default=str) + "\n")
+
+
+def check_linked(linked: bool | None, domain: Domain) -> None:
+    """Refuse --linked where nothing is linked."""
+    if linked and not domain.links:
+        raise SettingError("--linked needs a domain with links, got none: say them by --link, or in the --domain file")
 
 
 # Domains in words

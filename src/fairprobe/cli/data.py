@@ -103,6 +103,26 @@ class Source:
         name = getattr(self, option)
         return None if name is None else self.table()[name].to_numpy()
 
+    @cached_property
+    def lines(self) -> list[int] | None:
+        """By row, the line of the file that it begins on; None for a file that has no lines."""
+        file = Path(str(self.data))
+        if file.name.lower().endswith(".parquet"):
+            return None
+        with _open(file) as text:
+            reader, begins, lines = csv.reader(text), 1, []
+            for row in reader:
+                lines += [begins] if row else []
+                begins = reader.line_num + 1
+        return lines[1:]
+
+    def with_lines(self, texts: Iterable[str], rows: Iterable[Any]) -> list[str]:
+        """Texts that begin with "row" and its index, with the line of the file beside it, for those who open that."""
+        if self.lines is None:
+            return list(texts)
+        pairs = zip(texts, rows, strict=False)
+        return [text.replace(f"row {row}", f"row {row} (line {self.lines[row]})", 1) for text, row in pairs]
+
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are inputs of the model: all but the label, the weights, the groups and those ignored."""
         from fairprobe.domain.health import health_of_label, warn_of_health
@@ -211,9 +231,7 @@ def _domain_of_file(path: str, compared: Compared) -> Domain:
         raise error if compared else DomainError(f"{path}: {error}") from None
 
 
-def _still_sensitive(
-    links: Iterable[Link], hidden: Iterable[str], compared: Compared
-) -> tuple[list[Link], list[str]]:
+def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
     """The links of a domain that --sensitive leaves a meaning, said of the others; what is hidden must stay sensitive."""
     kept = [link for link in links if link.sensitive in compared]
     for link in links:

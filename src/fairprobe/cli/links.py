@@ -63,7 +63,9 @@ def _roles(text: str, said: str, column: str, sensitive: str, value: Value) -> I
             if len(player) != 1 or not _bare(key):
                 rule = f"a role must be VALUE=VALUE, a value of {sensitive!r} and one of {column!r}"
                 raise SettingError(f"--link {text!r}: {rule}, got {cell.strip()!r}")
-            _add(role, text, value(sensitive, _bare(key)), value(column, _bare(player[0])) if _bare(player[0]) else None)
+            _add(
+                role, text, value(sensitive, _bare(key)), value(column, _bare(player[0])) if _bare(player[0]) else None
+            )
         yield role
 
 

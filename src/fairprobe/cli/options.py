@@ -143,13 +143,13 @@ COLUMNS = [
     several(
         "constraint",
         "TEXT",
-        "What must hold of an input, or it cannot be: \"`capital-gain` == 0 or `capital-loss` == 0\" (names that are no "
+        'What must hold of an input, or it cannot be: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no '
         "plain words in backticks; and, or, not, in, + - * /, missing); give it again for others.",
     ),
     several(
         "link",
         "TEXT",
-        "What changes along with a sensitive value: \"relationship~sex: Male=Husband, Female=Wife\", with a semicolon "
+        'What changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a semicolon '
         'before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit"; give it again '
         "for other columns.",
     ),
