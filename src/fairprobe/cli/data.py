@@ -232,7 +232,7 @@ def _domain_of_file(path: str, compared: Compared) -> Domain:
 
 
 def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
-    """The links of a domain that --sensitive leaves a meaning, said of the others; what is hidden must stay sensitive."""
+    """The links of a domain that --sensitive leaves a meaning; what is hidden must stay sensitive."""
     kept = [link for link in links if link.sensitive in compared]
     for link in links:
         if link not in kept:

@@ -35,8 +35,8 @@ COMMENT = """\
 def run(request: Request) -> int:
     """Infer a domain from data, as a file to edit.
 
-    It is TOML, and is passed to other commands as --domain FILE. It remembers --label, --ignore, --missing, constraints,
-    links and what is hidden, so that these need not be said again.
+    It is TOML, and is passed to other commands as --domain FILE. It remembers --label, --ignore, --missing,
+    constraints, links and what is hidden, so that these need not be said again.
     """
     target = Destination.of(request["out"] or "-", (".toml",))
     assert target is not None

@@ -156,6 +156,27 @@ class Share:
             lines.append(f"row {label}: {', '.join(changed)} ({said})")
         return lines
 
+    def to_frame(self) -> pd.DataFrame | None:
+        """The rows that are discriminatory: their index, themselves, their twin's values that change, all outputs.
+
+        None where there are none. A column that is also the name of a parameter has underscores added until it is not.
+        """
+        import pandas as pd
+
+        if self.cases is None or self.twins is None or self.answers is None:
+            return None
+        own = self.cases.columns
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in own else name
+
+        differ = [name for name in own if not self.cases[name].astype(object).equals(self.twins[name].astype(object))]
+        changed = dict.fromkeys([*self.sensitive, *self.linked, *differ])
+        row = pd.DataFrame({"row": self.cases.index}, index=self.cases.index)
+        about = [self.twins[list(changed)].add_prefix("twin_"), self.answers.add_prefix("output_")]
+        parts = [part.reset_index(drop=True) for part in (row, self.cases, *about)]
+        return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
+
     def _why_alone(self) -> str:
         if self.hidden:
             return f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
