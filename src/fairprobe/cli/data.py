@@ -143,6 +143,17 @@ class Source:
             warn_of_health(health_of_label(rows, table[self.label]))
         return rows
 
+    def _check_left_out(self, domain: Domain) -> None:
+        """What is left out of the inputs can be none of them."""
+        for option in ("ignore", "label", "weights", "groups"):
+            said = getattr(self, option) or ()
+            for name in [said] if isinstance(said, str) else names(said):
+                if name in domain.names:
+                    raise DataError(
+                        f"--{option} must name a column that is no parameter of the domain, as it is left out of the "
+                        f"inputs, got {name!r}"
+                    )
+
     @staticmethod
     def _no_column(option: str, name: str, table: pd.DataFrame) -> DataError:
         near = nearest(name, table.columns)
@@ -159,6 +170,7 @@ class Source:
         if self.domain is not None:
             domain = self._given(self.domain, compared)
             if rows is not None:
+                self._check_left_out(domain)
                 check_columns(rows, domain)
                 check_rules_of_data(rows, domain)
                 warn_of_health(health_of_rules(rows, domain))

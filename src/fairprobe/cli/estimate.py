@@ -14,7 +14,14 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import between, classes_of_model, figure_parts, with_outcomes
+from fairprobe.cli.estimate_words import (
+    between,
+    classes_of_model,
+    figure_parts,
+    side_by_side,
+    verdict_lines,
+    with_outcomes,
+)
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
 from fairprobe.errors import DomainError, RunError, SettingError
@@ -317,9 +324,10 @@ class Estimate(Command):
         """Tables and sentences."""
         if not self.shares:
             return
-        seed, shares = self.keywords["seed"], self.shares.values()
+        seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
         rows = self._row_lines() if self._first_rows() else []
-        parts = figure_parts(self.shares, rows, self.breakdowns, self.verdict, self.request["favourable"])
+        verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
+        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request['model']} changes its output with {self._title()}:")
         say()

@@ -31,10 +31,10 @@ def figure_parts(
     shares: Mapping[str, Share],
     rows: list[str],
     breakdowns: Mapping[str, Mapping[str, Share]],
-    held: Verdict | None,
+    verdict: list[str],
     favourable: str | None,
 ) -> list[list[str]]:
-    """The figures and what they say, part by part; `rows` are the lines that say which rows."""
+    """The figures and what they say, part by part; with the lines that say which rows, and the verdict's."""
     together = "  The intervals hold all together; sensitive parameters that are not named stay as they are."
     changed = [
         [f"By what is changed ({population}):", *table_lines(sets, "changed"), together]
@@ -44,8 +44,8 @@ def figure_parts(
     if who and favourable is None:
         who[-1].append("  (--favourable OUTCOME names the good one, to say who is worse off.)")
     sentences = []
-    for name, share in shares.items():
-        sentences.append(f"{name}: {share.sentence()}")
+    for name, share in side_by_side(shares).items():
+        sentences.append(f"{name}: {replace(share, plain=None).sentence()}")
         if share.detail:
             sentences.append(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     every = [
@@ -55,7 +55,7 @@ def figure_parts(
         [unused_line(shares) or ""],
         *changed,
         *who,
-        verdict_lines(held) if held is not None else [],
+        verdict,
     ]
     return [part for part in every if any(part)]
 
@@ -102,12 +102,14 @@ def unused_line(shares: Mapping[str, Share]) -> str | None:
     return f"{unused} {proxy}: this figure cannot show that."
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
-    """The verdict and, where it is open, what would settle it."""
+def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
+    """The verdict on one share, or on both where none is named; where it is open, what would settle it."""
+    both = "linked and plain" if verdict.share.plain is not None else None
     said = verdict.sentence
     for share in (verdict.share, replace(verdict.share, plain=None)):  # what stands above
         said = said.removesuffix(f" ({share.sentence()})")
-    lines = [f"Verdict on {POPULATIONS[verdict.population]}: {said}"]
+    about = f", {which or both}" if which or both else ""
+    lines = [f"Verdict on {POPULATIONS[verdict.population]}{about}: {said}"]
     if verdict.outcome is Outcome.INCONCLUSIVE:
         lines.append(f"  {_remedy(verdict)}")
     return lines

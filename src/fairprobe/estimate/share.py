@@ -147,7 +147,7 @@ class Share:
             case, twin = self.cases.iloc[place], self.twins.iloc[place]
             changed = [
                 f"{name} {case[name]} -> {twin[name]}"
-                for name in self.cases.columns
+                for name in dict.fromkeys([*self.sensitive, *self.cases.columns])
                 if not (case[name] == twin[name] or (case[name] != case[name] and twin[name] != twin[name]))
             ]
             said = ", ".join(

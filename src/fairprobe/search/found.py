@@ -152,7 +152,8 @@ class Found:
 
     def _case_in_words(self, place: int) -> str:
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
-        said = f"{', '.join(_changes(case, twin))} changes {_shown(outputs['case'])} to {_shown(outputs['twin'])}"
+        changed = ", ".join(_changes(case, twin, self.domain.sensitive))
+        said = f"{changed} changes {_shown(outputs['case'])} to {_shown(outputs['twin'])}"
         if self.start is None or self.origins is None:
             return said
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
@@ -285,8 +286,7 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     if tally.n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * tally.n_judged:
         remark(
             "not-comparable",
-            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: the constraints forbid "
-            "all their twins. A rule that names a sensitive parameter does that",
+            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: {_why_alone(job.domain)}",
         )
     if not n_compared or tally.n_cases or tally.n_unconfirmed:
         return remarks
@@ -303,8 +303,14 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     return remarks
 
 
-def _changes(before: pd.Series, after: pd.Series) -> list[str]:
-    names = [name for name in before.index if not _same(before[name], after[name])]
+def _why_alone(domain: Domain) -> str:
+    if domain.hidden:
+        return f"without {' and '.join(domain.hidden)} their twins are the same to the model, or they are not allowed"
+    return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
+
+
+def _changes(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
+    names = [name for name in dict.fromkeys([*first, *before.index]) if not _same(before[name], after[name])]
     return [f"{name} {before[name]} -> {after[name]}" for name in names]
 
 
