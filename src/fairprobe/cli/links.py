@@ -63,10 +63,9 @@ def _roles(text: str, said: str, column: str, sensitive: str, value: Value) -> I
             if len(player) != 1 or not _bare(key):
                 rule = f"a role must be VALUE=VALUE, a value of {sensitive!r} and one of {column!r}"
                 raise SettingError(f"--link {text!r}: {rule}, got {cell.strip()!r}")
-            _add(
-                role, text, value(sensitive, _bare(key)), value(column, _bare(player[0])) if _bare(player[0]) else None
-            )
-        yield role
+            played = _bare(player[0])
+            _add(role, text, value(sensitive, _bare(key)), value(column, played) if played else None)
+        yield {key: played for key, played in role.items() if played is not None}  # nobody plays an empty cell
 
 
 def _shift(text: str, said: str, sensitive: str, value: Value) -> dict[Any, float]:
