@@ -523,3 +523,16 @@ def test_help_shows_a_link(fairprobe):
         assert '"relationship~sex: Male=Husband, Female=Wife"' in said
         assert "--constraint" in said
         assert "--hidden" in said
+
+
+# Retraining takes the same
+
+
+def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
+    rules = ("--constraint", "pay <= 99 or sex == 1", "--link", "age~sex: 0+0, 1+2")
+    fairprobe("domain", "--data", "loans.csv", "--label", "loan", "--sensitive", "sex", *rules, "--out", "d.toml")
+    outcome = retrain("--dry-run", "--json", data=("--data", "loans.csv", "--domain", "d.toml"))
+    assert outcome.code == 0, outcome.err
+    assert "d.toml says --label loan" in outcome.err
+    domain = json.loads(outcome.out)["domain"]
+    assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
