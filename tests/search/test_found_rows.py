@@ -92,6 +92,19 @@ def test_rows_that_flip_as_a_frame():
     assert share.plain.to_frame() is None  # sex alone changes nothing
 
 
+def test_many_combinations_are_counted_in_words():
+    parameters = [Integer("age", 0, 99), Category("race", list("ABCDE"))]
+    rows = pd.DataFrame({"age": [7], "race": ["B"]})
+    one = estimate(lambda frame: np.where(frame["race"] == "C", "yes", "no"), Domain(parameters, ["race"]), rows)
+    assert one.rows_in_words() == ["row 0: race B -> C (of 5 combinations 4 no, 1 yes)"]
+    listed = Domain(parameters, {"race": ["B", "C"]})
+    two = estimate(lambda frame: np.where(frame["race"] == "C", "yes", "no"), listed, rows)
+    assert two.rows_in_words() == ["row 0: race B -> C (race=B: no, race=C: yes)"]
+    values = {"output": "value", "threshold": 0.1}
+    some = estimate(lambda frame: (frame["race"] == "C") / 3, Domain(parameters, ["race"]), rows, **values)
+    assert some.rows_in_words() == ["row 0: race B -> C (over 5 combinations: 0 to 0.3333)"]
+
+
 def test_what_is_hidden_is_the_reason():
     domain = Domain(PARAMETERS, ["sex"], links=[LINK], hidden=["sex"])
     single = ROWS.assign(role="Single", code=2)

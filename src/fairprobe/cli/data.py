@@ -145,14 +145,12 @@ class Source:
 
     def _check_left_out(self, domain: Domain) -> None:
         """What is left out of the inputs can be none of them."""
-        for option in ("ignore", "label", "weights", "groups"):
-            said = getattr(self, option) or ()
-            for name in [said] if isinstance(said, str) else names(said):
-                if name in domain.names:
-                    raise DataError(
-                        f"--{option} must name a column that is no parameter of the domain, as it is left out of the "
-                        f"inputs, got {name!r}"
-                    )
+        for option in ("label", "weights", "groups"):
+            if getattr(self, option) in domain.names:
+                raise DataError(
+                    f"--{option} must name a column that is no parameter of the domain, as it is left out of the "
+                    f"inputs, got {getattr(self, option)!r}"
+                )
 
     @staticmethod
     def _no_column(option: str, name: str, table: pd.DataFrame) -> DataError:

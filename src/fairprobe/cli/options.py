@@ -144,7 +144,7 @@ COLUMNS = [
         "constraint",
         "TEXT",
         'What must hold of an input, or it cannot be: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no '
-        "plain words in backticks; and, or, not, in, + - * /, missing); give it again for others.",
+        "plain words in backticks; and, or, not, in, is missing, + - * /); give it again for others.",
     ),
     several(
         "link",
