@@ -350,7 +350,9 @@ def test_many_combinations_and_outcomes_are_cut_short(fairprobe, folder):
 def test_json_is_one_object(estimate, folder):
     outcome = estimate(*SAMPLE, *ROWS, "--json", "--max-share", 0.5, "--plot", "plot.svg", model="toys:loud")
     content = json.loads(outcome.out)
-    assert set(content) == {"shares", "breakdown", "verdict", "plot", "unfinished", "interrupted", "error"}
+    assert set(content) == {
+        *("shares", "breakdown", "verdict", "rows", "out", "plot", "unfinished", "interrupted", "error")
+    }
     assert content["plot"] == "plot.svg"
     assert content["breakdown"] is content["unfinished"] is content["error"] is None
     assert content["interrupted"] is False

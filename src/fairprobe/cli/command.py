@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import typer
@@ -18,9 +19,11 @@ from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.loading import SUBJECT, load_model
 from fairprobe.cli.options import NONE
-from fairprobe.cli.words import Line, counted, in_flags, notes, say, say_parts, spinner
-from fairprobe.domain import Category, Domain, Ordinal, Parameter
-from fairprobe.errors import RunError
+from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
+from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
+from fairprobe.domain.health import health_of_domain, warn_of_health
+from fairprobe.errors import RunError, SettingError
+from fairprobe.estimate.share import percent
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,10 @@ class Request:
     def __getitem__(self, name: str) -> Any:
         return self.given[name]
 
-    @property
+    @cached_property
     def source(self) -> Source:
-        """What they say of data and domain."""
-        return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__})
+        """What they say of data and domain, or the domain file for them."""
+        return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__}).with_remembered()
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
         """All keyword arguments of a function of the library: those given, the others as its signature says."""
@@ -141,6 +144,8 @@ class Command(ABC):
         # Whatever a model or its module prints must not end up among the results.
         with notes(), redirect_stdout(sys.stderr):
             self.load()
+            if self.request["dry_run"]:
+                warn_of_health(health_of_domain(self.domain))
             planned = self.plan() if self.request["dry_run"] else self.work()
         if planned is not None:
             self._show_plan(planned)
@@ -157,19 +162,24 @@ class Command(ABC):
         parameters = {p.name: describe_parameter(p) for p in domain.parameters}
         n_members, width = len(domain.combinations), max(map(len, parameters))
         if self.request["json"]:
-            what = {"n_inputs": domain.size, "parameters": parameters}
-            who = {"sensitive": list(domain.sensitive), "n_twins": n_members - 1}
-            _print_json({"dry_run": True, "model": model, "domain": {**what, **who}, **planned.figures})
+            what = {"n_inputs": domain.size, "n_valid": domain.n_valid, "parameters": parameters}
+            who = {"sensitive": list(domain.sensitive), "hidden": list(domain.hidden), "n_twins": n_members - 1}
+            rules = {
+                "constraints": [constraint_words(each) for each in domain.constraints],
+                "links": [link.words() for link in domain.links],
+                "health": [{"check": name, "message": message} for name, message in health_of_domain(domain)],
+            }
+            _print_json({"dry_run": True, "model": model, "domain": {**what, **who, **rules}, **planned.figures})
             return
         threshold = "" if keywords["threshold"] is None else f", threshold {keywords['threshold']:g}"
         costs = f"an input has {counted(n_members - 1, 'twin')} and costs {counted(n_members, 'query')}"
-        forbidden = f", less what {counted(len(domain.constraints), 'constraint')} forbid" if domain.constraints else ""
         title = f"A dry run: this is what {self.name} would do. Nothing is written."
         settings = [
             f"  model      {model}, output {keywords['output']}{threshold}",
             f"  sensitive  {sensitive_words(domain)}: {costs}",
             *planned.settings,
-            f"  domain     {size_words(domain)}{forbidden}",
+            f"  domain     {size_words(domain)}",
+            *(f"    {line}" for line in rule_lines(domain)),
             *(f"    {name:{width}}  {values}" for name, values in parameters.items()),
         ]
         say_parts([[(title, 0)], [(line, 13) for line in settings], planned.costs])
@@ -177,6 +187,12 @@ class Command(ABC):
 
 def _print_json(content: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(content, default=str) + "\n")
+
+
+def check_linked(linked: bool | None, domain: Domain) -> None:
+    """Refuse --linked where nothing is linked."""
+    if linked and not domain.links:
+        raise SettingError("--linked needs a domain with links, got none: say them by --link, or in the --domain file")
 
 
 # Domains in words
@@ -188,8 +204,28 @@ def sensitive_words(domain: Domain) -> str:
 
 
 def size_words(domain: Domain) -> str:
-    """How large it is."""
-    return f"{counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
+    """How large it is, and how much of that is allowed."""
+    size = f"{counted(len(domain.parameters), 'parameter')}, {counted(domain.size, 'input')}"
+    if not domain.is_restricted:
+        return size
+    allowed = domain.n_valid
+    if allowed is None:
+        return f"{size}, of which those that are allowed are too many to count"
+    return f"{size}, {magnitude(allowed)} of them allowed ({percent(allowed / domain.size)})"
+
+
+def rule_lines(domain: Domain) -> list[str]:
+    """What cannot be, what changes along and what is hidden, a line each."""
+    return [
+        *(f"constraint: {constraint_words(each)}" for each in domain.constraints),
+        *(f"link: {link.words()}" for link in domain.links),
+        *(f"hidden: {name}, which the model does not take" for name in domain.hidden),
+    ]
+
+
+def constraint_words(constraint: Any) -> str:
+    """A constraint as its text, or as the name of its function."""
+    return constraint.text if isinstance(constraint, Rule) else getattr(constraint, "__name__", repr(constraint))
 
 
 def describe_parameter(parameter: Parameter) -> str:
@@ -204,6 +240,8 @@ def describe_parameter(parameter: Parameter) -> str:
         listed = ", ".join(map(str, parameter.values))
         shown = listed if len(listed) <= 40 else f"{len(parameter.values)} values: {listed[:32].rsplit(',', 1)[0]}, ..."
         return f"{parameter.kind}, {shown}{missing}"
+    if isinstance(parameter, Derived):
+        return f"follows from {parameter.source}"
     low, high, step = (getattr(parameter, name) for name in ("low", "high", "step"))
     by = f" by {step:g}" if step != 1 else ""
     return f"{parameter.kind}, {low} to {high}{by}{missing}"

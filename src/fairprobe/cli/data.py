@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import gzip
+import shlex
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
+from fairprobe.cli.links import parse_link
 from fairprobe.cli.loading import load_domain
-from fairprobe.cli.words import listed
-from fairprobe.domain import Category, Domain, Ordinal, Parameter
+from fairprobe.cli.words import listed, note
+from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter
 from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:
@@ -37,15 +40,42 @@ class Source:
     ignore: Sequence[str] | None = None
     sensitive: Sequence[str] | None = None
     missing: Sequence[str] | None = None
+    constraint: Sequence[str] | None = None
+    link: Sequence[str] | None = None
+    hidden: Sequence[str] | None = None
+    weights: str | None = None
+    groups: str | None = None
+    remembered: Sequence[str] | None = None
+    """The options that the domain file says, not the command line."""
+
+    def with_remembered(self) -> Source:
+        """With what the domain file remembers of the data, where the options do not say it."""
+        if self.data is None or self.domain is None or _is_object(self.domain):
+            return self
+        from fairprobe.domain.toml import read
+
+        said = {name: value for name, value in read(self.domain).data.items() if value and not getattr(self, name)}
+        if self.data.lower().endswith(".parquet"):
+            said.pop("missing", None)  # it has missing values of its own
+        if not said:
+            return self
+        words = [
+            f"--{name} {shlex.quote(one)}"
+            for name, value in said.items()
+            for one in ([value] if isinstance(value, str) else value)
+        ]
+        note(f"from-domain-file: {self.domain} says {' '.join(words)}")
+        return replace(self, **said, remembered=tuple(said))
 
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
         """The domain, and the rows of the data if there are any."""
         if self.data is not None:
             rows = self.inputs_of(self.table())
             return self._domain_of(rows), rows
-        for option, value in (("--label", self.label), ("--ignore", self.ignore), ("--missing", self.missing)):
-            if value:
-                raise SettingError(f"{option} is about the columns of --data, got no --data")
+        about_data = ("label", "ignore", "missing", "weights", "groups")
+        for name in about_data:
+            if getattr(self, name):
+                raise SettingError(f"--{name} is about the columns of --data, got no --data")
         return self._domain_of(None), None
 
     def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
@@ -54,70 +84,177 @@ class Source:
             raise SettingError("--label must name the column of --data to predict, got none")
         table = self.table()
         rows = self.inputs_of(table)
+        if self.label not in table.columns:  # a domain file may remember another
+            raise self._no_column("--label", self.label, table)
         return self._domain_of(rows), rows, labels_of(table, self.label, str(self.data))
 
     def table(self, path: str | None = None) -> pd.DataFrame:
         """The table of --data, or of a file beside it, which may be of another kind."""
         if path is None:
-            return read_frame(str(self.data), self.missing or ())
+            return self._table
         return read_frame(path, () if path.lower().endswith(".parquet") else self.missing or ())
 
+    @cached_property
+    def _table(self) -> pd.DataFrame:
+        return read_frame(str(self.data), self.missing or ())
+
+    def column(self, option: str) -> Any:
+        """The column of the data that --weights or --groups names, as an array; None if it names none."""
+        name = getattr(self, option)
+        return None if name is None else self.table()[name].to_numpy()
+
+    @cached_property
+    def lines(self) -> list[int] | None:
+        """By row, the line of the file that it begins on; None for a file that has no lines."""
+        file = Path(str(self.data))
+        if file.name.lower().endswith(".parquet"):
+            return None
+        with _open(file) as text:
+            reader, begins, lines = csv.reader(text), 1, []
+            for row in reader:
+                lines += [begins] if row else []
+                begins = reader.line_num + 1
+        return lines[1:]
+
+    def with_lines(self, texts: Iterable[str], rows: Iterable[Any]) -> list[str]:
+        """Texts that begin with "row" and its index, with the line of the file beside it, for those who open that."""
+        if self.lines is None:
+            return list(texts)
+        pairs = zip(texts, rows, strict=False)
+        return [text.replace(f"row {row}", f"row {row} (line {self.lines[row]})", 1) for text, row in pairs]
+
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns that are inputs of the model: all but the label and those ignored."""
+        """The columns that are inputs of the model: all but the label, the weights, the groups and those ignored."""
         from fairprobe.domain.health import health_of_label, warn_of_health
 
-        left_out = [("--ignore", name) for name in names(self.ignore or ())]
-        left_out += [("--label", self.label)] if self.label else []
-        for option, name in left_out:
-            if name not in table.columns:
-                raise DataError(
-                    f"{option} must be one of the columns {listed(table.columns)}; got {name!r}"
-                    f"{nearest(name, table.columns)}"
-                )
-        rows = table.drop(columns=[name for _, name in left_out])
+        asked = [("ignore", name) for name in names(self.ignore or ())]
+        others = ("label", "weights", "groups")
+        asked += [(option, getattr(self, option)) for option in others if getattr(self, option)]
+        for option, name in asked:
+            # Rows to be judged may well come without the label that a domain file remembers.
+            if name not in table.columns and option not in (self.remembered or ()):
+                raise self._no_column(f"--{option}", name, table)
+        left_out = [name for _, name in asked if name in table.columns]
+        rows = table.drop(columns=left_out)
         unnamed = [name for name in rows.columns if str(name).startswith("Unnamed: ")]
         if unnamed:
             raise DataError(f"every column must have a name, got none: leave it out by --ignore {unnamed[0]!r}")
-        if self.label is not None:
+        if self.label in table.columns:
             warn_of_health(health_of_label(rows, table[self.label]))
         return rows
 
+    def _check_left_out(self, domain: Domain) -> None:
+        """What is left out of the inputs can be none of them."""
+        for option in ("label", "weights", "groups"):
+            if getattr(self, option) in domain.names:
+                raise DataError(
+                    f"--{option} must name a column that is no parameter of the domain, as it is left out of the "
+                    f"inputs, got {getattr(self, option)!r}"
+                )
+
+    @staticmethod
+    def _no_column(option: str, name: str, table: pd.DataFrame) -> DataError:
+        near = nearest(name, table.columns)
+        return DataError(f"{option} must be one of the columns {listed(table.columns)}; got {name!r}{near}")
+
     def _domain_of(self, rows: pd.DataFrame | None) -> Domain:
-        """The domain given, or what the rows span; --sensitive takes the place of the sensitive ones it names."""
+        """The domain given, or what the rows span; --sensitive takes the place of the sensitive ones it names.
+
+        What cannot be, what changes along and what is hidden add to what a domain given says of it.
+        """
+        from fairprobe.domain.health import check_rules_of_data, health_of_data, health_of_rules, warn_of_health
+
         compared = compared_values(self.sensitive or ())
         if self.domain is not None:
-            domain = _domain_given(self.domain, compared)
+            domain = self._given(self.domain, compared)
             if rows is not None:
+                self._check_left_out(domain)
                 check_columns(rows, domain)
+                check_rules_of_data(rows, domain)
+                warn_of_health(health_of_rules(rows, domain))
             return domain
         if rows is None:
             raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
         if not compared:
             raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
-        from fairprobe.domain.health import health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 
         parameters = infer_parameters(rows)
-        domain = Domain(parameters, _sensitive(parameters, compared))
+        domain = Domain(
+            parameters,
+            _sensitive(parameters, compared),
+            self.constraint or (),
+            self._links(parameters),
+            names(self.hidden or ()),
+        )
+        check_rules_of_data(rows, domain)
         warn_of_health(health_of_data(rows, domain))
         return domain
 
+    def _given(self, reference: str, compared: Compared) -> Domain:
+        if _is_object(reference):
+            domain = load_domain(reference)
+            if compared:
+                links, hidden = _still_sensitive(domain.links, domain.hidden, compared)
+                sensitive = _sensitive(domain.parameters, compared)
+                domain = Domain(domain.parameters, sensitive, domain.constraints, links, hidden)
+        else:
+            domain = _domain_of_file(reference, compared)
+        if self.constraint:
+            domain = domain.with_constraints(self.constraint)
+        if self.link:
+            domain = domain.with_links(self._links(domain.parameters))
+        hidden = names(self.hidden or ())
+        for name in hidden:
+            if name not in domain.sensitive:
+                known = ", ".join(domain.sensitive)
+                near = nearest(name, domain.sensitive)
+                raise SettingError(f"--hidden must name sensitive parameters, {known}; got {name!r}{near}")
+        return domain.hiding(hidden) if hidden else domain
 
-def _domain_given(reference: str, compared: Compared) -> Domain:
-    if ":" in reference and not Path(reference).exists():
-        domain = load_domain(reference)
-        if not compared:
-            return domain
-        return Domain(domain.parameters, _sensitive(domain.parameters, compared), domain.constraints)
+    def _links(self, parameters: Sequence[Parameter]) -> list[Link]:
+        by_name = {parameter.name: parameter for parameter in parameters}
+
+        def value(name: str, text: str) -> Any:
+            return values_of(by_name[name], [text])[0] if name in by_name else text  # which the domain refuses
+
+        return [parse_link(text, value) for text in self.link or ()]
+
+
+def _is_object(reference: str) -> bool:
+    """Whether --domain names something in Python, not a file."""
+    return ":" in reference and not Path(reference).exists()
+
+
+def _domain_of_file(path: str, compared: Compared) -> Domain:
     from fairprobe.domain.toml import read
 
-    content = read(reference)
+    content = read(path)
     sensitive: Any = _sensitive(content.parameters, compared) if compared else content.sensitive
+    links, hidden = content.links, content.hidden
+    if compared:
+        links, hidden = _still_sensitive(links, hidden, compared)
     try:
-        return Domain(content.parameters, sensitive, content.constraints, content.links, content.hidden)
+        return Domain(content.parameters, sensitive, content.constraints, links, hidden)
     except DomainError as error:
         # What is wrong with --sensitive is not the file's fault.
-        raise error if compared else DomainError(f"{reference}: {error}") from None
+        raise error if compared else DomainError(f"{path}: {error}") from None
+
+
+def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
+    """The links of a domain that --sensitive leaves a meaning; what is hidden must stay sensitive."""
+    kept = [link for link in links if link.sensitive in compared]
+    for link in links:
+        if link not in kept:
+            said = f"the link of {link.column!r} to {link.sensitive!r} is set aside"
+            note(f"link-aside: {said}, as --sensitive does not name {link.sensitive!r}")
+    for name in hidden:
+        if name not in compared:
+            raise SettingError(
+                f"a hidden parameter must stay sensitive, got --sensitive {','.join(compared)} without {name!r}: "
+                f"name it too, or leave it out of the domain"
+            )
+    return kept, list(hidden)
 
 
 def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str, Sequence[Any] | None]:
@@ -161,7 +298,7 @@ def compared_values(texts: Sequence[str]) -> Compared:
 
 def values_of(parameter: Parameter, texts: list[str]) -> list[Any]:
     """The parameter's values that the texts stand for; what stands for none is left to be refused."""
-    known = parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
+    known = parameter.categories or parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
     by_text = {str(value).lower() if isinstance(value, bool) else str(value): value for value in known}
     return [by_text.get(text, by_text.get(text.lower(), number_or_text(text))) for text in texts]
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 
-from fairprobe.cli.command import Request, sensitive_words, size_words
+from fairprobe.cli.command import Request, rule_lines, sensitive_words, size_words
+from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import COLUMNS, TABLE, Option, option, out
 from fairprobe.cli.words import notes, say
+from fairprobe.domain.health import health_of_domain, warn_of_health
+from fairprobe.domain.toml import write
 
 OPTIONS = [
     option("data", "FILE", f"Rows: {TABLE}", kind=str, default=Option.empty),
@@ -20,7 +24,10 @@ SUMMARY = "Infer a domain from data, as a file to edit."
 
 COMMENT = """\
 # What an input may be. Edit it, then pass it to a command as --domain FILE.
-# Kinds: integer and real (low, high, step), category and ordinal (values).
+# Kinds: integer and real (low, high, step), category and ordinal (values), derived (source, of, is).
+# What must hold:      constraints = ["`capital-gain` == 0 or `capital-loss` == 0"]
+# What changes along:  [[link]] with column, sensitive and role, shift or per
+# [data] says what --label, --ignore and --missing are for the rows that it goes with.
 
 """
 
@@ -28,17 +35,24 @@ COMMENT = """\
 def run(request: Request) -> int:
     """Infer a domain from data, as a file to edit.
 
-    It is TOML, and is passed to other commands as --domain FILE.
+    It is TOML, and is passed to other commands as --domain FILE. It remembers --label, --ignore, --missing,
+    constraints, links and what is hidden, so that these need not be said again.
     """
     target = Destination.of(request["out"] or "-", (".toml",))
     assert target is not None
     with notes():
-        domain, _ = request.source.load()
+        source = request.source
+        domain, _ = source.load()
+        warn_of_health(health_of_domain(domain))
+    remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     with tempfile.TemporaryDirectory(prefix="fairprobe-") as folder:
         path = Path(folder) / "domain.toml"
-        domain.to_toml(path)
+        write(path, domain, remembered)
         target.write_text(COMMENT + path.read_text(encoding="utf-8"))
     if not target.is_stdout:
         say(f"{target.name}: {size_words(domain)}, sensitive: {sensitive_words(domain)}")
-        say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}")
+        for line in rule_lines(domain):
+            say(line)
+        data = f" --data {shlex.quote(request['data'])}"
+        say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}{data}")
     return 0

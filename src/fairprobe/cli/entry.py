@@ -15,7 +15,12 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + SIGPIPE."""
 
-OLD_FLAGS = {"--select": "--select-inputs", "--report": "--report-inputs"}
+OLD_FLAGS = {
+    "--select": "--select-inputs",
+    "--report": "--report-inputs",
+    "--start-from-data": "--from=rows",
+    "--no-start-from-data": "--from=domain",
+}
 OLD_SWITCHES = {
     "--diversify": {"yes": "--diversify", "true": "--diversify", "no": "--no-diversify", "false": "--no-diversify"},
     "--accelerate": {"auto": "--accelerate", "off": "--no-accelerate"},

@@ -5,31 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import between, classes_of_model, figure_parts, with_outcomes
+from fairprobe.cli.estimate_words import (
+    between,
+    classes_of_model,
+    figure_parts,
+    side_by_side,
+    verdict_lines,
+    with_outcomes,
+)
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
+from fairprobe.estimate.populations import sides_of
 from fairprobe.estimate.share import POPULATIONS, percent
-from fairprobe.estimate.verdict import GATES
+from fairprobe.estimate.verdict import GATES, WHICH
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METHODS = ("auto", "sample", "exact")
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 
 GOOD = "The good outcome, to say who is worse off"
+APART = "a column of --data that is left out of the inputs; for the share of the rows."
 EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
 
 SUMMARY = "Estimate how common discriminatory inputs are."
@@ -60,15 +72,29 @@ OPTIONS = [
     _setting("max_seconds", number_or_none, "Sample no longer; the interval is valid whenever it stops."),
     _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
     o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
+    o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
+    o.option("weights", "COLUMN", f"What each row counts: {APART}", o.HOW),
+    o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
     *o.ASKED,
     _setting(
         "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
     ),
-    o.option("gate", "NAME", "What --max-share is about. Default: rows if any, else domain.", VERDICT, choices=GATES),
+    o.option(
+        "gate",
+        "NAME",
+        "What --max-share is about. Default: rows if any, else domain; with links both shares, linked and plain, "
+        'unless it names one: plain, or "rows linked".',
+        VERDICT,
+        choices=(*GATES, *WHICH),
+    ),
     o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
+    o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
     *o.PRINTED,
 ]
+
+N_SHOWN = 3
+"""Rows shown in words."""
 
 N_TRIED = 100
 """Inputs drawn to see whether constraints leave enough to sample from."""
@@ -78,7 +104,8 @@ def run(request: Request) -> int:
     """Estimate how common discriminatory inputs are, with an interval.
 
     An input is discriminatory if the model's output changes when only its sensitive parameters change. The shares of
-    the rows given and of the whole domain stand side by side: they can be far apart.
+    the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
+    plain share and the linked one, with what changes along.
     """
     return Estimate(request).run()
 
@@ -91,6 +118,7 @@ class Estimate(Command):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.plot = Destination.of(request["plot"], (".svg",), "--plot", may_be_stdout=False)
+        self.out = Destination.of(request["out"], (".csv", ".parquet"), may_be_stdout=False)
         self.keywords = {**request.keywords(estimate), "favourable": None}
         del self.keywords["population"], self.keywords["progress"]
         self._check_options()
@@ -103,6 +131,7 @@ class Estimate(Command):
         self.unfinished: dict[str, Any] | None = None
         """The figures of the population that was under way when it ended."""
         self.drawn: str | None = None
+        self.written: str | None = None
 
     def _check_options(self) -> None:
         """Refuse a wrong one before anything is loaded."""
@@ -114,8 +143,7 @@ class Estimate(Command):
             raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {got}")
         options_of(keywords)
         checked_threshold(keywords["threshold"], keywords["output"])
-        if gate is not None and gate not in GATES:
-            raise SettingError(f"--gate must be one of {', '.join(GATES)}; got {gate!r}{nearest(gate, GATES)}")
+        self.gate, self.which = _gate_words(gate or "")
         if gate is not None and keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {gate} without --max-share")
         for name in ("width", "max_seconds"):
@@ -131,13 +159,21 @@ class Estimate(Command):
         self.by_parameter = bool(self.request["by_parameter"]) and len(self.domain.sensitive) > 1
         if self.request["by_parameter"] and not self.by_parameter:
             note(f"one-parameter: {self.domain.sensitive[0]} is the only sensitive parameter, so there is one share")
+        check_linked(self.request["linked"], self.domain)
+        self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
-        self.gate: str | None = None
+        for option in ("weights", "groups", "out"):
+            if self.request[option] is not None and "rows" not in self.populations:
+                raise SettingError(f"--{option} is about rows, got {self._no_rows()}")
+        self.beside = {option: self.request.source.column(option) for option in ("weights", "groups")}
         if self.keywords["max_share"] is not None:
-            self.gate = self.request["gate"] or next(name for name in GATES if name in self.populations)
+            self.gate = self.gate or next(name for name in GATES if name in self.populations)
             if self.gate not in self.populations:
                 known = ", ".join(self.populations)
                 raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
+            if self.which is not None and self.which not in self.sides:
+                got = "a domain without links" if not self.domain.links else f"only the {self.sides[0]} share"
+                raise SettingError(f"--gate {self.which} needs that share, got {got}")
         self._check_populations()
         self.model = self.load_model()
         output, favourable = self.keywords["output"], self.request["favourable"]
@@ -158,15 +194,19 @@ class Estimate(Command):
         there = [name for name, population in every.items() if population is not None]
         return {name: every[name] for name in self.asked or there}
 
+    def _no_rows(self) -> str:
+        return "no --data" if self.rows is None else f"--population {','.join(self.populations)}"
+
     def _arguments(self, name: str) -> dict[str, Any]:
         """What `estimate` takes for a population, or `breakdown` if the shares are wanted by parameter.
 
         Only the population that the limit is about is sampled until that is settled.
         """
+        keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
         if self.by_parameter:
             left_out = ("width", "max_seconds", "max_share")
-            return {key: value for key, value in self.keywords.items() if key not in left_out}
-        return {**self.keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
+            return {key: value for key, value in keywords.items() if key not in left_out}
+        return {**keywords, "max_share": self.keywords["max_share"] if name == self.gate else None}
 
     def _check_populations(self) -> None:
         """Refuse what cannot work, before the model is loaded."""
@@ -201,8 +241,12 @@ class Estimate(Command):
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:
                     self.breakdowns[name] = sets
-            if self.gate is not None:
-                self.verdict = verdict(self.shares, self.keywords["max_share"], gate=self.gate)
+            if self.keywords["max_share"] is not None:
+                gate = f"{self.gate} {self.which or ''}"
+                self.verdict = verdict(self.shares, self.keywords["max_share"], gate=gate)
+            if self.out is not None:
+                self.out.write_frame(self._rows_that_flip())
+                self.written = self.out.name
         except RunError as failure:
             self.failures.append(failure)
         except KeyboardInterrupt:
@@ -235,6 +279,27 @@ class Estimate(Command):
             note(f"wide-interval: {said}")
         return {"": share}
 
+    def _rows_that_flip(self) -> pd.DataFrame:
+        """Which rows are discriminatory, by their index and their line in the file; with links, by which twins."""
+        import pandas as pd
+
+        share, lines = self.shares["rows"], self.request.source.lines
+        sides = [share] if share.plain is None else [share, share.plain]
+        frames = []
+        for side in sides:
+            frame = side.to_frame()
+            if frame is None:
+                continue
+            about = {"row": frame.pop("row" if "row" not in self.domain.names else "row_")}
+            about |= {} if lines is None else {"line": about["row"].map(lambda row: lines[row])}
+            about |= {} if len(sides) == 1 else {"compared": "linked" if side is share else "plain"}
+            # A parameter may have the name of one of these.
+            free = {name: name if name not in frame else f"{name}_" for name in about}
+            frames.append(pd.concat([pd.DataFrame(about, index=frame.index).rename(columns=free), frame], axis=1))
+        if not frames:
+            return pd.DataFrame(columns=["row", *(["line"] if lines is not None else []), *self.domain.names])
+        return pd.concat(frames, ignore_index=True)
+
     # What came of it
 
     def figures(self) -> dict[str, Any]:
@@ -248,6 +313,8 @@ class Estimate(Command):
             "shares": {name: share.summary() for name, share in self.shares.items()},
             "breakdown": by_parameter or None,
             "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
+            "rows": self._first_rows(),
+            "out": self.written,
             "plot": self.drawn,
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
@@ -257,18 +324,45 @@ class Estimate(Command):
         """Tables and sentences."""
         if not self.shares:
             return
-        seed, shares = self.keywords["seed"], self.shares.values()
-        parts = figure_parts(self.shares, self.breakdowns, self.verdict, self.request["favourable"])
+        seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
+        rows = self._row_lines() if self._first_rows() else []
+        verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
+        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
-        say(f"How often {self.request['model']} changes its output with {' or '.join(self.domain.sensitive)} alone:")
+        say(f"How often {self.request['model']} changes its output with {self._title()}:")
         say()
         say_parts([(line, 4) for line in part] for part in parts)
         say()
         say(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}")
+        if self.written is not None:
+            say(f"The rows that are discriminatory are in {self.written}.")
         if self.drawn is not None:
             say(f"The convergence plot is in {self.drawn}.")
         if not (self.interrupted or self.failures):
             to_copy("The same again", self.request.again(seed=seed))
+
+    def _title(self) -> str:
+        names = " or ".join(self.domain.sensitive)
+        if "linked" not in self.sides:
+            return f"{names} alone"
+        along = " and ".join(link.column for link in self.domain.links)
+        linked = f"{names}, {along} changed along"
+        return linked if len(self.sides) == 1 else f"{linked} (linked), and with {names} alone (plain)"
+
+    def _first_rows(self) -> list[str]:
+        """Some rows that are discriminatory, in words; if none is by linked twins, by plain ones."""
+        share = self.shares.get("rows")
+        if share is None:
+            return []
+        shown = share if share.cases is not None or share.plain is None else share.plain
+        texts = shown.rows_in_words(N_SHOWN)
+        return self.request.source.with_lines(texts, shown.cases.index) if shown.cases is not None else []
+
+    def _row_lines(self) -> list[str]:
+        n = max(share.hits for share in (self.shares["rows"], self.shares["rows"].plain) if share is not None)
+        more = "" if self.written is not None or n <= N_SHOWN else " (--out FILE writes all of them)"
+        title = f"Some of these rows{more}:" if n > N_SHOWN else "These rows:" if n > 1 else "This row:"
+        return [title, *(f"  {text}" for text in self._first_rows())]
 
     def kept(self) -> str:
         """The populations that are done, and the figures of the one under way."""
@@ -292,15 +386,21 @@ class Estimate(Command):
         }
         figures = {
             "settings": keywords,
-            "gate": self.gate,
+            "gate": f"{self.gate} {self.which}" if self.which else self.gate,
+            "compared": self.sides,
+            "out": self.request["out"],
             "by_parameter": self.by_parameter,
             "populations": {name: asdict(cost) for name, cost in costs.items()},
             "plot": plot,
         }
         confidence, seed = percent(keywords["confidence"]), keywords["seed"]
+        which = f", {self.which}" if self.which else ""
         settings = [
             f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
-            *([f"  limit      {percent(limit)} of the {self.gate}"] if limit is not None else []),
+            *([f"  compared   {' and '.join(self.sides)} twins"] if self.domain.links else []),
+            *(f"  {name:9}  column {keywords[name]}" for name in ("weights", "groups") if keywords[name] is not None),
+            *([f"  limit      {percent(limit)} of the {self.gate}{which}"] if limit is not None else []),
+            *([f"  out        {self.out.name}"] if self.out is not None else []),
             *([f"  plot       {plot}"] if plot else []),
         ]
         title = ("Populations, with a guess of the time from asking about some inputs:", 0)
@@ -320,6 +420,23 @@ class Estimate(Command):
         most = " at most" if cost.how == "sequential" else ""
         solved = "exact if the model is of a kind that can be solved, else " if cost.may_be_solved else ""
         return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
+
+
+def _gate_words(gate: str) -> tuple[str | None, str | None]:
+    """The population that a gate names, and which of its shares; None for what it leaves open.
+
+    >>> _gate_words("rows plain"), _gate_words("linked")
+    (('rows', 'plain'), (None, 'linked'))
+    """
+    words = gate.replace(",", " ").split()
+    populations, which = ([word for word in words if word in known] for known in (GATES, WHICH))
+    if len(populations) + len(which) < len(words) or len(populations) > 1 or len(which) > 1:
+        known = (*GATES, *WHICH)
+        raise SettingError(
+            f"--gate must be one of {', '.join(known)}, or a population and a share as in 'rows plain'; "
+            f"got {gate!r}{nearest(gate, known)}"
+        )
+    return next(iter(populations), None), next(iter(which), None)
 
 
 def so_far(figures: Mapping[str, Any]) -> str:

@@ -29,11 +29,12 @@ MOST_COLUMNS = 5
 
 def figure_parts(
     shares: Mapping[str, Share],
+    rows: list[str],
     breakdowns: Mapping[str, Mapping[str, Share]],
-    held: Verdict | None,
+    verdict: list[str],
     favourable: str | None,
 ) -> list[list[str]]:
-    """The figures and what they say, part by part."""
+    """The figures and what they say, part by part; with the lines that say which rows, and the verdict's."""
     together = "  The intervals hold all together; sensitive parameters that are not named stay as they are."
     changed = [
         [f"By what is changed ({population}):", *table_lines(sets, "changed"), together]
@@ -43,17 +44,18 @@ def figure_parts(
     if who and favourable is None:
         who[-1].append("  (--favourable OUTCOME names the good one, to say who is worse off.)")
     sentences = []
-    for name, share in shares.items():
-        sentences.append(f"{name}: {share.sentence()}")
+    for name, share in side_by_side(shares).items():
+        sentences.append(f"{name}: {replace(share, plain=None).sentence()}")
         if share.detail:
             sentences.append(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     every = [
         table_lines(shares, "population"),
         sentences,
+        rows,
         [unused_line(shares) or ""],
         *changed,
         *who,
-        verdict_lines(held) if held is not None else [],
+        verdict,
     ]
     return [part for part in every if any(part)]
 
@@ -62,11 +64,21 @@ def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
     """A row for each share."""
     confidence = percent(next(iter(shares.values())).confidence)
     rows = [[title, "share", f"{confidence} interval", "hits", "inputs", "method"]]
-    for name, share in shares.items():
+    for name, share in side_by_side(shares).items():
         interval = "exact" if share.method == "exact" and share.n else between(share.low, share.high)
         method = METHODS.get(share.method, share.method)
         rows.append([name, percent(share.value), interval, magnitude(share.hits), magnitude(share.n), method])
     return aligned(rows, left=(0, 2, 5))
+
+
+def side_by_side(shares: Mapping[str, Share]) -> dict[str, Share]:
+    """The shares by name; where something is linked, the linked and the plain one of each."""
+    every: dict[str, Share] = {}
+    for name, share in shares.items():
+        every[f"{name}, linked" if share.linked else name] = share
+        if share.plain is not None:
+            every[f"{name}, plain"] = share.plain
+    return every
 
 
 def between(low: float, high: float) -> str:
@@ -76,9 +88,10 @@ def between(low: float, high: float) -> str:
 
 def unused_line(shares: Mapping[str, Share]) -> str | None:
     """If nothing depends on the sensitive parameters: that, and what it does not mean."""
-    if any(share.hits or not share.n or share.is_stochastic for share in shares.values()):
+    every = side_by_side(shares).values()
+    if any(share.hits or not share.n or share.is_stochastic for share in every):
         return None
-    share = min(shares.values(), key=lambda share: share.method != "exact")
+    share = min(every, key=lambda share: share.method != "exact")
     names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
     if share.threshold:
         return f"No gap above the threshold {share.threshold:g} was seen; smaller ones may be there. {proxy}."
@@ -89,10 +102,14 @@ def unused_line(shares: Mapping[str, Share]) -> str | None:
     return f"{unused} {proxy}: this figure cannot show that."
 
 
-def verdict_lines(verdict: Verdict) -> list[str]:
-    """The verdict and, where it is open, what would settle it."""
-    said = verdict.sentence.removesuffix(f" ({verdict.share.sentence()})")  # which stands above
-    lines = [f"Verdict on {POPULATIONS[verdict.population]}: {said}"]
+def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
+    """The verdict on one share, or on both where none is named; where it is open, what would settle it."""
+    both = "linked and plain" if verdict.share.plain is not None else None
+    said = verdict.sentence
+    for share in (verdict.share, replace(verdict.share, plain=None)):  # what stands above
+        said = said.removesuffix(f" ({share.sentence()})")
+    about = f", {which or both}" if which or both else ""
+    lines = [f"Verdict on {POPULATIONS[verdict.population]}{about}: {said}"]
     if verdict.outcome is Outcome.INCONCLUSIVE:
         lines.append(f"  {_remedy(verdict)}")
     return lines
@@ -127,6 +144,8 @@ def classes_of_model(model: Any, output: str, favourable: str | None) -> Sequenc
 
 def with_outcomes(share: Share, classes: Sequence[Any] | None, output: str, favourable: str | None) -> Share:
     """The share with outcomes under the names of classes, and with who is worse off."""
+    if share.plain is not None:
+        share = replace(share, plain=with_outcomes(share.plain, classes, output, favourable))
     outcomes = share.outcomes
     if outcomes is None:
         return share
@@ -170,7 +189,8 @@ def outcome_lines(share: Share, favourable: str | None) -> list[str]:
         return []
     what = {"rows": "rows", "domain": "inputs of the domain"}.get(share.population, "inputs that the constraints allow")
     chosen = match(favourable, outcomes.columns) if favourable is not None else None
-    lines = [f"How often each gets which outcome, among the discriminatory {what}:"]
+    along = f", {' and '.join(share.linked)} changed along" if share.linked else ""
+    lines = [f"How often each gets which outcome, among the discriminatory {what}{along}:"]
     lines += _outcome_table(outcomes, outcomes.columns[-1] if chosen is None else chosen[0])
     if chosen is not None and share.worse_off is None:
         lines.append(f"  No one of them alone gets {chosen[0]} least often.")

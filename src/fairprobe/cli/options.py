@@ -117,6 +117,9 @@ TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
 _FOUND = "Modules of the current folder are found. subject:NAME comes with fairprobe, as subject:decision-tree."
 
 
+LINKED = "Compare linked twins (--linked) or those that differ in the sensitive parameters alone (--no-linked)."
+
+
 def inputs(model: str, data: str) -> list[Option]:
     """The model and what it is asked about; the texts say what the one is and what the other is for."""
     return [
@@ -137,7 +140,23 @@ COLUMNS = [
         "--sensitive of its own.",
     ),
     several("missing", "TEXT", 'What a CSV has in place of a missing value, as "?"; give it again for others.'),
+    several(
+        "constraint",
+        "TEXT",
+        'What must hold of an input, or it cannot be: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no '
+        "plain words in backticks; and, or, not, in, is missing, + - * /); give it again for others.",
+    ),
+    several(
+        "link",
+        "TEXT",
+        'What changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a semicolon '
+        'before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit"; give it again '
+        "for other columns.",
+    ),
+    several("hidden", "NAME", "Sensitive parameters that the model does not take: only links can carry them."),
 ]
+"""Of data and domain. A domain file remembers all of them, and says them where the command line does not."""
+
 ASKED = [
     setting(search, "output", str, f"What is compared: {', '.join(OUTPUTS)}.", choices=OUTPUTS),
     setting(search, "threshold", number, "A gap above it makes an input discriminatory. Needed but for labels."),

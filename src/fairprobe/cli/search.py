@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.checks import nearest
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, counted, duration, flag, in_flags, progress, say, to_copy
+from fairprobe.cli.words import Line, aligned, counted, duration, flag, in_flags, progress, say, to_copy
 from fairprobe.errors import RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
 from fairprobe.search.forecast import LimitCost, plan
-from fairprobe.search.registry import AUTO, TORCH_STRATEGIES, strategy_path
+from fairprobe.search.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
 from fairprobe.search.settings import Limits, settled
 
-CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, AUTO)
+CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO)
+STARTS = ("rows", "domain")
 LIMITS = "Limits (the first met ends the search; none for no limit)"
 
 SUMMARY = "Search a model for discriminatory inputs."
@@ -32,10 +34,30 @@ _setting = partial(setting, search)
 OPTIONS = [
     *o.inputs(
         "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "Rows to infer the domain from",
+        "Rows to start from; the domain is inferred from them unless --domain is given",
     ),
-    o.switch("start_from_data", "Start from the rows of --data, not from random inputs.", o.WHAT, both=True),
-    _setting("strategy", str, f"One of {', '.join(CHOICES)}; gradient is for torch.", choices=CHOICES),
+    o.option(
+        "start_from",
+        "NAME",
+        "Where to start: rows (those of --data) or domain (uniform inputs of the domain, as the paper). Default: rows "
+        "if there are any.",
+        o.WHAT,
+        "--from",
+        choices=STARTS,
+    ),
+    _setting(
+        "max_changes",
+        whole,
+        "Change so many values of a row at most, so that every case is about a row of --data.",
+        o.WHAT,
+    ),
+    _setting(
+        "strategy",
+        str,
+        f"One of {', '.join(CHOICES)}; gradient is for torch, nearby goes with --max-changes.",
+        choices=CHOICES,
+    ),
+    o.switch("linked", f"{o.LINKED} Default: linked, where there are links.", o.HOW, both=True),
     *o.ASKED,
     _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
     _setting("n_walkers", whole, "Walkers in lockstep; 1 is the paper's algorithm."),
@@ -61,7 +83,8 @@ N_SHOWN = 3
 def run(request: Request) -> int:
     """Search a model for discriminatory inputs.
 
-    An input is discriminatory if the model's output changes when only its sensitive parameters change.
+    An input is discriminatory if the model's output changes when only its sensitive parameters change, and what is
+    linked to them. Where rows are given it starts from them, and every case says which row is nearest.
     """
     return Search(request).run()
 
@@ -85,16 +108,27 @@ class Search(Command):
         strategy_path(self.keywords["strategy"])
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         _, self.limits = settled(**self.keywords)
+        start = request["start_from"]
+        if start is not None and start not in STARTS:
+            raise SettingError(f"--from must be one of {', '.join(STARTS)}; got {start!r}{nearest(start, STARTS)}")
         self.found: Found | None = None
         self.written: str | None = None
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
         self.domain, rows = self.request.source.load()
-        if self.request["start_from_data"]:
-            if rows is None:
-                raise SettingError("--start-from-data needs --data, got none")
-            self.keywords["start"] = rows
+        check_linked(self.request["linked"], self.domain)
+        start, changes = self.request["start_from"], self.keywords["max_changes"]
+        if rows is None and (start == "rows" or changes is not None):
+            raise SettingError(f"{'--from rows' if start == 'rows' else '--max-changes'} needs --data, got none")
+        if start == "domain" and changes is not None:
+            raise SettingError("--max-changes is about the rows of --data, got --from domain: leave one of them out")
+        strategy = self.keywords["strategy"]
+        if rows is not None and changes is None and not load_strategy(strategy_path(strategy)).is_local:
+            if start == "rows":
+                raise SettingError(f"--from rows needs a strategy that walks from them, got --strategy {strategy}")
+            start = "domain"
+        self.keywords["start"] = None if start == "domain" else rows
         self.model = self.load_model()
 
     def work(self) -> None:
@@ -119,6 +153,7 @@ class Search(Command):
         first = None if found is None else found.to_frame().head(N_SHOWN)
         return {
             **({} if found is None else found.summary()),
+            "from": self.start,
             "cases": [] if first is None or first.empty else json.loads(first.to_json(orient="records")),
             "out": self.written,
         }
@@ -130,8 +165,9 @@ class Search(Command):
             return
         if self.to_stdout and self.out is not None and self.written:
             self.out.write_frame(found.to_frame())
-        lines = summary_lines(found, None if self.to_stdout else self.written)
-        for line in [*lines, *(case_lines(found) if self.written is None and found.n_cases else [])]:
+        lines = summary_lines(found, self.start_words(found), None if self.to_stdout else self.written)
+        lines += parameter_lines(found) if len(found.domain.sensitive) > 1 and found.n_cases else []
+        for line in [*lines, *(self.case_lines(found) if found.n_cases and not self.to_stdout else [])]:
             say(*line, err=self.to_stdout)
         changes: dict[str, Any] = {"seed": found.seed}
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
@@ -141,6 +177,36 @@ class Search(Command):
         is_exact = not self.interrupted or self.keywords["n_jobs"] == 1
         title = "The same again" if is_exact else "Much the same again"
         to_copy(title, self.request.again(**changes), err=self.to_stdout)
+
+    @property
+    def start(self) -> str:
+        """What it starts from."""
+        return "domain" if self.keywords["start"] is None else "rows"
+
+    def start_words(self, found: Found | None = None) -> str:
+        """What it starts from, and what could be had instead."""
+        data, start, most = self.request["data"], self.keywords["start"], self.keywords["max_changes"]
+        if start is None:
+            return "uniform inputs of the domain"
+        n = len(start) if found is None or found.start is None else len(found.start.frame)
+        rows = f"{counted(n, 'row')} of {data}"
+        if most is not None:
+            return f"{rows}, with {counted(most, 'change')} at most"
+        if found is None or found.origins is None or not found.n_cases:
+            return f"{rows} (--from domain: uniform inputs)"
+        n_same = int((found.origins["n_changes"] == 0).sum())
+        return (
+            f"{rows}; {counted(n_same, 'case')} of these as they are, others with changes (--max-changes N allows N at "
+            "most; --from domain starts from uniform inputs)"
+        )
+
+    def case_lines(self, found: Found) -> list[Line]:
+        """A few cases: the first ones with their rows, or some from the first to the last found."""
+        if found.origins is None:
+            return case_lines(found)
+        texts = self.request.source.with_lines(found.in_words(N_SHOWN), found.origins["row"])
+        title = "The first of them:" if found.n_cases > N_SHOWN else "All of them:" if found.n_cases > 1 else "It is:"
+        return [("", 0), (title, 0), *((f"  {place}. {text}", 5) for place, text in enumerate(texts, start=1))]
 
     def kept(self) -> str:
         """How many cases, and where."""
@@ -156,6 +222,8 @@ class Search(Command):
         figures = {
             **{name: keywords[name] for name in ("output", "threshold", "seed")},
             **{"estimates" if name == "costs" else name: value for name, value in asdict(planned).items()},
+            "from": self.start,
+            "linked": bool(self.domain.links) and keywords["linked"],
             "out": out,
         }
         settings = asdict(planned.settings).items()
@@ -163,6 +231,8 @@ class Search(Command):
         lines = [
             f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
             f"  settings   {', '.join(numbers)}",
+            f"  from       {self.start_words()}",
+            *(["  linked     no: the links are set aside"] if self.domain.links and not keywords["linked"] else []),
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
         ]
         unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
@@ -191,11 +261,13 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
-def summary_lines(found: Found, written: str | None) -> list[Line]:
+def summary_lines(found: Found, started_from: str, written: str | None) -> list[Line]:
     """The figures of a search."""
     lines = (
         f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
         "",
+        f"  from      {started_from}",
+        *(f"  linked    {link.words()}" for link in found.domain.links),
         f"  judged    {counted(found.n_judged, 'input')}, repeats included",
         f"  queries   {found.n_queries:,}",
         f"  time      {found.seconds:.2f} s",
@@ -206,16 +278,25 @@ def summary_lines(found: Found, written: str | None) -> list[Line]:
     return [(line, 12) for line in lines]
 
 
+def parameter_lines(found: Found) -> list[Line]:
+    """How many cases each sensitive parameter gives, alone or with others."""
+    counts = found.parameters.value_counts()
+    rows = [[name, f"{n:,}", f"{n / found.n_cases:.1%}"] for name, n in counts.items()]
+    words = "  (or: either of them alone is enough; x: only both together)"
+    return [("", 0), ("What makes a case of them:", 0), *((line, 0) for line in aligned(rows)), (words, 2)]
+
+
 def case_lines(found: Found) -> list[Line]:
     """A few cases, from the first to the last found."""
     places = np.unique(np.linspace(0, found.n_cases - 1, N_SHOWN).astype(int))
     what = {"label": "answers", "value": "predicts"}.get(found.output, "gives")
+    varying = found.domain.families.varying
     lines = ["", "Some of them:" if len(places) < found.n_cases else "All of them:" if len(places) > 1 else "It is:"]
     for place in places:
         case, twin, outputs = (frame.iloc[place] for frame in (found.cases, found.twins, found.outputs))
-        shared = [f"{name}={case[name]}" for name in found.domain.names if name not in found.domain.sensitive]
+        shared = [f"{name}={case[name]}" for name in found.domain.names if name not in varying]
         lines.append(f"  {place + 1:,}. {', '.join(shared) or 'any input'}")
         for row, output in ((case, outputs["case"]), (twin, outputs["twin"])):
-            who = ", ".join(f"{name}={row[name]}" for name in found.domain.sensitive)
+            who = ", ".join(f"{name}={row[name]}" for name in varying)
             lines.append(f"     {who}: the model {what} {f'{output:.6g}' if isinstance(output, float) else output}")
     return [(line, 5) for line in lines]

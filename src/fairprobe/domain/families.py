@@ -50,6 +50,14 @@ class Families:
         """Whether every member of every family counts."""
         return self.is_plain and not self._domain.restrictions and not self._domain.hidden
 
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The columns that members may differ in: the sensitive ones, what is linked, what follows from these."""
+        changed = {*self._sensitive, *self._along}
+        changed |= {column for column, source in self._domain.derived if source in changed}
+        others = [name for column, name in enumerate(self._domain.names) if column in changed]
+        return tuple(dict.fromkeys([*self._domain.sensitive, *others]))
+
     def __len__(self) -> int:
         """How many members a family has, if all are allowed."""
         return len(self.combinations)

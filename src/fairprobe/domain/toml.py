@@ -189,6 +189,8 @@ def _data(table: Any) -> dict[str, Any]:
             raise DomainError(f"data has {', '.join(DATA)}; got {name!r}{nearest(name, DATA)}")
         if not isinstance(value, DATA[name]):
             raise DomainError(f"data.{name} must be {'a list' if DATA[name] is list else 'a text'}, got {value!r}")
+        if isinstance(value, list) and not all(isinstance(text, str) for text in value):
+            raise DomainError(f"data.{name} must be a list of texts, got {value!r}")
     return table
 
 

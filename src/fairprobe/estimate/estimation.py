@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain, magnitude
+from fairprobe.domain.health import health_of_domain
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
@@ -213,6 +214,8 @@ class Estimation:
                 return solved
             if self.options.method == "exact":
                 survey.health.append(("not-exact", f"{survey.detail}; sampled instead"))
+        if how != "rows":
+            survey.health += health_of_domain(self.population.domain)
         sequences = [ConfidenceSequence(self.options.confidence) for _ in self.sets] if how == "sequential" else []
         self._count(self.population.families(self.options.n, survey.seed, self.sets), sequences)
         if not sequences:
@@ -305,7 +308,15 @@ def options_of(arguments: dict[str, Any]) -> Options:
 
 def plan(model: Any, domain: Domain, population: Any, **arguments: Any) -> EstimatePlan:
     """What `estimate` would do with the same arguments, all of them given; the model is asked for about a second."""
-    target = Population(model, domain, population, *(arguments[name] for name in ("threshold", "output", "batch")))
+    sides = [_plan_of(model, side, population, arguments) for side in sides_of(domain, arguments["linked"])]
+    totals = {name: sum(getattr(each, name) for each in sides) for name in ("n_queries", "n_measured", "seconds")}
+    return replace(sides[0], **totals)
+
+
+def _plan_of(model: Any, domain: Domain, population: Any, arguments: dict[str, Any]) -> EstimatePlan:
+    """The same for linked twins, or for plain ones."""
+    names = ("threshold", "output", "batch", "weights", "groups")
+    target = Population(model, domain, population, *(arguments[name] for name in names))
     planned = Estimation(target, [domain.sensitive], options_of(arguments)).plan
     seeds = itertools.count(checked_seed(arguments["seed"]))
     count = Count(target.oracle, domain.sensitive, 1)

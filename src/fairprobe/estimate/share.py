@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ POPULATIONS = {
     "rows": "the rows",
 }
 
+
+MOST_ANSWERS = 4
+"""Combinations of sensitive values that are told one by one."""
 
 Remark = tuple[str, str]
 """The name of a health check and what it says."""
@@ -147,14 +151,33 @@ class Share:
             case, twin = self.cases.iloc[place], self.twins.iloc[place]
             changed = [
                 f"{name} {case[name]} -> {twin[name]}"
-                for name in self.cases.columns
+                for name in dict.fromkeys([*self.sensitive, *self.cases.columns])
                 if not (case[name] == twin[name] or (case[name] != case[name] and twin[name] != twin[name]))
             ]
-            said = ", ".join(
-                f"{who}: {_shown(out)}" for who, out in self.answers.iloc[place].items() if out is not None
-            )
+            said = _answers_in_words({who: out for who, out in self.answers.iloc[place].items() if out is not None})
             lines.append(f"row {label}: {', '.join(changed)} ({said})")
         return lines
+
+    def to_frame(self) -> pd.DataFrame | None:
+        """The rows that are discriminatory: their index, themselves, their twin's values that change, all outputs.
+
+        None where there are none. A column that is also the name of a parameter has underscores added until it is not.
+        """
+        import pandas as pd
+
+        if self.cases is None or self.twins is None or self.answers is None:
+            return None
+        own = self.cases.columns
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in own else name
+
+        differ = [name for name in own if not self.cases[name].astype(object).equals(self.twins[name].astype(object))]
+        changed = dict.fromkeys([*self.sensitive, *self.linked, *differ])
+        row = pd.DataFrame({"row": self.cases.index}, index=self.cases.index)
+        about = [self.twins[list(changed)].add_prefix("twin_"), self.answers.add_prefix("output_")]
+        parts = [part.reset_index(drop=True) for part in (row, self.cases, *about)]
+        return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
 
     def _why_alone(self) -> str:
         if self.hidden:
@@ -188,7 +211,20 @@ class Share:
         return as_html("Share", self.sentence(), figures, self.health, table)
 
 
+def _answers_in_words(answers: dict[Any, Any]) -> str:
+    """The output for each combination; of many combinations, how often which."""
+    if len(answers) <= MOST_ANSWERS:
+        return ", ".join(f"{who}: {_shown(output)}" for who, output in answers.items())
+    outputs = list(answers.values())
+    if all(isinstance(output, float) for output in outputs):
+        return f"over {len(outputs)} combinations: {_shown(min(outputs))} to {_shown(max(outputs))}"
+    counts = Counter(map(_shown, outputs)).most_common(MOST_ANSWERS)
+    return f"of {len(outputs)} combinations {', '.join(f'{n} {output}' for output, n in counts)}"
+
+
 def _shown(output: Any) -> str:
+    if isinstance(output, tuple):
+        return f"({', '.join(map(_shown, output))})"
     return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 

@@ -16,6 +16,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.search.registry import settled_strategy
 from fairprobe.search.searching import search
 from fairprobe.search.settings import Limits, SearchSettings, settled
+from fairprobe.search.start_rows import start_rows
 from fairprobe.store import Coverage
 
 _QUICK: Final = 0.02
@@ -40,7 +41,7 @@ class Pilot:
     n_cases: int
     seconds_per_input: float
     how: str
-    """"uniform inputs" or "a short search"."""
+    """"uniform inputs", "rows" or "a short search"."""
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,25 @@ class SearchPlan:
 def plan(model: Any, domain: Domain, **arguments: Any) -> SearchPlan:
     """What `search` would do with the same arguments, all of them given; the model is asked for about a second."""
     settings, limits = settled(**arguments)
-    settings = replace(settings, strategy=settled_strategy(settings.strategy, model, arguments["output"]))
+    strategy = settled_strategy(settings.strategy, model, arguments["output"], settings.max_changes)
+    settings = replace(settings, strategy=strategy)
+    domain = domain if arguments["linked"] else domain.without_links()
     seen = _pilot(model, domain, settings, arguments)
     return SearchPlan(settings, limits, seen, costs(domain, limits, seen))
 
 
 def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict[str, Any]) -> Pilot:
-    """Ask about growing batches of uniform inputs; a quick model is then searched for half a second."""
+    """Ask about growing batches of what it starts from; a quick model is then searched for half a second."""
+    rows, rng = None, np.random.default_rng(0)
+    if arguments["start"] is not None:
+        begun = start_rows(domain, arguments["start"], keep=settings.max_changes is not None)
+        domain, rows = begun.domain, begun.codes
     asker = Asker(model, domain, output=arguments["output"], batch=arguments["batch"])
-    oracle, rng = Oracle(asker, arguments["threshold"]), np.random.default_rng(0)
+    oracle = Oracle(asker, arguments["threshold"])
 
     def judge(n: int) -> int:
-        return int(oracle.judge(domain.sample_codes(n, rng)).hits.sum())
+        sample = domain.sample_codes(n, rng) if rows is None else rows[rng.integers(0, len(rows), size=n)]
+        return int(oracle.judge(sample).hits.sum())
 
     seen = measured(judge, settings.n_global if settings.strategy == "uniform" else settings.n_walkers)
     if seen.last <= _QUICK:
@@ -89,7 +97,8 @@ def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict
         if found.n_judged:
             n_queries, per_input = asker.n_queries + found.n_queries, found.seconds / found.n_judged
             return Pilot(found.n_judged, n_queries, found.n_cases, per_input, "a short search")
-    return Pilot(seen.n_inputs, asker.n_queries, seen.hits, seen.per_input, "uniform inputs")
+    how = "uniform inputs" if rows is None else "rows"
+    return Pilot(seen.n_inputs, asker.n_queries, seen.hits, seen.per_input, how)
 
 
 def costs(domain: Domain, limits: Limits, seen: Pilot) -> list[LimitCost]:

@@ -152,7 +152,8 @@ class Found:
 
     def _case_in_words(self, place: int) -> str:
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
-        said = f"{', '.join(_changes(case, twin))} changes {outputs['case']} to {outputs['twin']}"
+        changed = ", ".join(_changes(case, twin, self.domain.sensitive))
+        said = f"{changed} changes {_shown(outputs['case'])} to {_shown(outputs['twin'])}"
         if self.start is None or self.origins is None:
             return said
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
@@ -180,14 +181,18 @@ class Found:
         return pd.DataFrame(columns)
 
     def to_frame(self) -> pd.DataFrame:
-        """Everything about the cases side by side: the case, its twin's sensitive values, the two outputs, the gap.
+        """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
 
-        A column of these that is also the name of a parameter has underscores added until it is not.
+        Then which sensitive parameters did it, where there are several, and the row it comes from with the number of
+        changes, where it started from rows. A column of these that is also the name of a parameter has underscores
+        added until it is not.
         """
         import pandas as pd
 
-        twins = self.twins[list(self.domain.sensitive)].add_prefix("twin_")
-        about = pd.concat([twins, self.outputs.add_prefix("output_"), self.gaps], axis=1)
+        twins = self.twins[list(self.domain.families.varying)].add_prefix("twin_")
+        parts = [twins, self.outputs.add_prefix("output_"), self.gaps]
+        parts += [self.parameters] if len(self.domain.sensitive) > 1 else []
+        about = pd.concat(parts if self.origins is None else [*parts, self.origins], axis=1)
 
         def free(name: str) -> str:
             return free(f"{name}_") if name in self.domain.names else name
@@ -230,6 +235,9 @@ class Found:
             "threshold": self.threshold,
             "resolution": self.resolution,
             "sensitive": list(self.domain.sensitive),
+            "parameters": {str(name): int(n) for name, n in self.parameters.value_counts().items()},
+            "linked": [link.column for link in self.domain.links],
+            "n_start_rows": None if self.start is None else len(self.start.frame),
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
             "health": [{"check": name, "message": message} for name, message in self.health],
@@ -278,8 +286,7 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     if tally.n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * tally.n_judged:
         remark(
             "not-comparable",
-            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: the constraints forbid "
-            "all their twins. A rule that names a sensitive parameter does that",
+            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: {_why_alone(job.domain)}",
         )
     if not n_compared or tally.n_cases or tally.n_unconfirmed:
         return remarks
@@ -296,9 +303,19 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     return remarks
 
 
-def _changes(before: pd.Series, after: pd.Series) -> list[str]:
-    names = [name for name in before.index if not _same(before[name], after[name])]
+def _why_alone(domain: Domain) -> str:
+    if domain.hidden:
+        return f"without {' and '.join(domain.hidden)} their twins are the same to the model, or they are not allowed"
+    return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
+
+
+def _changes(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
+    names = [name for name in dict.fromkeys([*first, *before.index]) if not _same(before[name], after[name])]
     return [f"{name} {before[name]} -> {after[name]}" for name in names]
+
+
+def _shown(output: Any) -> str:
+    return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -31,6 +31,8 @@ NEARBY = "nearby"
 ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.search.strategies.nearby:Nearby"}
 """For real rows with a few changes only: what `max_changes` is about."""
 
+DEFAULT = "fully-directed"
+
 AUTO = "auto"
 """Stands for the strategy that suits the model; `guided` as long as that is not known."""
 
@@ -59,8 +61,10 @@ def register(name: str, path: str) -> None:
     STRATEGIES[name] = path
 
 
-def settled_strategy(strategy: str, model: Any, output: str) -> str:
-    """The strategy asked for, "auto" settled for the model."""
+def settled_strategy(strategy: str, model: Any, output: str, max_changes: int | None = None) -> str:
+    """The strategy asked for, "auto" settled for the model; with `max_changes` the one that keeps to it."""
+    if max_changes is not None and strategy in (DEFAULT, AUTO):
+        return NEARBY
     return choose_strategy(model, output) if strategy == AUTO else strategy
 
 

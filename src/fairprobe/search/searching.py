@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import HealthWarning, RunError, SettingError
@@ -23,7 +24,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.search.confirm import confirmed
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
-from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
+from fairprobe.search.registry import DEFAULT, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
@@ -38,7 +39,6 @@ N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 ACCELERATE = ("auto", "off")
-DEFAULT = "fully-directed"
 
 
 def search(
@@ -117,8 +117,7 @@ def search(
     1   49    1
     """
     domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    strategy = NEARBY if max_changes is not None and strategy in (DEFAULT, AUTO) else strategy
-    strategy = settled_strategy(strategy, model, output)
+    strategy = settled_strategy(strategy, model, output, max_changes)
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
             "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={strategy!r}"
@@ -131,7 +130,8 @@ def search(
     chosen.check_model(model)
     if start is not None and not chosen.is_local:
         raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
-    remarks: list[Remark] = []
+    # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
+    remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
     seed = checked_seed(seed)

@@ -1,0 +1,538 @@
+"""What cannot be, what changes along, what is hidden, and which rows: on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairprobe.cli.data import Source
+from fairprobe.cli.links import parse_link
+from fairprobe.domain import Domain, Link
+
+MODELS = """
+import numpy as np
+
+def by_role(frame):
+    return np.where((frame["role"] == "Husband") | (frame["age"] > 60), "yes", "no")
+
+def by_both(frame):
+    return np.where((frame["role"] == "Husband") | ((frame["sex"] == "M") & (frame["age"] > 50)), "yes", "no")
+
+def blind(frame):
+    assert "sex" not in frame
+    return by_role(frame)
+
+def two(frame):
+    return np.where((frame["sex"] == "M") & (frame["age"] > 50) | (frame["race"] == "B") & (frame["age"] < 30), 1, 0)
+"""
+
+ROWS = """\
+age,sex,role,race,id,w,loan
+20,M,Husband,A,p1,1,yes
+30,F,Wife,A,p1,1,no
+
+40,M,Single,B,p2,2,no
+55,F,Single,B,p3,4,no
+59,M,Single,A,p4,2,yes
+25,F,Husband,B,p5,0,no
+"""
+
+LINK = "role~sex: M=Husband, F=Wife"
+DATA = ("--data", "people.csv", "--label", "loan", "--ignore", "id,w")
+SEX = (*DATA, "--sensitive", "sex")
+
+
+@pytest.fixture
+def run(fairprobe, folder):
+    (folder / "people.py").write_text(MODELS)
+    (folder / "people.csv").write_text(ROWS)
+
+    def run(command, *arguments, model="by_role"):
+        asks = () if command == "domain" else ("--model", f"people:{model}")
+        return fairprobe(command, *asks, *arguments)
+
+    return run
+
+
+def without_notes(outcome):
+    lines = outcome.err.splitlines(keepends=True)
+    return replace(outcome, err="".join(line for line in lines if not line.startswith("note: ")))
+
+
+def as_it_is(_, text):
+    return text
+
+
+# Links as text
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("role~sex:M=Husband,F=Wife", Link("role", "sex", [{"M": "Husband", "F": "Wife"}])),
+        (
+            " role ~ sex : M = Husband, F=Wife; M=Widower, F = ",
+            Link("role", "sex", [{"M": "Husband", "F": "Wife"}, {"M": "Widower"}]),
+        ),
+        ("h~sex: M+13, F-0.5", Link("h", "sex", shift={"M": 13, "F": -0.5})),
+        ("h~age: 18-25 + 2, 25-40-1", Link("h", "age", shift={"18-25": 2, "25-40": -1})),
+        ("tenure~age: 0.5 per unit", Link("tenure", "age", per=0.5)),
+        ("tenure~age: -2 per unit", Link("tenure", "age", per=-2)),
+        ("`a~b`~'c:d': \"x,y\"='p;q', driver's=it's", Link("a~b", "c:d", [{"x,y": "p;q", "driver's": "it's"}])),
+    ],
+)
+def test_a_link_as_text(text, link):
+    assert parse_link(text, as_it_is) == link
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", ["--link must be COLUMN~SENSITIVE:", "got ''"]),
+        ("role", ["--link must be COLUMN~SENSITIVE:", "got 'role'"]),
+        ("role~sex:", ["--link must be COLUMN~SENSITIVE:"]),
+        ("~sex: M=Husband", ["--link must be COLUMN~SENSITIVE:"]),
+        ("role~sex: M=Husband=x", ["a role must be VALUE=VALUE", "'M=Husband=x'"]),
+        ("role~sex: M=Husband, Wife", ["a role must be VALUE=VALUE", "got 'Wife'"]),
+        ("role~sex: M=Husband, M=Wife", ["must stand once", "'M' twice"]),
+        ("age~sex: M", ["VALUE+NUMBER", "got 'M'"]),
+        ("age~sex: 3 per year", ["NUMBER per unit", "got '3 per year'"]),
+        ("role~sex: M=Husbnd, F=Wife", ["must name values of 'role'", "did you mean 'Husband'?"]),
+        ("role~sex: M=Husband, F=Wife, X=Single", ["must name values of 'sex', got 'X'"]),
+        ("rolle~sex: M=Husband, F=Wife", ["must name a parameter", "did you mean 'role'?"]),
+        ("role~race: A=Husband, B=Wife", ["must name a sensitive parameter, one of sex"]),
+        ("age~sex: M+0.5, F+0", ["must shift by whole steps of 1, got 0.5"]),
+        ("age~sex: M+5", ["a shift for each value that is compared", "'F'"]),
+        ("age~sex: 2 per unit", ["needs a numeric sensitive parameter"]),
+    ],
+)
+def test_a_link_that_is_refused(run, text, parts):
+    run("domain", *SEX, "--link", text).refuses(*parts)
+
+
+def test_values_in_links_are_those_of_the_parameters(fairprobe, folder):
+    (folder / "n.csv").write_text("sex,part\n0,1\n1,2\n0,3\n")
+    outcome = fairprobe("domain", "--data", "n.csv", "--sensitive", "sex", "--link", "part~sex: 0=1, 1=2")
+    assert outcome.code == 0, outcome.err
+    (folder / "n.toml").write_text(outcome.out)
+    assert Domain.from_toml("n.toml").links == (Link("part", "sex", [{0: 1, 1: 2}]),)
+
+
+# Constraints and what is hidden
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--constraint", "age >"], ["age >"]),
+        (["--constraint", "aeg > 3"], ["constraint 'aeg > 3'", "did you mean 'age'?"]),
+        (["--constraint", "age > 100"], ["'age > 100' must allow an input, got none"]),
+        (["--constraint", "age == 21"], ["constraint 'age == 21' must hold for a row at least, got none of 6"]),
+        (["--constraint", "__import__('os').system('true')"], ["__import__"]),
+        (["--hidden", "role"], ["--hidden must name sensitive parameters, sex; got 'role'"]),
+        (["--hidden", "sexx"], ["--hidden must name sensitive parameters", "did you mean 'sex'?"]),
+        (["--link", LINK, "--link", "role~sex: M=Single"], ["a column may have one link, got two for 'role'"]),
+        (["--link", LINK, "--constraint", "role != 'Wife'"], ["must not contradict the constraints"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["domain", "search", "estimate"])
+def test_rules_that_are_refused(run, command, arguments, parts):
+    run(command, *SEX, *arguments).refuses(*parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--hidden", "role"], ["--hidden must name sensitive parameters, sex; got 'role'"]),
+        (["--constraint", "age == 21"], ["must hold for a row at least, got none of 6"]),
+        (["--link", "role~sex: M=Single, F=Wife"], ["a column may have one link"]),
+        (["--label", "age"], ["--label must name a column that is no parameter of the domain", "'age'"]),
+        (["--sensitive", "race"], ["a hidden parameter must stay sensitive", "without 'sex'"]),
+    ],
+)
+def test_rules_that_are_refused_beside_a_file(run, arguments, parts):
+    run("domain", *SEX, "--link", LINK, "--hidden", "sex", "--out", "d.toml")
+    without_notes(run("search", "--data", "people.csv", "--domain", "d.toml", *arguments)).refuses(*parts)
+
+
+def test_a_rule_that_some_rows_break_is_noted(run):
+    run("domain", *SEX, "--out", "d.toml")
+    for where in (SEX, ("--data", "people.csv", "--domain", "d.toml")):
+        outcome = run("search", *where, "--constraint", "age < 58", "--max-inputs", 50)
+        assert "note: rule-broken: constraint 'age < 58' is broken by 1 of 6 rows" in outcome.err
+
+
+# What a domain file remembers
+
+
+def test_a_file_remembers_what_was_said(run, folder):
+    said = ["--missing", "?", "--constraint", "age >= 20", "--link", LINK, "--hidden", "sex"]
+    outcome = run("domain", *SEX, *said, "--out", "d.toml")
+    assert outcome.code == 0, outcome.err
+    for part in ("constraint: age >= 20", "link: role with sex (M Husband, F Wife)", "hidden: sex", "allowed ("):
+        assert part in outcome.out
+    domain = Domain.from_toml("d.toml")
+    assert [rule.text for rule in domain.constraints] == ["age >= 20"]
+    assert domain.links == (Link("role", "sex", [{"M": "Husband", "F": "Wife"}]),)
+    assert domain.hidden == ("sex",)
+    outcome = run("estimate", "--data", "people.csv", "--domain", "d.toml", "--population", "rows", model="blind")
+    assert outcome.code == 0, outcome.err
+    assert "note: from-domain-file: d.toml says --label loan --ignore id --ignore w --missing '?'\n" in outcome.err
+    assert re.search(r"^  rows, linked +100% ", outcome.out, re.MULTILINE)
+
+
+def test_options_come_before_the_file(run, folder):
+    run("domain", *SEX, "--out", "d.toml")
+    outcome = run("search", "--data", "people.csv", "--domain", "d.toml", "--ignore", "id", "--max-inputs", 50)
+    without_notes(outcome).refuses("every column of the data must be a parameter", "got w")
+    where = Source(data="people.csv", domain="d.toml", ignore=["id"])
+    with pytest.warns(match="d.toml says --label loan$"):
+        source = where.with_remembered()
+    assert (source.label, source.ignore, source.remembered) == ("loan", ["id"], ("label",))
+
+
+def test_rows_may_come_without_what_a_file_remembers(run):
+    run("domain", *SEX, "--out", "d.toml")
+    pd.read_csv("people.csv").drop(columns=["loan", "w"]).to_csv("new.csv", index=False)
+    where = ("--data", "new.csv", "--domain", "d.toml")
+    assert run("estimate", *where, "--population", "rows").code == 0
+    without_notes(run("retrain", *where)).refuses("--label must be one of the columns", "'loan'")
+
+
+def test_a_marker_is_not_remembered_for_parquet(run, folder):
+    run("domain", *SEX, "--missing", "?", "--out", "d.toml")
+    pd.read_csv("people.csv").to_parquet("people.parquet")
+    outcome = run("estimate", "--data", "people.parquet", "--domain", "d.toml", "--population", "rows")
+    assert outcome.code == 0, outcome.err
+    assert "--missing" not in outcome.err
+    assert "row 4: sex F -> M" not in outcome.out  # by_role alone
+
+
+@pytest.mark.parametrize("line", ["ignore = [3]", "ignore = 'w'", "label = ['loan']", "lable = 'loan'"])
+def test_a_damaged_memory_is_refused(run, folder, line):
+    run("domain", *SEX, "--out", "d.toml")
+    text = (folder / "d.toml").read_text()
+    begin, rest = text.index("\n[data]\n"), text.index("\n[[parameter]]")
+    (folder / "d.toml").write_text(f"{text[:begin]}\n[data]\n{line}\n{text[rest:]}")
+    run("search", "--data", "people.csv", "--domain", "d.toml").refuses("d.toml", "data")
+
+
+def test_nothing_is_remembered_without_rows(run):
+    run("domain", *SEX, "--out", "d.toml")
+    outcome = run("search", "--domain", "d.toml", "--max-inputs", 50)
+    assert outcome.code == 0
+    assert "from-domain-file" not in outcome.err
+
+
+def test_a_link_of_what_is_no_longer_sensitive_is_set_aside(run):
+    run("domain", *SEX, "--link", LINK, "--out", "d.toml")
+    outcome = run("search", "--domain", "d.toml", "--sensitive", "race", "--max-inputs", 50)
+    assert outcome.code == 0
+    assert "note: link-aside: the link of 'role' to 'sex'" in outcome.err
+
+
+def test_a_domain_in_python_keeps_its_own(run, folder):
+    (folder / "plan.py").write_text(
+        "import fairprobe as fp\n"
+        "domain = fp.Domain([fp.Integer('age', 20, 80), fp.Category('sex', ['F', 'M']),\n"
+        "    fp.Category('role', ['Husband', 'Single', 'Wife']), fp.Category('race', ['A', 'B'])], ['sex'],\n"
+        "    constraints=[lambda frame: frame['age'] < 50],\n"
+        "    links=[fp.Link('role', 'sex', [{'M': 'Husband', 'F': 'Wife'}])])\n"
+    )
+    for more in ([], ["--sensitive", "sex"]):
+        outcome = run("search", "--domain", "plan:domain", "--constraint", "age != 30", *more, "--json")
+        content = json.loads(outcome.out)
+        assert content["linked"] == ["role"]
+        # Ages 20 to 49 but for 30, of two races, as a husband and a wife.
+        assert content["stop_reason"] == "exhausted"
+        assert content["n_cases"] == 29 * 2
+
+
+# Search
+
+
+def test_a_search_starts_from_rows_and_says_so(run):
+    content = json.loads(run("search", *SEX, "--link", LINK, "--max-inputs", 5, "--json").out)
+    assert (content["from"], content["n_start_rows"], content["n_judged"]) == ("rows", 5, 5)
+    assert [case["row"] for case in content["cases"]] == [0, 1]
+    outcome = run("search", *SEX, "--link", LINK, "--max-inputs", 5)
+    assert "  from      5 rows of people.csv; 2 cases of these as they are" in outcome.out
+    assert "note: start-rows-outside: 1 of 6 rows" in outcome.err  # a woman who is a husband
+    assert "1. row 0 (line 2): sex M -> F, role Husband -> Wife changes yes to no" in outcome.out
+    assert "2. row 1 (line 3): sex F -> M, role Wife -> Husband changes no to yes" in outcome.out
+
+
+def test_the_command_printed_gives_the_same_again(run, fairprobe, folder):
+    rules = ("--constraint", "age < 58 or race == 'A'", "--link", LINK)
+    first = run("search", *SEX, *rules, "--max-changes", 1, "--max-inputs", 300, "--out", "first.csv")
+    command = shlex.split(first.out.split("The same again:")[1])
+    assert fairprobe(*[word.replace("first.csv", "second.csv") for word in command[1:]]).code == 0
+    assert (folder / "first.csv").read_bytes() == (folder / "second.csv").read_bytes()
+
+
+def test_a_search_of_the_domain(run):
+    content = json.loads(run("search", *SEX, "--link", LINK, "--from", "domain", "--max-inputs", 9000, "--json").out)
+    assert (content["from"], content["n_start_rows"]) == ("domain", None)
+    assert "row" not in content["cases"][0]
+    outcome = run("search", *SEX, "--link", LINK, "--strategy", "uniform", "--max-inputs", 90)
+    assert "  from      uniform inputs of the domain" in outcome.out
+    assert "sex=F, role=Wife: the model answers no" in outcome.out
+
+
+def test_a_few_changes(run, folder):
+    command = ("search", *SEX, "--link", LINK, "--max-changes", 1, "--max-inputs", 300, "--out", "cases.csv")
+    outcome = run(*command)
+    assert outcome.code == 0, outcome.err
+    assert "  from      5 rows of people.csv, with 1 change at most" in outcome.out
+    cases = pd.read_csv("cases.csv")
+    assert set(cases["n_changes"]) == {0, 1}
+    assert list(cases.columns[-2:]) == ["row", "n_changes"]
+    assert {"twin_sex", "twin_role", "output_case", "output_twin", "gap"} <= set(cases.columns)
+    rows = pd.read_csv("people.csv")
+    near = rows.loc[cases["row"]].reset_index(drop=True)
+    assert ((cases["age"] != near["age"]).astype(int) + (cases["race"] != near["race"]) <= 1).all()
+    outcome = run("search", *SEX, "--max-changes", 0, "--max-barren", 200, model="by_both")
+    assert outcome.code == 0, outcome.err
+    assert "with 0 changes at most" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--from", "row"], ["--from must be one of rows, domain", "did you mean 'rows'?"]),
+        (["--from", "domain", "--max-changes", "2"], ["--max-changes is about the rows", "--from domain"]),
+        (["--from", "rows", "--strategy", "uniform"], ["--from rows needs a strategy that walks", "uniform"]),
+        (["--max-changes", "-1"], ["--max-changes must be", "-1"]),
+        (["--max-changes", "1", "--strategy", "random"], ["--max-changes goes with rows", "random"]),
+        (["--linked"], ["--linked needs a domain with links, got none: say them by --link"]),
+    ],
+)
+def test_a_start_that_is_refused(run, arguments, parts):
+    run("search", *SEX, *arguments).refuses(*parts)
+
+
+def test_changes_need_rows(search):
+    search("--max-changes", 2).refuses("--max-changes needs --data, got none")
+
+
+def test_links_set_aside(run):
+    command = ("search", *SEX, "--link", LINK, "--max-inputs", 6, "--no-linked", "--json")
+    assert json.loads(run(*command).out)["n_cases"] == 0
+    assert json.loads(run(*command, model="by_both").out)["linked"] == []
+
+
+def test_which_parameters_did_it(run):
+    command = ("search", *DATA, "--sensitive", "sex,race", "--max-inputs", 6)
+    content = json.loads(run(*command, "--json", model="two").out)
+    assert content["parameters"] == {"race": 2, "sex": 2}
+    assert {case["parameters"] for case in content["cases"]} == {"race", "sex"}
+    outcome = run(*command, model="two")
+    assert "What makes a case of them:\n  race  2  50.0%\n  sex   2  50.0%\n" in outcome.out
+    assert "What makes a case" not in run("search", *SEX, "--max-inputs", 6, model="two").out
+
+
+# Estimate
+
+
+ESTIMATE = ("estimate", *SEX, "--link", LINK, "--population", "rows")
+
+
+def test_linked_and_plain_side_by_side(run):
+    outcome = run(*ESTIMATE, model="by_both")
+    assert outcome.code == 0
+    assert "with sex, role changed along (linked), and with sex alone (plain):" in outcome.out
+    table = dict(re.findall(r"^  (rows, \w+) +\S+ .* (\d+ +\d+)  all rows$", outcome.out, re.MULTILINE))
+    assert {name: figures.split() for name, figures in table.items()} == {
+        "rows, linked": ["4", "5"],
+        "rows, plain": ["2", "6"],
+    }
+    assert "97.5% interval" in outcome.out
+    shares = json.loads(run(*ESTIMATE, "--json", model="by_both").out)["shares"]["rows"]
+    assert (shares["hits"], shares["plain"]["hits"], shares["linked"]) == (4, 2, ["role"])
+
+
+@pytest.mark.parametrize(
+    ("side", "hits", "title"), [("--linked", 4, "role changed along:"), ("--no-linked", 2, "with sex alone:")]
+)
+def test_one_of_the_two(run, side, hits, title):
+    share = json.loads(run(*ESTIMATE, side, "--json", model="by_both").out)["shares"]["rows"]
+    assert (share["hits"], share["plain"], share["confidence"]) == (hits, None, 0.95)
+    assert title in run(*ESTIMATE, side, model="by_both").out
+
+
+def test_which_rows_flip(run, folder):
+    outcome = run(*ESTIMATE, "--out", "flipped.csv", model="by_both")
+    assert outcome.code == 0, outcome.err
+    assert "row 0 (line 2): sex M -> F, role Husband -> Wife (sex=F: no, sex=M: yes)" in outcome.out
+    # A blank line is no row, but counts in the file.
+    assert "row 3 (line 6): sex F -> M (sex=F: no, sex=M: yes)" in outcome.out
+    flipped = pd.read_csv("flipped.csv")
+    assert list(flipped.columns) == [
+        *("row", "line", "compared", "age", "sex", "role", "race", "twin_sex", "twin_role"),
+        *("output_sex=F", "output_sex=M"),
+    ]
+    rows = {side: part["row"].tolist() for side, part in flipped.groupby("compared")}
+    assert rows == {"linked": [0, 1, 3, 4], "plain": [3, 4]}
+    assert flipped["line"].tolist() == [2, 3, 6, 7, 6, 7]
+    lines = (folder / "people.csv").read_text().splitlines()
+    assert all(lines[line - 1].startswith(f"{age},") for line, age in zip(flipped["line"], flipped["age"], strict=True))
+
+
+def test_which_rows_flip_in_parquet_and_without_links(run):
+    frame = pd.read_csv("people.csv").set_axis(list("abcdef"))
+    frame.to_parquet("people.parquet")
+    where = ("--data", "people.parquet", "--label", "loan", "--ignore", "id,w", "--sensitive", "sex")
+    outcome = run("estimate", *where, "--population", "rows", "--out", "flipped.parquet", model="by_both")
+    assert "row d: sex F -> M (sex=F: no, sex=M: yes)" in outcome.out
+    flipped = pd.read_parquet("flipped.parquet")
+    assert flipped["row"].tolist() == ["d", "e"]
+    assert not {"line", "compared"} & set(flipped.columns)
+
+
+def test_no_row_flips(run):
+    outcome = run("estimate", *SEX, "--population", "rows", "--out", "flipped.csv")
+    assert outcome.code == 0
+    assert pd.read_csv("flipped.csv").empty
+    assert "row 0" not in outcome.out
+    assert json.loads(run("estimate", *SEX, "--json").out)["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("gate", "code", "about"),
+    [
+        (["--gate", "plain"], 0, "the rows, plain: passed"),
+        (["--gate", "rows plain"], 0, "the rows, plain: passed"),
+        (["--gate", "linked"], 1, "the rows, linked: violated"),
+        (["--gate", "rows"], 1, "the rows, linked and plain: violated"),
+        ([], 1, "the rows, linked and plain: violated"),
+    ],
+)
+def test_a_gate_names_a_share(run, folder, gate, code, about):
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["M", "F"], 400)
+    role = np.where(rng.random(400) < 0.5, "Single", np.where(sex == "M", "Husband", "Wife"))
+    pd.DataFrame({"age": rng.integers(20, 50, 400), "sex": sex, "role": role}).to_csv("many.csv", index=False)
+    where = ("--data", "many.csv", "--sensitive", "sex", "--link", LINK, "--population", "rows", "--max-share", 0.2)
+    outcome = run("estimate", *where, *gate, model="by_both")
+    assert f"Verdict on {about}" in outcome.out
+    assert outcome.code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--gate", "rows domain", "--max-share", "0.1"], ["--gate must be one of rows, domain, valid, linked, plain"]),
+        (["--gate", "linkd", "--max-share", "0.1"], ["did you mean 'linked'?"]),
+        (["--gate", "plain", "--max-share", "0.1"], ["--gate plain needs that share, got only the linked share"]),
+        (["--weights", "wt"], ["--weights must be one of the columns", "did you mean 'w'?"]),
+        (["--weights", "w", "--population", "domain"], ["--weights is about rows, got --population domain"]),
+        (["--out", "x.csv", "--population", "domain"], ["--out is about rows"]),
+        (["--out", "-"], ["--out must end in .csv or .parquet"]),
+        (["--weights", "id"], ["--weights must be numbers"]),
+    ],
+)
+def test_what_estimate_refuses(run, arguments, parts):
+    asked = () if "--population" in arguments else ("--population", "rows")
+    command = ("estimate", *SEX, "--link", LINK, "--linked", *asked)
+    run(*command, *arguments).refuses(*parts)
+
+
+def test_a_gate_without_links(estimate):
+    estimate("--gate", "linked", "--max-share", 0.1).refuses(
+        "--gate linked needs that share, got a domain without links"
+    )
+
+
+def test_weights_need_rows(estimate):
+    estimate("--weights", "w").refuses("--weights is about the columns of --data, got no --data")
+
+
+def test_weights_and_groups(run):
+    where = ("--data", "people.csv", "--label", "loan", "--sensitive", "sex", "--population", "rows")
+    command = ("estimate", *where, "--weights", "w", "--groups", "id")
+    share = json.loads(run(*command, "--json", model="by_both").out)["shares"]["rows"]
+    # Rows 3 and 4 flip, which weigh 4 and 2 of 10.
+    assert share["value"] == pytest.approx(0.6)
+    assert share["design"] == "weighted in 5 groups"
+    outcome = run(*command, model="by_both")
+    assert "60% of the rows, weighted in 5 groups, (2 of 6)" in outcome.out
+    assert run("estimate", *where, "--weights", "w", "--ignore", "id").code == 0
+
+
+def test_negative_weights(run, folder):
+    (folder / "people.csv").write_text(ROWS.replace("p5,0", "p5,-1"))
+    where = ("--data", "people.csv", "--label", "loan", "--ignore", "id", "--sensitive", "sex", "--population", "rows")
+    run("estimate", *where, "--weights", "w").refuses("--weights must be finite and not negative, got -1.0 in row 6")
+
+
+# Dry runs
+
+
+@pytest.mark.parametrize("command", ["search", "estimate"])
+def test_a_dry_run_says_the_rules(run, command):
+    arguments = (*SEX, "--constraint", "age > 20", "--constraint", "age < 58", "--link", LINK, "--dry-run")
+    outcome = run(command, *arguments)
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "480 inputs, 296 of them allowed (61.67%)",
+        "constraint: age > 20",
+        "link: role with sex (M Husband, F Wife)",
+        "from       6 rows of people.csv" if command == "search" else "compared   linked and plain twins",
+    ):
+        assert part in outcome.out
+    domain = json.loads(run(command, *arguments, "--json").out)["domain"]
+    assert (domain["n_inputs"], domain["n_valid"], domain["hidden"], domain["health"]) == (480, 296, [], [])
+    assert domain["constraints"] == ["age > 20", "age < 58"]
+    assert domain["links"] == ["role with sex (M Husband, F Wife)"]
+
+
+def test_a_dry_run_asks_about_both_sides(run):
+    command = (*ESTIMATE, "--dry-run", "--json")
+    both, one = (json.loads(run(*command, *more).out)["populations"]["rows"] for more in ([], ["--no-linked"]))
+    assert both["n_queries"] == 2 * one["n_queries"] == 24
+
+
+def test_a_thin_domain_is_said(fairprobe, folder):
+    (folder / "thin.toml").write_text(
+        'format = 1\nsensitive = ["sex"]\nconstraints = ["a + b < c - 140000"]\n'
+        'parameter = [{ name = "sex", kind = "integer", low = 0, high = 1 },\n'
+        + "\n".join(f'{{ name = "{n}", kind = "integer", low = 0, high = 200000 }},' for n in "abc")
+        + "]\n"
+    )
+    (folder / "thin.py").write_text("def model(X):\n    return X[:, 0]\n")
+    for command, more in (
+        ("search", ["--max-cases", 5]),
+        ("search", ["--dry-run"]),
+        ("estimate", ["--population", "valid", "--experiments", 1, "--samples", 10, "--method", "sample"]),
+    ):
+        outcome = fairprobe(command, "--model", "thin:model", "--domain", "thin.toml", *more)
+        assert outcome.code == 0, outcome.err
+        assert outcome.err.count("note: thin-domain: ") == 1
+    assert "too many to count" in fairprobe("search", "--model", "thin:model", "--domain", "thin.toml", "--dry-run").out
+
+
+def test_help_shows_a_link(fairprobe):
+    for command in ("search", "estimate", "domain", "retrain"):
+        said = re.sub(r"\s+", " ", fairprobe(command, "--help").out)
+        assert '"relationship~sex: Male=Husband, Female=Wife"' in said
+        assert "--constraint" in said
+        assert "--hidden" in said
+
+
+# Retraining takes the same
+
+
+def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
+    rules = ("--constraint", "pay <= 99 or sex == 1", "--link", "age~sex: 0+0, 1+2")
+    fairprobe("domain", "--data", "loans.csv", "--label", "loan", "--sensitive", "sex", *rules, "--out", "d.toml")
+    outcome = retrain("--dry-run", "--json", data=("--data", "loans.csv", "--domain", "d.toml"))
+    assert outcome.code == 0, outcome.err
+    assert "d.toml says --label loan" in outcome.err
+    domain = json.loads(outcome.out)["domain"]
+    assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
