@@ -237,8 +237,8 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
             (
                 "determined-column",
                 f"in all {len(rows):,} rows looked at {', '.join(others[:MOST_PAIRS])}{more}: inputs that change one "
-                "and not the other may be people who cannot exist; say that the one is derived from the other (Derived), "
-                "or by a constraint which values go together",
+                "and not the other may be people who cannot exist; say that the one is derived from the other, by "
+                "Derived, or by a constraint which values go together",
             )
         )
     return remarks
