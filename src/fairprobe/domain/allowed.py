@@ -213,6 +213,11 @@ class Block:
 
     def allows(self, codes: Codes) -> Mask:
         """Which inputs are allowed, as far as this block goes."""
+        alive = np.array([end[0] is not None for end in self.ends] + [False])
+        return alive[self.end(codes)]
+
+    def end(self, codes: Codes) -> Codes:
+        """Which of the ends each input comes to; one more than there are where rules are broken in all cases."""
         state = np.zeros(len(codes), dtype=np.int64)
         for step in self.steps:
             atoms = step.atom.take(step.variable.cells(codes[:, step.variable.column]))
@@ -221,8 +226,7 @@ class Block:
             state = step.table.ravel().take(np.where(broken, 0, state * n_atoms + atoms)).astype(np.int64)
             if broken.any():
                 state[broken] = self._dead(step)
-        alive = np.array([end[0] is not None for end in self.ends] + [False])
-        return alive[state]
+        return state
 
     def _dead(self, step: _Step) -> int:
         place = self.steps.index(step)
@@ -239,6 +243,64 @@ class Block:
                 atoms[rows] = _choose(ways, len(rows), rng)
             codes[:, step.variable.column] = step.draw(atoms, rng)
             state = step.table[state, atoms].astype(np.int64)
+
+    # For many cases: the ways through the table
+
+    def ways(self, most: int) -> tuple[list[Mask], Codes, Codes]:
+        """All ways that do not break the rules in every case: values that lead to the same state go together.
+
+        Returns for each step its sets of atoms; by way, then step, the number of the set; and by way its end.
+
+        Raises:
+            TooManyError: there are more than `most`.
+        """
+        onwards = [1] * len(self.ends) + [0]
+        edges: list[_Edges] = []
+        for step in reversed(self.steps):
+            edges.insert(0, _edges(step.table, onwards))
+            onwards = [*edges[0].onwards, 0]
+        if onwards[0] > most:
+            raise TooManyError
+        chosen, state = np.zeros((onwards[0] > 0, 0), dtype=np.int64), np.zeros(onwards[0] > 0, dtype=np.int64)
+        for step_edges in edges:
+            counts = step_edges.counts[state]
+            way = np.repeat(np.arange(len(state)), counts)
+            place = np.arange(len(way)) - np.repeat(np.cumsum(counts) - counts, counts)
+            edge = step_edges.first[state[way]] + place
+            chosen, state = np.column_stack([chosen[way], edge]), step_edges.target[edge]
+        return [each.atoms for each in edges], chosen, state
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """The ways from the states before a step to those behind it, in the order of the states that they begin at."""
+
+    atoms: Mask
+    """By way, which atoms take it."""
+    target: Codes
+    first: Codes
+    """By state, the number of its first way."""
+    counts: Codes
+    """And how many it has."""
+    onwards: list[int]
+    """And how many ways lead to the end from there."""
+
+
+def _edges(table: NDArray[np.int32], onwards: Sequence[int]) -> _Edges:
+    atoms: list[Mask] = []
+    targets: list[int] = []
+    counts, total = [], []
+    for row in table:
+        alive = [to for to in np.unique(row).tolist() if onwards[to]]
+        if (len(targets) + len(alive)) * table.shape[1] > MOST_ENTRIES:
+            raise TooManyError
+        atoms += [row == to for to in alive]
+        targets += alive
+        counts.append(len(alive))
+        total.append(sum(onwards[to] for to in alive))
+    every = np.array(atoms, dtype=bool).reshape(-1, table.shape[1])
+    numbers = np.array(counts, dtype=np.int64)
+    return _Edges(every, np.array(targets, dtype=np.int64), np.cumsum(numbers) - numbers, numbers, total)
 
 
 def _choose(ways: Sequence[int], n: int, rng: np.random.Generator) -> Codes:

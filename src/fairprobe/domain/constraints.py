@@ -35,6 +35,7 @@ from fairprobe.domain.expressions import (
 )
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parts import Part, make_part
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -247,6 +248,19 @@ class Restrictions:
             return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
         except TooManyError:
             return _Rejecting(self, columns, rules)
+
+    def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
+        """Block by block, the boxes of what is not sensitive within which the same combinations are allowed.
+
+        Raises:
+            TooManyError: a block has more than `most`, or its table would be too large.
+        """
+        codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
+        codes[:, list(sensitive)] = combinations
+        return [
+            make_part([self._variable(column, rules) for column in columns], rules, sensitive, codes, most)
+            for columns, rules in self._tied(self._rules)
+        ]
 
     def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
         parameter = self._parameters[column]

@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Mask
+from fairprobe.domain.allowed import TooManyError
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.parts import Part
+from fairprobe.errors import ModelError
 from fairprobe.estimate.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimate.exact.preprocessing import Seen, split
-from fairprobe.estimate.exact.solved import NotSolved, Solved, UnfitError, shown
+from fairprobe.estimate.exact.regions import too_many
+from fairprobe.estimate.exact.solved import Method, NotSolved, Solved, UnfitError, shown
 from fairprobe.estimate.exact.trees import are_trees, in_order, inner_levels, make_plan, read, trees_of
 from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.model.known import known_kind, why_unknown
@@ -53,7 +57,7 @@ def solve(
 
     Args:
         model: any; what is not solved is told why.
-        domain: without constraints.
+        domain: constraints must be texts that have tables, and the model made of trees.
         max_boxes: how many boxes the trees may cut the domain into; as many as there are by default take an ensemble
             of 10 trees some 5 seconds, one of 100 some 20.
         max_half: how many combinations either half of the free parameters may have, for a linear classifier.
@@ -63,14 +67,21 @@ def solve(
     Raises:
         ModelError: the model itself fails on an input of the domain.
     """
-    if not domain.families.is_complete:
-        return NotSolved("the domain has constraints or links, which only sampling can follow")
+    if not domain.families.is_in_boxes:
+        what = "derived parameters" if domain.derived else "constraints or links"
+        return NotSolved(f"the domain has {what}, which only sampling can follow")
     seen = None
     try:
-        seen = _seen(model, domain)
-        solved = _solved(seen, max_boxes, max_half, n_rows)
+        # The model is read as if all were allowed; what is not is left out where it is counted.
+        seen = _seen(model, domain.without_constraints() if domain.constraints else domain)
+        solved = _solved(seen, domain, max_boxes, max_half, n_rows)
     except UnfitError as error:
         return NotSolved(str(error), 0 if seen is None else seen.asker.n_queries)
+    except ModelError as error:
+        if seen is None or not domain.constraints:
+            raise
+        # It may be one that is not allowed: whether the model takes the others, sampling will tell.
+        return NotSolved(f"the model does not take every input, constraints aside: {error}", seen.asker.n_queries)
     return replace(solved, n_queries=seen.asker.n_queries)
 
 
@@ -85,29 +96,51 @@ def _seen(model: Any, domain: Domain) -> Seen:
     raise UnfitError(f"{type(final).__name__} is not a kind of model that can be solved")
 
 
-def _solved(seen: Seen, max_boxes: int, max_half: int, n_rows: float | None) -> Solved:
+def _solved(seen: Seen, domain: Domain, max_boxes: int, max_half: int, n_rows: float | None) -> Solved:
     """Whether it is worth it is foreseen first, before the model is asked anything."""
-    domain, final = seen.domain, seen.final
+    final, n_each = seen.final, len(domain.families)
     if is_linear(final):
+        if domain.constraints:
+            raise UnfitError("a linear classifier is solved where the domain has no constraints")
         if n_rows is not None:
             check_halves(seen, n_rows)
         seen.check()
-        return solve_linear(seen, max_half)
-    parts = trees_of(final)
+        return replace(solve_linear(seen, max_half), n_each=n_each)
+    trees = trees_of(final)
+    parts = _parts(domain, max_boxes)
     if n_rows is not None:
-        max_boxes = min(max_boxes, boxes_worth(seen, parts, n_rows))
+        max_boxes = min(max_boxes, boxes_worth(seen, trees, n_rows, starts_foreseen(parts)))
     seen.check()
-    walk = BoxWalk(make_plan(seen, read(seen)), seen.asker, final.classes_, max_boxes)
+    plan = make_plan(seen, read(seen), parts, max_boxes)
+    walk = BoxWalk(plan, seen.asker, final.classes_, max_boxes)
     walk.run()
     walk.confirm()
+    method: Method = "tree" if known_kind(final) == "tree" else "ensemble"
     by_label = dict(zip(final.classes_.tolist(), walk.by_label, strict=True))
-    return Solved("tree" if known_kind(final) == "tree" else "ensemble", walk.hits, domain.families.n_keys, by_label)
+    if not parts:
+        return Solved(method, walk.hits, domain.families.n_keys, by_label, n_each=n_each)
+    n, n_not_comparable = plan.n_inputs()
+    return Solved(method, walk.hits, n, by_label, n_not_comparable=n_not_comparable)
+
+
+def _parts(domain: Domain, max_boxes: int) -> list[Part]:
+    if domain.families.is_complete:
+        return []
+    try:
+        return domain.families.parts(max_boxes)
+    except TooManyError:
+        raise too_many(max_boxes) from None
 
 
 # What it would take
 
 
-def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float) -> int:
+def starts_foreseen(parts: Sequence[Part]) -> int:
+    """How many boxes the rules leave at most."""
+    return math.prod(len(part.boxes) for part in parts)
+
+
+def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float, n_starts: int = 1) -> int:
     """How many boxes trees may cut the domain into, where sampling would ask so many rows; raises if none."""
     domain, n_trees = seen.domain, len(trees)
     n_nodes, n_leaves = sum(tree.node_count for tree in trees), sum(tree.n_leaves for tree in trees)
@@ -119,7 +152,7 @@ def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float) -> int:
     slowness = _slowness(domain, n_trees)
     reading = _looking(domain, n_trees, 1) + n_looks + n_nodes * (1 + 6 / n_trees) / slowness
     per_box = (3 + 2.5 * len(domain.combinations) + 80 / n_trees) / slowness
-    foreseen = reading + per_box * boxes_foreseen(trees, seen.sensitive_columns(), domain)
+    foreseen = reading + per_box * n_starts * boxes_foreseen(trees, seen.sensitive_columns(), domain)
     allowed = n_rows if foreseen <= n_rows else TRIED * n_rows
     if reading + per_box > allowed:
         name = "a tree" if n_trees == 1 else f"{n_trees:,} trees"
