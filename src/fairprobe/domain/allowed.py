@@ -261,7 +261,8 @@ class Block:
             onwards = [*edges[0].onwards, 0]
         if onwards[0] > most:
             raise TooManyError
-        chosen, state = np.zeros((onwards[0] > 0, 0), dtype=np.int64), np.zeros(onwards[0] > 0, dtype=np.int64)
+        state = np.zeros(min(onwards[0], 1), dtype=np.int64)
+        chosen = np.zeros((len(state), 0), dtype=np.int64)
         for step_edges in edges:
             counts = step_edges.counts[state]
             way = np.repeat(np.arange(len(state)), counts)
@@ -351,12 +352,14 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
             raise TooManyError
         group = np.arange(n_cells)
     firsts, group = np.unique(group, return_index=True, return_inverse=True)[1:]
+    # In the order of the values: that of the leaves is chance's, as rules are sets, and a seed must give the same.
+    order = np.argsort(firsts)
     targets = []
-    for cell in firsts.tolist():
+    for cell in firsts[order].tolist():
         known = {leaf: bool(truth[cell]) for leaf, truth in truths.items()}
         values = variable.value(cell)
         targets.append(tuple(_left(case, rules, values, known) for case in state))
-    return group.reshape(-1), targets
+    return np.argsort(order)[group.reshape(-1)], targets
 
 
 def _left(

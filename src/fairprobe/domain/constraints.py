@@ -328,6 +328,11 @@ class Restrictions:
             n *= block.n  # type: ignore[union-attr]  # all are tables
         return n
 
+    @property
+    def n_states(self) -> int:
+        """How many states the tables have."""
+        return sum(len(step.table) for block in self.blocks if isinstance(block, Block) for step in block.steps)
+
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs that the rules allow, drawn uniformly; callables have not been asked."""
         codes = radix.sample(n, self.levels, rng)

@@ -186,13 +186,27 @@ def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> 
         low = np.where(is_open & yes, middle + 1, low)
         high = np.where(is_open & ~yes, middle, high)
     # A new cell begins wherever some test's answer turns to no.
-    more = [] if atoms is None else [atoms.starts[atoms.starts < n_values]]
-    ends = np.unique(np.concatenate([[0, n_values], low, *more]))
+    ends = np.unique(np.concatenate([[0, n_values], low]))
     row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
+    if atoms is not None:
+        row = _parted(ends, low, atoms)
     if not kind.missing:
         return row, None
     last = np.array([kind.levels - 1])
     return row, (np.ones_like(last), last, tests.answers(seen.at(parameter, last), np.arange(len(seen.base)))[:, 0])
+
+
+def _parted(ends: Codes, low: Codes, atoms: Atoms) -> _Row:
+    """Cells that are ranges of levels, parted by atoms; a part need not be a range."""
+    starts = np.unique(np.concatenate([ends[:-1], atoms.starts[atoms.starts < ends[-1]]]))
+    cell = np.searchsorted(ends, starts, side="right") * atoms.sets.shape[1] + atoms.of(starts)
+    _, first, same = np.unique(cell, return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), dtype=np.int64)
+    np.add.at(counts, same.reshape(-1), np.diff(starts, append=ends[-1]))
+    order = np.argsort(starts[first])
+    # The first level of a part lies in its cell: the cells' order is kept.
+    levels = starts[first][order]
+    return counts[order], levels, np.searchsorted(levels, low)
 
 
 def _one_column(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None]:
@@ -241,7 +255,7 @@ def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[SetAxis, Answ
 
 def _packed(answers: Mask) -> Codes:
     """Rows of truth values as words of 64 bits."""
-    octets = np.packbits(answers, axis=1, bitorder="little")
+    octets = np.packbits(np.ascontiguousarray(answers), axis=1, bitorder="little")
     n_missing = -octets.shape[1] % 8
     return np.pad(octets, [(0, 0), (0, n_missing)]).view(np.int64)
 

@@ -37,8 +37,14 @@ TRIED = 0.1
 PER_HALF = 4
 """For each sum of a linear classifier's larger half."""
 
+PER_STATE = 1000
+"""For each state of the rules' tables, from which boxes are made; of rows of one tree."""
+
 WORDS = 10
 """So many times longer takes a tree's row if it holds words, which a model must encode first."""
+
+RULES = 3
+"""Or if rules are checked of it."""
 
 
 def solve(
@@ -107,9 +113,11 @@ def _solved(seen: Seen, domain: Domain, max_boxes: int, max_half: int, n_rows: f
         seen.check()
         return replace(solve_linear(seen, max_half), n_each=n_each)
     trees = trees_of(final)
+    if n_rows is not None and domain.constraints:
+        check_states(domain, len(trees), n_rows)
     parts = _parts(domain, max_boxes)
     if n_rows is not None:
-        max_boxes = min(max_boxes, boxes_worth(seen, trees, n_rows, starts_foreseen(parts)))
+        max_boxes = min(max_boxes, boxes_worth(seen, trees, n_rows, parts))
     seen.check()
     plan = make_plan(seen, read(seen), parts, max_boxes)
     walk = BoxWalk(plan, seen.asker, final.classes_, max_boxes)
@@ -135,12 +143,17 @@ def _parts(domain: Domain, max_boxes: int) -> list[Part]:
 # What it would take
 
 
-def starts_foreseen(parts: Sequence[Part]) -> int:
-    """How many boxes the rules leave at most."""
-    return math.prod(len(part.boxes) for part in parts)
+def check_states(domain: Domain, n_trees: int, n_rows: float) -> None:
+    """Raise if making boxes of the rules may take longer than sampling, which would ask so many rows."""
+    n_states = domain.restrictions.n_states
+    if PER_STATE * n_states / (n_trees * _slowness(domain, n_trees)) > n_rows:
+        raise UnfitError(
+            f"the constraints have {n_states:,} states, which may take longer to make boxes of than "
+            f"{_sampling(domain, n_rows)}"
+        )
 
 
-def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float, n_starts: int = 1) -> int:
+def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float, parts: Sequence[Part] = ()) -> int:
     """How many boxes trees may cut the domain into, where sampling would ask so many rows; raises if none."""
     domain, n_trees = seen.domain, len(trees)
     n_nodes, n_leaves = sum(tree.node_count for tree in trees), sum(tree.n_leaves for tree in trees)
@@ -149,10 +162,13 @@ def boxes_worth(seen: Seen, trees: Sequence[Any], n_rows: float, n_starts: int =
         (n_nodes - n_leaves) * n_levels.bit_length() if seen.is_searchable(parameter) else n_levels
         for parameter, n_levels in enumerate(domain.levels.tolist())
     )
-    slowness = _slowness(domain, n_trees)
+    slowness = _slowness(domain, n_trees, bool(parts))
     reading = _looking(domain, n_trees, 1) + n_looks + n_nodes * (1 + 6 / n_trees) / slowness
     per_box = (3 + 2.5 * len(domain.combinations) + 80 / n_trees) / slowness
-    foreseen = reading + per_box * n_starts * boxes_foreseen(trees, seen.sensitive_columns(), domain)
+    # Most of the trees' boxes lie in few of those that the rules leave: 50 of these made 7 times more on the census.
+    n_starts = math.prod(len(part.boxes) for part in parts)
+    n_boxes = n_starts - 1 + math.sqrt(n_starts) * boxes_foreseen(trees, seen.sensitive_columns(), domain)
+    foreseen = reading + per_box * n_boxes
     allowed = n_rows if foreseen <= n_rows else TRIED * n_rows
     if reading + per_box > allowed:
         name = "a tree" if n_trees == 1 else f"{n_trees:,} trees"
@@ -180,10 +196,11 @@ def _sampling(domain: Domain, n_rows: float) -> str:
     return f"{shown(int(n_rows) // len(domain.combinations))} inputs to sample"
 
 
-def _slowness(domain: Domain, n_trees: int) -> float:
+def _slowness(domain: Domain, n_trees: int, has_rules: bool = False) -> float:
     """How many times longer a row takes than the weights are for; for many trees, boxes of words do so too."""
-    has_words = not all(parameter.is_numeric for parameter in domain.parameters)
-    return max(1.0, WORDS / n_trees) if has_words else 1.0
+    if not all(parameter.is_numeric for parameter in domain.parameters):
+        return max(1.0, WORDS / n_trees)
+    return max(1.0, RULES / n_trees) if has_rules or domain.constraints else 1.0
 
 
 def _looking(domain: Domain, n_trees: int, n_times: int) -> float:
