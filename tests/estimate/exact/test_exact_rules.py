@@ -287,7 +287,7 @@ def test_auto_foresees_what_rules_cost(monkeypatch):
 
 def test_rules_cost_more_the_more_boxes_they_leave(monkeypatch):
     """The fewer they leave, the fewer rows make it worth more than a try."""
-    monkeypatch.setattr(solving, "boxes_foreseen", lambda *args: 20_000)
+    monkeypatch.setattr(solving, "boxes_foreseen", lambda *args: 10_000)
     model = grown(BASE)
     seen = Seen(model, BASE, np.float32)
     enough = []
