@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Derived, Domain, Integer, Ordinal, Real, Rule
-from fairprobe.domain.allowed import Block
+from fairprobe.domain.allowed import Block, TooManyError
 from fairprobe.domain.expressions import parse, text_of
 from fairprobe.errors import DataError, DomainError
 from random_domains import every_input
@@ -104,6 +107,73 @@ def test_sampling_is_uniform_over_what_is_allowed(rules):
     n = 20 * len(allowed)
     drawn = domain.sample_codes(n, np.random.default_rng(1))
     assert p_if_uniform([number[tuple(row)] for row in drawn.tolist()], len(allowed)) > SURPRISING
+
+
+SCRIPT = """
+from fairprobe import Category, Domain, Integer
+parameters = [Integer("age", 17, 26), Integer("gain", 0, 4), Category("relationship", ["Husband", "Wife", "Single"])]
+rules = ["age >= 20 or relationship == 'Single' or gain in (1, 3)", "relationship != 'Wife' or gain < 2"]
+print(Domain([*parameters, Category("sex", ["Female", "Male"])], ["sex"], rules).sample(300, seed=1).to_csv())
+"""
+
+
+def test_another_hash_seed_gives_the_same_inputs():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(1, 5)
+    }
+    assert len(outputs) == 1
+    assert len(outputs.pop().split()) == 301
+
+
+# Who is allowed, box by box
+
+
+@pytest.mark.parametrize("text", MEANING)
+@pytest.mark.parametrize("sensitive", [["sex"], ["relationship"], ["age", "size"]])
+def test_parts_say_of_every_family_who_is_allowed(text, sensitive):
+    """A missing value is compared with the others where it is listed."""
+    own = {p.name: [*p.decode(np.arange(p.levels - p.missing)), *[None] * p.missing] for p in SMALL.parameters}
+    compared = {name: own[name] for name in sensitive}
+    domain = Domain(SMALL.parameters, compared, [text, "age != 19 or `capital-gain` != 3"])
+    check_parts(domain, domain.families.parts(10_000))
+
+
+def check_parts(domain, parts):
+    """No family is in two boxes of a part, and the members allowed by all parts are those that are."""
+    codes = np.concatenate(list(domain.families.enumerate(10_000)))
+    allowed = np.ones((len(codes), len(domain.families)), dtype=bool)
+    for part in parts:
+        inside = np.ones((len(codes), len(part.boxes)), dtype=bool)
+        for atoms, mine in zip(part.atoms, part.boxes.T, strict=True):
+            assert atoms.column in domain.free_columns
+            assert atoms.counts.tolist() == atoms.sets[:, atoms.of(np.arange(atoms.n_levels))].sum(axis=1).tolist()
+            inside &= atoms.sets[mine][:, atoms.of(codes[:, atoms.column])].T
+        assert (inside.sum(axis=1) <= 1).all()
+        assert part.allowed.any(axis=1).all()
+        allowed &= np.where(inside.any(axis=1)[:, None], part.allowed[inside.argmax(axis=1)], False)
+    assert (allowed == domain.families.of(codes).allowed.T).all()
+
+
+def test_values_that_lead_to_the_same_are_one_box():
+    domain = SMALL.with_constraints(["`capital-gain` == 0 or age < 20"])
+    (part,) = domain.families.parts(2)
+    assert len(part.boxes) == 2
+    with pytest.raises(TooManyError):
+        domain.families.parts(1)
+
+
+def test_a_rule_of_sensitive_values_alone_has_one_box():
+    domain = Domain(PARAMETERS, ["sex", "relationship"], ["relationship != 'Husband' or sex == 'Male'"])
+    (part,) = domain.families.parts(1)
+    assert part.atoms == ()
+    assert part.allowed.tolist() == [[False, True, True, True, True, True]]  # a female husband
 
 
 def test_a_block_too_large_for_a_table_is_sampled_by_rejection():

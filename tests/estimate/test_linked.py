@@ -132,7 +132,7 @@ def test_which_rows_and_what_becomes_of_them():
     assert share.twins.loc["v", ["relationship", "sex"]].tolist() == ["Single", "Male"]
     assert share.answers.loc["u"].to_dict() == {"sex=Female": "no", "sex=Male": "yes"}
     assert share.rows_in_words(1) == [
-        "row u: relationship Husband -> Wife, sex Male -> Female (sex=Female: no, sex=Male: yes)"
+        "row u: sex Male -> Female, relationship Husband -> Wife (sex=Female: no, sex=Male: yes)"
     ]
     assert estimate(model, DOMAIN).rows_in_words() == []
 

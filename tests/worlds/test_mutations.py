@@ -12,11 +12,12 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, expressions, links
+from fairprobe.domain import allowed, constraints, expressions, links
 from fairprobe.domain import domain as domains
 from fairprobe.domain.families import NONE, Families, FrameMembers, Members
 from fairprobe.estimate import Share, estimation, populations, survey
 from fairprobe.estimate.bounds import intervals
+from fairprobe.estimate.exact import trees
 from fairprobe.estimate.populations import Population
 from fairprobe.estimate.survey import Count, Survey
 from fairprobe.model import known
@@ -249,6 +250,36 @@ def a_subclass_is_taken_for_its_base(patch):
     path = known._path
     patch.setattr(known, "_path", lambda cls: next(filter(None, map(path, cls.__mro__)), None))
     patch.setattr(known, "_is_class_replaced", lambda cls: False)
+
+
+@mutation(seed=55)
+def a_tree_is_solved_with_twins_that_are_forbidden(patch):
+    make_part = constraints.make_part
+
+    def all_allowed(*args):
+        part = make_part(*args)
+        return dataclasses.replace(part, allowed=np.ones_like(part.allowed))
+
+    patch.setattr(constraints, "make_part", all_allowed)
+
+
+@mutation(seed=55)
+def a_family_that_is_solved_counts_once_whoever_is_allowed(patch):
+    make_regions = trees.make_regions
+
+    def once(*args):
+        regions = make_regions(*args)
+        each = regions.weights[regions.slots[:, -1]] // regions.sizes
+        slots = np.column_stack([regions.slots[:, :-1], np.arange(len(each))])
+        return dataclasses.replace(regions, slots=slots, weights=each)
+
+    patch.setattr(trees, "make_regions", once)
+
+
+@mutation(seed=55)
+def inputs_without_twins_count_as_comparable_where_trees_are_solved(patch):
+    n_inputs = trees.TreePlan.n_inputs
+    patch.setattr(trees.TreePlan, "n_inputs", lambda self: (sum(n_inputs(self)), 0))
 
 
 # What a hit is

@@ -214,12 +214,16 @@ class Block:
 
     def allows(self, codes: Codes) -> Mask:
         """Which inputs are allowed, as far as this block goes."""
+        return self._alive.take(self.end(codes))
+
+    def end(self, codes: Codes) -> Codes:
+        """Which of the ends each input comes to; one more than there are where rules are broken in all cases."""
         state = np.zeros(len(codes), dtype=np.int64)
         for step, (table, n_atoms) in zip(self.steps, self._flat, strict=True):
             state *= n_atoms
             state += step.atom.take(step.variable.cells(codes[:, step.variable.column]))
             state = table.take(state)
-        return self._alive.take(state)
+        return state
 
     @cached_property
     def _flat(self) -> list[tuple[Codes, int]]:
@@ -259,6 +263,65 @@ class Block:
             exact = ends[-1] < 2**63
             self._known_ends[place, state] = np.array(ends if exact else [end / ends[-1] for end in ends])
         return self._known_ends[place, state]
+
+    # For many cases: the ways through the table
+
+    def ways(self, most: int) -> tuple[list[Mask], Codes, Codes]:
+        """All ways that do not break the rules in every case: values that lead to the same state go together.
+
+        Returns for each step its sets of atoms; by way, then step, the number of the set; and by way its end.
+
+        Raises:
+            TooManyError: there are more than `most`.
+        """
+        onwards = [1] * len(self.ends) + [0]
+        edges: list[_Edges] = []
+        for step in reversed(self.steps):
+            edges.insert(0, _edges(step.table, onwards))
+            onwards = [*edges[0].onwards, 0]
+        if onwards[0] > most:
+            raise TooManyError
+        state = np.zeros(min(onwards[0], 1), dtype=np.int64)
+        chosen = np.zeros((len(state), 0), dtype=np.int64)
+        for step_edges in edges:
+            counts = step_edges.counts[state]
+            way = np.repeat(np.arange(len(state)), counts)
+            place = np.arange(len(way)) - np.repeat(np.cumsum(counts) - counts, counts)
+            edge = step_edges.first[state[way]] + place
+            chosen, state = np.column_stack([chosen[way], edge]), step_edges.target[edge]
+        return [each.atoms for each in edges], chosen, state
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """The ways from the states before a step to those behind it, in the order of the states that they begin at."""
+
+    atoms: Mask
+    """By way, which atoms take it."""
+    target: Codes
+    first: Codes
+    """By state, the number of its first way."""
+    counts: Codes
+    """And how many it has."""
+    onwards: list[int]
+    """And how many ways lead to the end from there."""
+
+
+def _edges(table: NDArray[np.int32], onwards: Sequence[int]) -> _Edges:
+    atoms: list[Mask] = []
+    targets: list[int] = []
+    counts, total = [], []
+    for row in table:
+        alive = [to for to in np.unique(row).tolist() if onwards[to]]
+        if (len(targets) + len(alive)) * table.shape[1] > MOST_ENTRIES:
+            raise TooManyError
+        atoms += [row == to for to in alive]
+        targets += alive
+        counts.append(len(alive))
+        total.append(sum(onwards[to] for to in alive))
+    every = np.array(atoms, dtype=bool).reshape(-1, table.shape[1])
+    numbers = np.array(counts, dtype=np.int64)
+    return _Edges(every, np.array(targets, dtype=np.int64), np.cumsum(numbers) - numbers, numbers, total)
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
@@ -300,12 +363,14 @@ def _ways(variable: Variable, state: State) -> tuple[Codes, list[State]]:
             raise TooManyError
         group = np.arange(n_cells)
     firsts, group = np.unique(group, return_index=True, return_inverse=True)[1:]
+    # In the order of the values: that of the leaves is chance's, as rules are sets, and a seed must give the same.
+    order = np.argsort(firsts)
     targets = []
-    for cell in firsts.tolist():
+    for cell in firsts[order].tolist():
         known = {leaf: bool(truth[cell]) for leaf, truth in truths.items()}
         values = variable.value(cell)
         targets.append(tuple(_left(case, rules, values, known) for case in state))
-    return group.reshape(-1), targets
+    return np.argsort(order)[group.reshape(-1)], targets
 
 
 def _left(

@@ -35,6 +35,7 @@ from fairprobe.domain.expressions import (
 )
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parts import Part, make_part
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -248,6 +249,19 @@ class Restrictions:
         except TooManyError:
             return _Rejecting(self, columns, rules)
 
+    def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
+        """Block by block, the boxes of what is not sensitive within which the same combinations are allowed.
+
+        Raises:
+            TooManyError: a block has more than `most`, or its table would be too large.
+        """
+        codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
+        codes[:, list(sensitive)] = combinations
+        return [
+            make_part([self._variable(column, rules) for column in columns], rules, sensitive, codes, most)
+            for columns, rules in self._tied(self._rules)
+        ]
+
     def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
         parameter = self._parameters[column]
         named = frozenset().union(*map(names_in, rules))
@@ -313,6 +327,11 @@ class Restrictions:
         for block in self.blocks:
             n *= block.n  # type: ignore[union-attr]  # all are tables
         return n
+
+    @property
+    def n_states(self) -> int:
+        """How many states the tables have."""
+        return sum(len(step.table) for block in self.blocks if isinstance(block, Block) for step in block.steps)
 
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs that the rules allow, drawn uniformly; callables have not been asked."""

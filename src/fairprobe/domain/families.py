@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Domain
+    from fairprobe.domain.parts import Part
 
 
 class Families:
@@ -57,6 +58,23 @@ class Families:
         changed |= {column for column, source in self._domain.derived if source in changed}
         others = [name for column, name in enumerate(self._domain.names) if column in changed]
         return tuple(dict.fromkeys([*self._domain.sensitive, *others]))
+
+    @property
+    def is_in_boxes(self) -> bool:
+        """Whether `parts` can say who is allowed: all are, or what is not is told by rules that have tables."""
+        if not self.is_plain or self._domain.hidden or self._domain.derived:
+            return False
+        return self.is_complete or self._domain.restrictions.n is not None
+
+    def parts(self, most: int) -> list[Part]:
+        """By rules that belong together, the boxes of what is not sensitive, each with the members allowed in it.
+
+        Nothing is said of parameters that no rule names. A member is allowed where it is in every part.
+
+        Raises:
+            TooManyError: there are more than `most` in a part, or they cannot be told.
+        """
+        return self._domain.restrictions.parts(self._sensitive, self.combinations, most)
 
     def __len__(self) -> int:
         """How many members a family has, if all are allowed."""

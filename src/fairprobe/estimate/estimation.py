@@ -161,7 +161,7 @@ class Options:
         if self.method != "sample" and domain.size <= self.exact_limit and is_worth_it:
             # Every family is asked about once, whichever of its members is counted.
             return EstimatePlan("enumerate", domain.size, domain.size)
-        may_be_solved = self.method != "sample" and output == "label" and not domain.constraints
+        may_be_solved = self.method != "sample" and output == "label" and domain.families.is_in_boxes
         how = "sample" if self.width is self.max_share is self.max_seconds is None else "sequential"
         return EstimatePlan(how, self.n, self.n * n_members, may_be_solved)
 
@@ -283,15 +283,17 @@ class Estimation:
                 self.population.oracle.asker.n_queries += solved.n_queries + sum(share.n_queries for share in shares)
                 return None
             survey.detail = f"solved for the model's {solved.method}"
-            value, n_twins = float(solved.share), len(part.combinations)
-            labels = solved.by_label.items()
-            outcomes = {(place, label): n * n_twins for label, counts in labels for place, n in enumerate(counts)}
+            value = float(solved.share) if solved.families else math.nan
+            bounds = (value, value) if solved.families else (0.0, 1.0)
+            labels, each = solved.by_label.items(), solved.n_each
+            outcomes = {(place, label): n * each for label, counts in labels for place, n in enumerate(counts)}
             share = survey.make(
                 value,
-                (value, value),
-                (value, value),
-                n=solved.families * n_twins,
-                hits=solved.hits * n_twins,
+                bounds,
+                bounds,
+                n=solved.families * each,
+                n_not_comparable=solved.n_not_comparable,
+                hits=solved.hits * each,
                 method="exact",
                 sensitive=part.sensitive,
                 n_queries=solved.n_queries,

@@ -1,7 +1,8 @@
 """Axes: the levels of one parameter, gathered into cells that no test of a tree tells apart.
 
 A box holds a set of cells of every axis: from one to another where all tests cut the cells in one order, otherwise any
-set, as bits. Either is a few machine integers, its slots, so that many boxes are cut at a time.
+set, as bits. Either is a few machine integers, its slots, so that many boxes are cut at a time. Where rules of the
+domain look at the parameter, its cells are told apart by these too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.parts import Atoms
 from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.solved import UnfitError, shown
 
@@ -51,6 +53,11 @@ class RangeAxis:
     levels: Codes
     """One level of each cell."""
 
+    @property
+    def total(self) -> int:
+        """How many levels there are."""
+        return int(self.counts.sum())
+
     @cached_property
     def _ends(self) -> Codes:
         return np.concatenate([[0], np.cumsum(self.counts)])
@@ -78,6 +85,11 @@ class SetAxis:
     masks: Codes
     """By test, the cells whose answer is yes."""
 
+    @property
+    def total(self) -> int:
+        """How many levels there are."""
+        return int(self.counts.sum())
+
     def whole(self) -> Slots:
         """All cells' bits."""
         return _packed(np.ones((1, len(self.counts)), dtype=bool))[0]
@@ -102,37 +114,66 @@ class SetAxis:
 Axis = RangeAxis | SetAxis
 
 
-def make_axis(seen: Seen, parameter: int, tests: Tests, table: Table) -> tuple[Axis, Answers]:
-    """A parameter's axis, and each test's answer in the form that it takes."""
+def make_axis(
+    seen: Seen, parameter: int, tests: Tests, table: Table, atoms: Atoms | None = None
+) -> tuple[Axis, Answers]:
+    """A parameter's axis, and each test's answer in the form that it takes.
+
+    With atoms, each of their sets is one of cells, in a form that the axis's slots can hold.
+    """
     if seen.is_searchable(parameter):
-        row, missing = _searched(seen, parameter, tests)
+        row, missing = _searched(seen, parameter, tests, atoms)
     elif len(table.columns) == 1:
-        row, missing = _one_column(table, tests)
+        row, missing = _one_column(table, tests, atoms)
     else:
-        return _many_columns(table, tests)
+        return _many_columns(table, tests, atoms)
     counts, levels, cuts = row
     if missing is not None:
-        # Their cell goes to the end where all tests say no to it, and to the start where all say yes.
-        count, level, answers = missing
+        # Their cells go to the end where all tests say no to them, and to the start where all say yes.
+        more, where, answers = missing
         if not answers.any():
-            counts, levels = np.append(counts, count), np.append(levels, level)
+            counts, levels = np.append(counts, more), np.append(levels, where)
         else:
-            counts, levels, cuts = np.append(count, counts), np.append(level, levels), cuts + 1
+            counts, levels, cuts = np.append(more, counts), np.append(where, levels), cuts + len(more)
             if not answers.all():
                 _check_bits(len(answers), len(levels))
-                is_below = np.arange(1, len(counts)) < cuts[:, None]
-                return _in_sets(counts, levels, np.column_stack([answers, is_below]))
-    return RangeAxis(counts, levels), cuts.astype(np.int32)
+                yes = np.arange(len(counts)) < cuts[:, None]
+                yes[:, : len(more)] = answers[:, None]
+                return _in_sets(counts, levels, yes)
+    if atoms is None or _are_runs(_in_cells(atoms, levels)):
+        return RangeAxis(counts, levels), cuts.astype(np.int32)
+    _check_bits(len(cuts), len(levels))
+    return _in_sets(counts, levels, np.arange(len(counts)) < cuts[:, None])
+
+
+def slots_of(axis: Axis, atoms: Atoms) -> Slots:
+    """By set of atoms, the slots that hold it."""
+    cells = _in_cells(atoms, axis.levels)
+    if isinstance(axis, SetAxis):
+        return _packed(cells)
+    first = cells.argmax(axis=1)
+    return np.column_stack([first, first + cells.sum(axis=1)])
+
+
+def _in_cells(atoms: Atoms, levels: Codes) -> Mask:
+    """By set of atoms, which cells it has, given one level of each cell."""
+    _check_bits(len(atoms.sets), len(levels))
+    return atoms.sets[:, atoms.of(levels)]
+
+
+def _are_runs(cells: Mask) -> bool:
+    """Whether the cells of each row follow one another."""
+    return bool(((cells[:, 1:] & ~cells[:, :-1]).sum(axis=1) + cells[:, 0] <= 1).all())
 
 
 _Row = tuple[Codes, Codes, Codes]
 """Cells in the order of their values: how many levels each has, one of these, and by test the first that says no."""
 
-_Missing = tuple[int, int, Mask]
-"""The levels that look missing: how many, one of them, and by test whether it says yes."""
+_Missing = tuple[Codes, Codes, Mask]
+"""Cells of levels that look missing: how many each has, one of them, and by test whether it says yes."""
 
 
-def _searched(seen: Seen, parameter: int, tests: Tests) -> tuple[_Row, _Missing | None]:
+def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None]:
     """The columns rise with the levels, so each test's last yes is found by halving."""
     kind = seen.domain.parameters[parameter]
     n_values = kind.levels - kind.missing
@@ -147,25 +188,54 @@ def _searched(seen: Seen, parameter: int, tests: Tests) -> tuple[_Row, _Missing 
     # A new cell begins wherever some test's answer turns to no.
     ends = np.unique(np.concatenate([[0, n_values], low]))
     row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
+    if atoms is not None:
+        row = _parted(ends, low, atoms)
     if not kind.missing:
         return row, None
-    last = kind.levels - 1
-    return row, (1, last, tests.answers(seen.at(parameter, np.array([last])), np.arange(len(seen.base)))[:, 0])
+    last = np.array([kind.levels - 1])
+    return row, (np.ones_like(last), last, tests.answers(seen.at(parameter, last), np.arange(len(seen.base)))[:, 0])
 
 
-def _one_column(table: Table, tests: Tests) -> tuple[_Row, _Missing | None]:
+def _parted(ends: Codes, low: Codes, atoms: Atoms) -> _Row:
+    """Cells that are ranges of levels, parted by atoms; a part need not be a range."""
+    starts = np.unique(np.concatenate([ends[:-1], atoms.starts[atoms.starts < ends[-1]]]))
+    cell = np.searchsorted(ends, starts, side="right") * atoms.sets.shape[1] + atoms.of(starts)
+    _, first, same = np.unique(cell, return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), dtype=np.int64)
+    np.add.at(counts, same.reshape(-1), np.diff(starts, append=ends[-1]))
+    order = np.argsort(starts[first])
+    # The first level of a part lies in its cell: the cells' order is kept.
+    levels = starts[first][order]
+    return counts[order], levels, np.searchsorted(levels, low)
+
+
+def _one_column(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None]:
     values = table.values[:, 0].astype(np.float64)
     missing = np.isnan(values)
     present = np.flatnonzero(~missing)
     thresholds = np.unique(tests.thresholds)
-    _, first, counts = np.unique(np.searchsorted(thresholds, values[present]), return_index=True, return_counts=True)
-    levels = present[first]
+    levels, counts = _cells(np.searchsorted(thresholds, values[present]), present, atoms)
+    if atoms is not None:
+        order = np.argsort(values[levels], kind="stable")
+        levels, counts = levels[order], counts[order]
     # Cells come in the order of their values, which need not be that of the levels.
     row = counts, levels, np.searchsorted(values[levels], tests.thresholds, side="right")
-    return row, (int(missing.sum()), int(missing.argmax()), tests.missing_left) if missing.any() else None
+    if not missing.any():
+        return row, None
+    absent = np.flatnonzero(missing)
+    levels, counts = _cells(np.zeros_like(absent), absent, atoms)
+    return row, (counts, levels, tests.missing_left)
 
 
-def _many_columns(table: Table, tests: Tests) -> tuple[Axis, Answers]:
+def _cells(cell: Codes, levels: Codes, atoms: Atoms | None) -> tuple[Codes, Codes]:
+    """One level of each cell, and how many it has: levels of one number and, if there are any, of one atom."""
+    if atoms is not None:
+        cell = cell * atoms.sets.shape[1] + atoms.of(levels)
+    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    return levels[first], counts
+
+
+def _many_columns(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[SetAxis, Answers]:
     """Levels are one cell if in every column the same thresholds lie below them."""
     cell = np.zeros(len(table.values), dtype=np.int64)
     for position, column in enumerate(table.columns):
@@ -174,18 +244,18 @@ def _many_columns(table: Table, tests: Tests) -> tuple[Axis, Answers]:
         rank = np.where(np.isnan(values), len(thresholds) + 1, np.searchsorted(thresholds, values))
         # Numbered anew for each column, so that the numbers stay as small as there are cells.
         cell = np.unique(cell * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
-    _, levels, counts = np.unique(cell, return_index=True, return_counts=True)
+    levels, counts = _cells(cell, np.arange(len(cell)), atoms)
     _check_bits(len(tests.columns), len(levels))
     return _in_sets(counts, levels, tests.answers(table.values[levels], table.columns))
 
 
-def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[Axis, Answers]:
+def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[SetAxis, Answers]:
     return SetAxis(counts, levels, _packed(answers)), np.arange(len(answers), dtype=np.int32)
 
 
 def _packed(answers: Mask) -> Codes:
     """Rows of truth values as words of 64 bits."""
-    octets = np.packbits(answers, axis=1, bitorder="little")
+    octets = np.packbits(np.ascontiguousarray(answers), axis=1, bitorder="little")
     n_missing = -octets.shape[1] % 8
     return np.pad(octets, [(0, 0), (0, n_missing)]).view(np.int64)
 

@@ -13,17 +13,25 @@ Method = Literal["tree", "ensemble", "linear"]
 
 @dataclass(frozen=True)
 class Solved:
-    """How many families of a domain are discriminatory, exactly."""
+    """How many families of a domain are discriminatory, exactly.
+
+    Where constraints allow all members of some families and not of others, a family counts as often as it has members
+    allowed: its inputs are counted, and `n_each` is 1.
+    """
 
     method: Method
     hits: int
     """Discriminatory families: the labels over all combinations of the sensitive values are not all equal."""
     families: int
-    """All families: the value assignments to the parameters that are not sensitive."""
+    """All families: the value assignments to the parameters that are not sensitive. Only those that are comparable."""
     by_label: dict[Any, list[int]]
     """By label, then combination: in how many discriminatory families that combination gets this label."""
     n_queries: int = 0
     """Rows sent to the model, to confirm what was read from it."""
+    n_each: int = 1
+    """How many inputs each of these stands for."""
+    n_not_comparable: int = 0
+    """Inputs none of whose twins is allowed."""
 
     @property
     def share(self) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.parts import Part
 from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
 from fairprobe.estimate.exact.preprocessing import Seen, Table
+from fairprobe.estimate.exact.regions import Regions, make_regions
 from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
 from fairprobe.model.known import known_kind
 from fairprobe.standins.vote import member_weights
@@ -184,19 +186,35 @@ class TreePlan:
     spread: Floats
     """By node, how much is open: 0 at a leaf, or where all leaves below are alike."""
 
+    regions: Regions | None = None
+    """What rules leave of the domain; None if all of it."""
+
     @cached_property
     def tested(self) -> int:
         """How many families the axes tell apart."""
-        return math.prod(int(axis.counts.sum()) for axis in self.axes)
+        return math.prod(axis.total for axis in self.axes)
 
     @property
     def untested(self) -> int:
-        """How many families there are for each one that the axes tell apart."""
-        return self.domain.families.n_keys // self.tested
+        """How many families there are for each one that the axes tell apart, or that regions count."""
+        n_weighed = 1 if self.regions is None else self.regions.n_untested
+        return self.domain.families.n_keys // (self.tested * n_weighed)
 
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """What holds the counts of all boxes."""
+        return exact_dtype(self.tested * (1 if self.regions is None else self.regions.most))
+
+    @cached_property
     def whole(self) -> Slots:
         """The box that is the whole domain."""
         return np.concatenate([np.zeros(0, dtype=np.int64), *(axis.whole() for axis in self.axes)])
+
+    def starts(self) -> list[tuple[Slots, Codes]]:
+        """The boxes to start from, those whose families have as many members together, and by box the members."""
+        if self.regions is None:
+            return [(self.whole[None], np.arange(len(self.start))[None])]
+        return self.regions.starts()
 
     @cached_property
     def slots(self) -> list[slice]:
@@ -205,11 +223,17 @@ class TreePlan:
         return [slice(start, stop) for start, stop in pairwise(ends)]
 
     def volumes(self, boxes: Slots) -> NDArray[Any]:
-        """How many of the families that the axes tell apart each box holds."""
-        volumes = np.ones(len(boxes), dtype=exact_dtype(self.tested))
+        """How many of the families that the axes tell apart each box holds; or what they count, where rules differ."""
+        volumes = np.ones(len(boxes), dtype=self.dtype)
         for axis, slots in zip(self.axes, self.slots, strict=True):
             volumes = volumes * axis.count(boxes[:, slots])
-        return volumes
+        return volumes if self.regions is None else volumes * self.regions.weights[boxes[:, -1]]
+
+    def n_inputs(self) -> tuple[int, int]:
+        """Of the regions: how many inputs are comparable, and how many are not."""
+        assert self.regions is not None
+        volumes, alone = self.volumes(self.regions.slots), self.regions.sizes == 1
+        return int(volumes[~alone].sum()) * self.untested, int(volumes[alone].sum()) * self.untested
 
     def inputs(self, boxes: Slots) -> Codes:
         """One input out of each box."""
@@ -228,8 +252,8 @@ class TreePlan:
         return np.where(margin > self.nodes.tolerance, first[0], UNDECIDED).astype(np.int32)
 
 
-def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
-    """Find what parameter each node tests, and how."""
+def make_plan(seen: Seen, nodes: Nodes, parts: Sequence[Part] = (), max_boxes: int = 0) -> TreePlan:
+    """Find what parameter each node tests, and how; with parts, also what they leave, in so many boxes at most."""
     n_nodes, n_combinations = len(nodes.left), len(seen.domain.families)
     if n_nodes * n_combinations > MAX_ENTRIES:
         raise UnfitError(
@@ -251,11 +275,12 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
     # Nodes that test a free parameter are cut by; all others are decided by the combination alone.
     axis, answer = np.full((2, n_nodes), -1, dtype=np.int32)
     free = [int(parameter) for parameter in np.intersect1d(owner, seen.domain.free_columns)]
+    atoms = {each.column: each for part in parts for each in part.atoms}
     axes = []
     for position, parameter in enumerate(free):
         mine = inner[owner == parameter]
         tests, which = _distinct_tests(nodes, mine)
-        made, answers = make_axis(seen, parameter, tests, tables[parameter])
+        made, answers = make_axis(seen, parameter, tests, tables[parameter], atoms.get(parameter))
         axis[mine], answer[mine] = position, answers[which]
         axes.append(made)
 
@@ -265,7 +290,7 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
     touches[fixed[goes_left.any(axis=1) & ~goes_left.all(axis=1)]] = True
     for level in reversed(inner_levels(nodes.left, nodes.right, nodes.roots)):
         touches[level] |= touches[nodes.left[level]] | touches[nodes.right[level]]
-    return TreePlan(
+    plan = TreePlan(
         domain=seen.domain,
         nodes=nodes,
         axes=tuple(axes),
@@ -278,6 +303,9 @@ def make_plan(seen: Seen, nodes: Nodes) -> TreePlan:
         touches=touches,
         spread=spread,
     )
+    if not parts:
+        return plan
+    return replace(plan, regions=make_regions(parts, plan, n_combinations, max_boxes))
 
 
 def _distinct_tests(nodes: Nodes, which: Codes) -> tuple[Tests, Codes]:

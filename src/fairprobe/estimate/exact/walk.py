@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.estimate.exact.axes import SetAxis, Slots
-from fairprobe.estimate.exact.solved import UnfitError, exact_dtype
+from fairprobe.estimate.exact.solved import UnfitError
 from fairprobe.estimate.exact.trees import UNDECIDED, Small, TreePlan
 from fairprobe.model.asking import Asker
 
@@ -36,20 +36,23 @@ class _Boxes:
     nodes: Small
     """By box, then combination, then tree."""
     who: Small
-    """By box, which combinations they are: all of them, or one that walks alone."""
-    alone: bool
+    """By box, which combinations they are: all that are compared, or one that walks alone."""
+
+    @property
+    def alone(self) -> bool:
+        return self.who.shape[1] == 1
 
     def __len__(self) -> int:
         return len(self.slots)
 
     def take(self, rows: Any) -> _Boxes:
-        return _Boxes(self.slots[rows], self.nodes[rows], self.who[rows], self.alone)
+        return _Boxes(self.slots[rows], self.nodes[rows], self.who[rows])
 
     @classmethod
     def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
         slots = np.concatenate([part.slots for part in parts])
         nodes = np.concatenate([part.nodes for part in parts])
-        return cls(slots, nodes, np.concatenate([part.who for part in parts]), parts[0].alone)
+        return cls(slots, nodes, np.concatenate([part.who for part in parts]))
 
 
 class BoxWalk:
@@ -69,18 +72,20 @@ class BoxWalk:
         self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
         self._pending: list[_Boxes] = []
         self._hits = 0
-        self._by_label = np.zeros((len(classes), n_combinations), dtype=exact_dtype(plan.tested))
-        self._shown: list[tuple[Codes, Small]] = []
-        self.n_boxes = 1
+        self._by_label = np.zeros((len(classes), n_combinations), dtype=plan.dtype)
+        self._shown: list[tuple[Codes, Small, Small]] = []
+        self.n_boxes = 0
 
     def run(self) -> tuple[int, list[list[int]]]:
-        """Walk until no box is left: how many families are discriminatory, and how many get which label.
+        """Walk until no box is left: how many families are discriminatory, and how many of them get which label.
 
-        The labels are by class, then combination.
+        The labels are by class, then combination. Where rules allow not all members of a family, inputs are counted.
         """
-        start = self._plan.start[None].copy()
-        whole = _Boxes(self._plan.whole()[None], start, np.arange(start.shape[1], dtype=np.int32)[None], False)
-        self._push(self._advanced(whole, np.ones(start.shape, dtype=bool)))
+        for slots, who in self._plan.starts():
+            start = self._plan.start[who]
+            self.n_boxes += len(slots)
+            boxes = _Boxes(slots, start, who.astype(np.int32))
+            self._push(self._advanced(boxes, np.ones(start.shape, dtype=bool)))
         while self._pending:
             boxes = self._next()
             if boxes.alone:
@@ -92,8 +97,8 @@ class BoxWalk:
 
     def confirm(self) -> None:
         """Raise unless the model agrees on some of the families that were counted."""
-        for codes, labels in self._shown:
-            answers = self._ask_families(codes) if len(codes) else labels
+        for codes, who, labels in self._shown:
+            answers = self._ask_families(codes, who) if len(codes) else labels
             if ((answers != labels) & (labels != UNDECIDED)).any():
                 raise UnfitError("the model's labels are not those that its trees, walked here, give")
 
@@ -105,7 +110,8 @@ class BoxWalk:
         """The boxes put off last, as many as make a good block."""
         # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
         parts = [self._pending.pop()]
-        while self._pending and self._pending[-1].alone == parts[0].alone and sum(map(len, parts)) < self._block:
+        n_members = parts[0].who.shape[1]
+        while self._pending and self._pending[-1].who.shape[1] == n_members and sum(map(len, parts)) < self._block:
             parts.append(self._pending.pop())
         boxes = _Boxes.join(parts)
         self._push(boxes.take(slice(self._block, None)))
@@ -165,7 +171,7 @@ class BoxWalk:
         # A cut can settle other nodes that test the same axis, in any tree and combination, but none of another axis.
         affected = plan.axis[boxes.nodes] == axis[:, None, None]
         for part in (left, right):
-            self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who, boxes.alone), affected))
+            self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who), affected))
 
     def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
         """Move on from the affected nodes whose answer is now the same in all of the box, and so from those behind."""
@@ -198,12 +204,12 @@ class BoxWalk:
     def _count(self, boxes: _Boxes, labels: Small) -> None:
         """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
         self._hits += int(self._plan.volumes(boxes.slots).sum())
-        n_more = _N_CONFIRMED - sum(len(codes) for codes, _ in self._shown)
+        n_more = _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown)
         if n_more > 0:
-            self._shown.append((self._plan.inputs(boxes.slots[:n_more]), labels[:n_more]))
+            self._shown.append((self._plan.inputs(boxes.slots[:n_more]), boxes.who[:n_more], labels[:n_more]))
         self._note(boxes, labels)
         rows, who = np.nonzero(labels == UNDECIDED)
-        self._push(_Boxes(boxes.slots[rows], boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None], True))
+        self._push(_Boxes(boxes.slots[rows], boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None]))
 
     def _note(self, boxes: _Boxes, labels: Small) -> None:
         """Add the families of each box to the labels that its combinations get."""
@@ -212,7 +218,7 @@ class BoxWalk:
         np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
 
     def _ask(self, boxes: _Boxes) -> None:
-        labels = self._ask_families(self._plan.inputs(boxes.slots))
+        labels = self._ask_families(self._plan.inputs(boxes.slots), boxes.who)
         differ = _differ(labels)
         self._count(boxes.take(differ), labels[differ])
 
@@ -220,9 +226,9 @@ class BoxWalk:
         codes = self._plan.domain.families.member(self._plan.inputs(boxes.slots), boxes.who[:, 0])
         self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
 
-    def _ask_families(self, codes: Codes) -> Small:
-        """By input, then combination: the label by the model itself."""
-        return self._numbers(self._asker.ask_families(codes)).T
+    def _ask_families(self, codes: Codes, who: Small) -> Small:
+        """By input, then combination of those compared: the label by the model itself."""
+        return np.take_along_axis(self._numbers(self._asker.ask_families(codes)).T, who, axis=1)
 
     def _numbers(self, labels: NDArray[Any]) -> Small:
         return np.searchsorted(self._classes, labels).astype(np.int32)
