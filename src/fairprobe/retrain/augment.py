@@ -132,7 +132,9 @@ def augmentations_for(domain: Domain, augment: str | Sequence[str]) -> list[tupl
     without = next(("+".join(parts) for parts in augmentations if "linked" in parts), None)
     if without is not None and not domain.links:
         raise SettingError.about(
-            "augment", f"must not hold linked where the domain has no links, got {without!r}: see Domain.with_links"
+            "augment",
+            f"must not hold linked where the domain has no links, got {without!r}: give it some, by Domain.with_links "
+            "or [[link]] in its TOML",
         )
     return augmentations
 

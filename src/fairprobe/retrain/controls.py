@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORDS: Final = {
     "constant": "the sensitive parameters held constant",
-    "constant-linked": "these and what is linked to them held constant",
+    "constant-linked": "the sensitive parameters and what is linked held constant",
     "random": "as many random inputs instead of cases",
     "all": "all cases at once",
     "clone": "a clone of the model given, nothing added",
