@@ -1,6 +1,6 @@
 """Retraining and linked twins: which ways lower the linked share of real rows, and at what cost in accuracy.
 
-    python benchmarks/linked_retraining.py [--only mlp] [--rounds 4] [--auto]
+    python benchmarks/linked_retraining.py [--only mlp] [--rounds 4] [--auto] [--seed 0]
 
 The six subjects on the encoded census; relationship changes along with sex (Husband, Wife). Every way is compared with
 the subject itself, on rows of the test split that neither fitting nor choosing has seen. The bar: at most half of the
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--only", choices=fairprobe.subjects.names())
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--auto", action="store_true", help="search over all ways too")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     met: dict[str, list[str]] = {}
@@ -52,7 +53,7 @@ def _rows(options: Any, met: dict[str, list[str]]) -> Iterator[list[str]]:
         met[name] = []
         for place, way in enumerate([*WAYS, *(["auto"] if options.auto else [])]):
             begun = time.monotonic()
-            result = _retrained(name, way, options.rounds, controls=place == 0)
+            result = _retrained(name, way, options.rounds, options.seed, controls=place == 0)
             seconds = f"{time.monotonic() - begun:.0f}"
             if place == 0:
                 yield _row(name, "before", result.before, result.accuracy_before, "", "", "")
@@ -72,7 +73,7 @@ def _rows(options: Any, met: dict[str, list[str]]) -> Iterator[list[str]]:
                 yield _row(name, what, control.shares, control.accuracy, change, bar, f"{control.seconds:.0f}")
 
 
-def _retrained(name: str, way: str, n_rounds: int, *, controls: bool) -> Retrained:
+def _retrained(name: str, way: str, n_rounds: int, seed: int, *, controls: bool) -> Retrained:
     sex, relationship = CENSUS_WORDS["sex"], CENSUS_WORDS["relationship"]
     spouse = {sex.index("Male"): relationship.index("Husband"), sex.index("Female"): relationship.index("Wife")}
     domain = census_domain().with_links([Link("relationship", "sex", {"spouse": spouse})])
@@ -87,7 +88,7 @@ def _retrained(name: str, way: str, n_rounds: int, *, controls: bool) -> Retrain
         "search_seconds": 10.0,
     }
     return retrain(
-        subject, X, y, domain, augment="auto" if way == "auto" else [way], labels="mean", controls=controls,
+        subject, X, y, domain, augment="auto" if way == "auto" else [way], labels="mean", controls=controls, seed=seed,
         held_out=load_census(split="test"), max_accuracy_loss=MOST_LOST, n_select=5000, n_report=10_000, **limits,
     )  # fmt: skip
 
