@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shlex
@@ -366,3 +367,49 @@ def test_dry_run_in_json(retrain, folder):
 def test_dry_run_guesses_the_time_of_slow_fits(retrain):
     content = content_of(retrain("--dry-run", "--json", "--max-rounds", 3, model="clf:slow"))
     assert 0.9 < content["seconds"]["total"] < 30
+
+
+# Links
+
+
+@pytest.fixture
+def linked(retrain, folder):
+    """Pay changes along with sex, by ten."""
+    rows = pd.read_csv(folder / "loans.csv")[INPUTS]
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    domain.with_links([library.Link("pay", "sex", shift={0: 0, 1: 10})]).to_toml(folder / "linked.toml")
+    data = ("--data", "loans.csv", "--label", "loan", "--domain", "linked.toml", "--held-out", "test.csv")
+    return functools.partial(retrain, data=data)
+
+
+def test_a_linked_share_stands_beside_the_others(linked):
+    outcome = linked("--controls", "--augment", "linked,flip")
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "to change less often with sex alone, and with pay changed along:",
+        "linked is the rows, with what is linked to them changed along: pay.",
+        "the sensitive parameters and what is linked held constant",
+        "What each way does to the share of the rows",
+        "- the sensitive parameters held constant: sex alone ",
+        ", with pay changed along ",
+    ):
+        assert part in " ".join(outcome.out.split()) or part in outcome.out
+    starts = [line.split()[0] for line in outcome.out.splitlines() if line.startswith("  linked ")]
+    assert len(starts) >= 3, "shares, changes, and what the word means"
+    content = content_of(linked("--controls", "--augment", "linked,flip", "--json"))
+    assert list(content["before"]) == list(content["changes"]) == ["domain", "rows", "linked"]
+    assert content["before"]["linked"]["linked"] == ["pay"]
+    assert [each["augment"] for each in content["rounds"]] == ["linked", "flip"]
+    assert all("share_linked" in each for each in content["rounds"])
+    assert content["controls"]["constant"]["shares"]["linked"]["hits"] > 0
+    assert content["controls"]["constant-linked"]["shares"]["linked"]["hits"] == 0
+    assert len(content["ways"]) == 2 + 4
+
+
+def test_linked_twins_are_tried_where_there_are_links(linked, retrain):
+    planned = content_of(linked("--dry-run", "--json"))
+    assert planned["augmentations"][:3] == ["flip+linked", "twins+flip+linked", "linked"]
+    assert "flip+linked, twins+flip+linked, linked, twins+flip" in linked("--dry-run").out
+    outcome = retrain("--augment", "flip+linked")
+    assert outcome.code == 2
+    assert "--augment must not hold linked where the domain has no links, got 'flip+linked'" in outcome.err

@@ -77,7 +77,7 @@ def test_names_may_be_joined_in_any_order(parts):
 
 @pytest.mark.parametrize("name", ["", "+", "twin", "twins+", "twins+twins", "case, flip", "auto+flip", "Case"])
 def test_other_names_are_refused(name):
-    with pytest.raises(SettingError, match="augment must be auto, or case, twins, flip or several joined by") as error:
+    with pytest.raises(SettingError, match="must be auto, or case, twins, flip, linked or several joined by") as error:
         checked_augment(name)
     assert repr(name) in str(error.value)
 
@@ -119,7 +119,7 @@ def test_neighbours_are_other_recipes_within_bounds(recipe):
         if changed == ["percent"]:
             assert recipe.uses_cases
         if changed == ["flipped"]:
-            assert "flip" in recipe.parts
+            assert {"flip", "linked"} & set(recipe.parts)
 
 
 @given(recipes())
@@ -128,7 +128,8 @@ def test_fewer_rows_flipped(recipe):
         assert fewer in neighbours(recipe) or recipe.flipped <= 100 / 3
         assert 10 <= fewer.flipped < recipe.flipped
         assert (fewer.parts, fewer.percent, fewer.copies) == (recipe.parts, recipe.percent, recipe.copies)
-    assert bool(less_flipped(recipe)) == ("flip" in recipe.parts and recipe.flipped / 3 >= 10)
+    adds_rows = bool({"flip", "linked"} & set(recipe.parts))
+    assert bool(less_flipped(recipe)) == (adds_rows and recipe.flipped / 3 >= 10)
 
 
 @pytest.mark.parametrize("parts", NAMES)
@@ -150,4 +151,5 @@ def test_words_tell_amounts(recipe):
     words = recipe.words()
     assert (f"{recipe.percent:.3g}%" in words) or not recipe.uses_cases
     assert ("flipped" in words) == ("flip" in recipe.parts)
+    assert ("linked twins" in words) == ("linked" in recipe.parts)
     assert ("copies" in words) == (recipe.copies > 1)

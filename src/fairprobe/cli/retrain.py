@@ -21,7 +21,7 @@ from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, loading_line, write_model
 from fairprobe.retrain import Retrained, RetrainSettings, retrain
-from fairprobe.retrain.augment import AUTO
+from fairprobe.retrain.augment import AUTO_LINKED
 from fairprobe.retrain.clock import N_REPORT, N_SELECT
 from fairprobe.retrain.labels import NAMES
 from fairprobe.retrain.parts import checked_rows, classes_of
@@ -51,9 +51,10 @@ OPTIONS = [
         "augment",
         str,
         "What a round adds: case (as the paper), twins (a case with all its twins, one label), flip (rows with their "
-        "twins), or several joined by +. Then amounts grow until a round is rejected. Several with commas between "
-        "them, or auto, are searched over, and so are the amounts.",
-        choices=("auto", *AUTO),
+        "twins), linked (rows with their linked twins, in a domain with links), or several joined by +. Then amounts "
+        "grow until a round is rejected. Several with commas between them, or auto, are searched over, and so are the "
+        "amounts.",
+        choices=("auto", *AUTO_LINKED),
     ),
     _argument(
         "labels",

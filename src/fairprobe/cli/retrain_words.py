@@ -9,6 +9,7 @@ from fairprobe.cli.estimate_words import between, unused_line
 from fairprobe.cli.words import Line, aligned, counted, in_flags
 from fairprobe.estimate.share import Share, percent
 from fairprobe.retrain import Retrained
+from fairprobe.retrain.judging import JUDGED
 from fairprobe.retrain.retrained import GIVEN, stopped, why_none
 from fairprobe.retrain.retraining import RetrainPlan
 from fairprobe.retrain.rounds import front_of
@@ -19,7 +20,10 @@ MOST_GROUPS = 12
 def figure_parts(model: str, result: Retrained) -> Iterator[list[Line]]:
     """The figures and what they say, part by part."""
     sensitive = next(iter(result.before.values())).sensitive
-    lines = [f"Retraining {model}, for its output to change less often with {' or '.join(sensitive)} alone:"]
+    aim = f"with {' or '.join(sensitive)} alone"
+    if result.has_links:
+        aim += f", and with {' and '.join(result.before['linked'].linked)} changed along"
+    lines = [f"Retraining {model}, for its output to change less often {aim}:"]
     if result.chosen is None:
         stays = "the model given stays" if result.before_is == GIVEN else "its clone, fitted to the fit part, stays"
         lines.append(f"no round was accepted, so {stays}: {why_none(result.rounds, result.stop_reason)}.")
@@ -35,6 +39,10 @@ def figure_parts(model: str, result: Retrained) -> Iterator[list[Line]]:
         yield [(unused, 0)]
     if result.controls:
         yield _part("Beside it, other ways to train (controls), on the same inputs and rows:", _controls(result))
+    ways = result.ways_in_words()
+    if ways:
+        title = "What each way does to the share of the rows (rounds: to choose by; controls: as above):"
+        yield _part(title, [f"  - {line}" for line in ways])
     known = ", on rows it was fitted to" if result.on_fitted_rows else ""
     title = f"Accuracy, and how often the label is {result.favourable}, by {' and '.join(sensitive)}{known}:"
     yield _part(title, _groups(result))
@@ -73,6 +81,8 @@ def _shares(result: Retrained) -> list[Line]:
     # What the figures are of, where it is not the model given itself, or on rows that it knows.
     if result.before_is != GIVEN:
         lines.append(f"  {'before' if result.accepted else 'It'} is {result.before_is}.")
+    if result.has_links:
+        lines.append(f"  linked is {JUDGED['linked']}: {' and '.join(result.before['linked'].linked)}.")
     if result.on_fitted_rows:
         lines.append("  rows and accuracy: on rows it was fitted to; --held-out names others.")
     return _part(title, lines)
@@ -171,7 +181,7 @@ def _rounds(result: Retrained) -> Iterator[Line]:
 def plan_lines(planned: RetrainPlan, files: Mapping[str, str | None]) -> list[str]:
     """What is settled before the first round."""
     settings = planned.settings
-    tried = ["+".join(parts) for parts in settings.augmentations]
+    tried = planned.augmentations
     if settings.is_search:
         augment = f"{', '.join(tried)}: searched over, and so are the amounts"
     else:

@@ -22,11 +22,14 @@ from fairprobe.errors import SettingError
 from fairprobe.retrain.labels import Votes, chosen, present_members
 from fairprobe.retrain.parts import LabelledRows
 
-PARTS: Final = ("case", "twins", "flip")
-"""Single inputs, families of twins, training rows with their twins."""
+PARTS: Final = ("case", "twins", "flip", "linked")
+"""Single inputs, families of twins, training rows with their twins, and with their linked ones."""
 
 AUTO: Final = ("twins+flip", "twins", "flip", "case")
 """What `augment="auto"` tries, in this order."""
+
+AUTO_LINKED: Final = ("flip+linked", "twins+flip+linked", "linked", *AUTO)
+"""What it tries in a domain with links."""
 
 MOST: Final = 100.0
 """Per cent of the training rows: the paper adds no more."""
@@ -46,11 +49,11 @@ class Recipe:
     """What is added to the training rows."""
 
     parts: tuple[str, ...]
-    """Some of case, twins and flip."""
+    """Some of case, twins, flip and linked."""
     percent: float
     """Cases added, in per cent of the training rows; with twins, so many families."""
     flipped: float = MOST
-    """Training rows whose twins are added, in per cent; only with flip."""
+    """Training rows whose twins are added, in per cent; only with flip and linked."""
     copies: int = 1
     """How often all rows go in: a learner that draws from its rows, as a forest does, then seldom parts twins."""
 
@@ -62,7 +65,12 @@ class Recipe:
     @property
     def uses_cases(self) -> bool:
         """Whether cases are added, and not only training rows with their twins."""
-        return self.parts != ("flip",)
+        return bool({"case", "twins"} & set(self.parts))
+
+    @property
+    def uses_rows(self) -> bool:
+        """Whether twins of training rows are added."""
+        return bool({"flip", "linked"} & set(self.parts))
 
     def words(self) -> str:
         """The recipe in words.
@@ -70,11 +78,12 @@ class Recipe:
         >>> Recipe(("twins", "flip"), 30.0, copies=2).words()
         'twins of 30% cases + all rows flipped, 2 copies'
         """
-        flipped = "all rows flipped" if self.flipped == MOST else f"{self.flipped:.3g}% rows flipped"
+        rows = "all rows" if self.flipped == MOST else f"{self.flipped:.3g}% rows"
         amounts = {
             "case": f"{self.percent:.3g}% cases",
             "twins": f"twins of {self.percent:.3g}% cases",
-            "flip": flipped,
+            "flip": f"{rows} flipped",
+            "linked": f"{rows} as linked twins",
         }
         words = " + ".join(amounts[part] for part in self.parts)
         return f"{words}, {self.copies} copies" if self.copies > 1 else words
@@ -85,6 +94,7 @@ class Recipe:
             "case": self.percent,
             "twins": self.percent * n_members,
             "flip": self.flipped * (n_members - 1),
+            "linked": self.flipped * (n_members - 1),
         }
         return self.copies * (1 + sum(added[part] for part in self.parts) / 100)
 
@@ -104,15 +114,29 @@ def checked_parts(name: str) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in parts)
 
 
-def checked_augment(augment: str | Sequence[str]) -> list[tuple[str, ...]]:
+def checked_augment(augment: str | Sequence[str], *, has_links: bool = False) -> list[tuple[str, ...]]:
     """The augmentations to try: one follows the paper's schedule, several are searched over."""
     if not isinstance(augment, (str, Sequence)):
         raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
-    names = list(AUTO) if augment == "auto" else [augment] if isinstance(augment, str) else list(augment)
+    every = AUTO_LINKED if has_links else AUTO
+    names = list(every) if augment == "auto" else [augment] if isinstance(augment, str) else list(augment)
     parts = [checked_parts(name) for name in names]
     if not parts:
         raise SettingError.about("augment", "must name an augmentation at least, got none")
     return list(dict.fromkeys(parts))
+
+
+def augmentations_for(domain: Domain, augment: str | Sequence[str]) -> list[tuple[str, ...]]:
+    """The augmentations to try in this domain: linked twins need links."""
+    augmentations = checked_augment(augment, has_links=bool(domain.links))
+    without = next(("+".join(parts) for parts in augmentations if "linked" in parts), None)
+    if without is not None and not domain.links:
+        raise SettingError.about(
+            "augment",
+            f"must not hold linked where the domain has no links, got {without!r}: give it some, by Domain.with_links "
+            "or [[link]] in its TOML",
+        )
+    return augmentations
 
 
 def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recipe]:
@@ -132,7 +156,7 @@ def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
 def less_flipped(recipe: Recipe) -> list[Recipe]:
     """The same with fewer rows flipped, if there are any to spare: for recipes that take too long."""
     fewer = recipe.flipped / _FACTOR
-    return [replace(recipe, flipped=fewer)] if "flip" in recipe.parts and fewer >= _LEAST_FLIPPED else []
+    return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
 
 
 def neighbours(recipe: Recipe) -> list[Recipe]:
@@ -143,7 +167,7 @@ def neighbours(recipe: Recipe) -> list[Recipe]:
         near += [replace(recipe, percent=min(MOST, amount)) for amount in amounts if amount >= _LEAST]
     if recipe.copies < _MOST_COPIES:
         near.insert(1, replace(recipe, copies=2 * recipe.copies))
-    if "flip" in recipe.parts and recipe.flipped > MOST / _FACTOR:
+    if recipe.uses_rows and recipe.flipped > MOST / _FACTOR:
         near.append(replace(recipe, flipped=recipe.flipped / _FACTOR))
     return [other for other in near if other != recipe]
 
@@ -153,10 +177,13 @@ Draw = Callable[[int, np.random.Generator], tuple[Codes, Votes]]
 
 
 class Augmenter:
-    """Makes the rows to fit on."""
+    """Makes the rows to fit on. Twins are those of `domain`, linked ones those of `linked`."""
 
-    def __init__(self, domain: Domain, rows: LabelledRows, classes: NDArray[Any] | None = None) -> None:
+    def __init__(
+        self, domain: Domain, rows: LabelledRows, classes: NDArray[Any] | None = None, linked: Domain | None = None
+    ) -> None:
         self._domain = domain
+        self._linked = domain if linked is None else linked
         self._rows = rows
         self._classes = np.unique(rows.labels) if classes is None else classes
         self._prior = (rows.labels[:, None] == self._classes).mean(axis=0)
@@ -172,8 +199,12 @@ class Augmenter:
                 parts.append(self._cases(codes, votes, rng))
             if "twins" in recipe.parts and len(codes):
                 parts.append(self._twins(codes, votes))
-        if "flip" in recipe.parts:
-            parts += self._flipped(recipe.flipped, rng)
+        if recipe.uses_rows:
+            rows = self._some_rows(recipe.flipped, rng)
+            if "flip" in recipe.parts:
+                parts += _twins_of(rows, self._domain)
+            if "linked" in recipe.parts:
+                parts += _twins_of(rows, self._linked)
         parts *= recipe.copies
         weights = [part.weights for part in parts if part.weights is not None]
         return LabelledRows(
@@ -201,18 +232,22 @@ class Augmenter:
         members = self._domain.families.members(codes).reshape(*present.shape, -1)
         return self._new(members[present], np.broadcast_to(labels, present.shape)[present])
 
-    def _flipped(self, percent: float, rng: np.random.Generator) -> list[LabelledRows]:
-        """Training rows in all other combinations of sensitive values, each with its own label."""
+    def _some_rows(self, percent: float, rng: np.random.Generator) -> LabelledRows:
+        """The training rows whose twins are added."""
         n = round(percent / 100 * len(self._rows))
-        places = np.sort(rng.permutation(len(self._rows))[:n])
-        rows, flipped = self._rows.take(places), []
-        for which, twins in self._domain.families.of_frame(rows.frame).twins():
-            weights = None if rows.weights is None else rows.weights[which]
-            flipped.append(LabelledRows(twins, rows.labels[which], weights))
-        return flipped
+        return self._rows.take(np.sort(rng.permutation(len(self._rows))[:n]))
 
     def _new(self, codes: Codes, labels: NDArray[Any]) -> LabelledRows:
         frame = self._domain.decode(codes)
         columns = {name: in_dtype(frame[name], self._rows.frame[name].dtype) for name in frame.columns}
         weights = None if self._rows.weights is None else np.full(len(codes), self._rows.weights.mean())
         return LabelledRows(frame.assign(**columns), labels, weights)
+
+
+def _twins_of(rows: LabelledRows, domain: Domain) -> list[LabelledRows]:
+    """Rows in all other combinations of sensitive values, each with its own label."""
+    added = []
+    for which, twins in domain.families.of_frame(rows.frame).twins():
+        weights = None if rows.weights is None else rows.weights[which]
+        added.append(LabelledRows(twins, rows.labels[which], weights))
+    return added

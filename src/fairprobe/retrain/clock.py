@@ -21,6 +21,7 @@ N_REPORT: Final = 100_000
 _FEWEST: Final = 3000
 
 N_CONTROLS: Final = 3
+"""One more where the domain has links."""
 
 _KEPT: Final = 1 / 3
 """Of the time allowed, at most so much is kept back for the report until a first round was tried."""
@@ -142,24 +143,29 @@ def seconds_per_input(model: Any, domain: Domain, settings: RetrainSettings, *, 
     return least
 
 
-def how_many(settings: AllSettings, parts: Parts, n_controls: int, speed: Speed | None) -> tuple[int, int]:
-    """Inputs to choose by and to report on. The speed matters only where time is limited."""
+def how_many(
+    settings: AllSettings, parts: Parts, n_controls: int, speed: Speed | None, n_sides: int = 1
+) -> tuple[int, int]:
+    """Inputs to choose by and to report on. The speed matters only where time is limited.
+
+    Rows are judged once for each side: with their plain twins, and with their linked ones if there are links.
+    """
     n_select, n_report = settings.n_select or N_SELECT, settings.n_report or N_REPORT
     if settings.max_seconds is None or speed is None:
         return n_select, n_report
     a_third = _KEPT * settings.max_seconds
     if settings.n_select is None:
         a_judgement = a_third / (1 + min(settings.max_rounds, _ROUNDS))
-        n_select = affordable(n_select, speed.quick, a_judgement - len(parts.select) * speed.slow)
+        n_select = affordable(n_select, speed.quick, a_judgement - n_sides * len(parts.select) * speed.slow)
     if settings.n_report is None:
         a_judgement = a_third / (_SLOWER * (2 + n_controls))
-        n_report = affordable(n_report, speed.slow, a_judgement - len(parts.report) * speed.slow)
+        n_report = affordable(n_report, speed.slow, a_judgement - n_sides * len(parts.report) * speed.slow)
     return n_select, n_report
 
 
-def report_seconds(n_report: int, parts: Parts, n_controls: int, speed: Speed) -> float:
+def report_seconds(n_report: int, parts: Parts, n_controls: int, speed: Speed, n_sides: int = 1) -> float:
     """How long the judgements of the report take: before, after and the controls."""
-    return _SLOWER * (2 + n_controls) * (n_report + len(parts.report)) * speed.slow
+    return _SLOWER * (2 + n_controls) * (n_report + n_sides * len(parts.report)) * speed.slow
 
 
 def affordable(n: int, per_input: float, seconds: float) -> int:

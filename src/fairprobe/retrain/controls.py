@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 WORDS: Final = {
     "constant": "the sensitive parameters held constant",
+    "constant-linked": "the sensitive parameters and what is linked held constant",
     "random": "as many random inputs instead of cases",
     "all": "all cases at once",
     "clone": "a clone of the model given, nothing added",
@@ -62,6 +63,8 @@ Made = tuple[Any, int, str]
 def tried_controls(loop: Loop, judge: Judge) -> dict[str, Control]:
     """Each is fitted and judged as the models were; one that fails says why."""
     makers: dict[str, Callable[[Loop], Made]] = {"constant": _constant, "random": _random, "all": _all_cases}
+    if loop.linked is not None:
+        makers = {"constant": _constant, "constant-linked": _all_constant, **makers}
     if loop.on_fitted_rows:
         # The others have not seen the rows that they are judged on: the model given is no match for them there.
         makers = {"clone": lambda loop: (loop.reference, 0, ""), **makers}
@@ -90,8 +93,20 @@ def _control(loop: Loop, judge: Judge, name: str, make: Callable[[Loop], Made]) 
 
 
 def _constant(loop: Loop) -> Made:
+    return _held(loop, loop.domain.sensitive)
+
+
+def _all_constant(loop: Loop) -> Made:
+    """What derives from a linked column changes along with it."""
+    domain = loop.domain if loop.linked is None else loop.linked
+    columns = dict.fromkeys(link.column for link in domain.links)
+    derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in columns]
+    return _held(loop, [*domain.sensitive, *columns, *derived])
+
+
+def _held(loop: Loop, names: Sequence[str]) -> Made:
     rows = loop.parts.fit
-    values = commonest(loop.domain, rows)
+    values = commonest(loop.domain, rows, names)
     model = loop.fit(LabelledRows(held_constant(rows.frame, values), rows.labels, rows.weights))
     return HeldConstant(model, loop.domain, values), 0, ""
 
@@ -108,8 +123,8 @@ def _random(loop: Loop) -> Made:
     seed = loop.round_seeds.spawn(1)[0]
     n_rows = len(loop.parts.fit)
     wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
-    if "flip" in recipe.parts:
-        flipped = replace(recipe, parts=("flip",), copies=1)
+    if recipe.uses_rows:
+        flipped = replace(recipe, parts=tuple(part for part in recipe.parts if part in ("flip", "linked")), copies=1)
         wanted -= len(loop.augmenter.rows(flipped, loop.supply.draw, np.random.default_rng(seed))) - n_rows
     # So many rows, or as nearly as many as whole families make; each input makes one at least.
     codes = loop.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
@@ -132,7 +147,7 @@ def _augmented(loop: Loop, recipe: Recipe, draw: Draw, seed: np.random.SeedSeque
 
 
 class HeldConstant(Wrapper):
-    """A model that sees the same sensitive values whoever is asked about: its twins can't differ.
+    """A model that sees the same values of some columns whoever is asked about: twins in these can't differ.
 
     The columns stay, as pipelines and models that name a column could not be fitted without them.
     """
@@ -154,14 +169,17 @@ class HeldConstant(Wrapper):
         return function(held)
 
 
-def commonest(domain: Domain, rows: LabelledRows) -> dict[str, Any]:
-    """The commonest value of each sensitive parameter among the rows; the domain's first, if none is known."""
-    modes = {name: rows.frame[name].mode().tolist() for name in domain.sensitive}
+def commonest(domain: Domain, rows: LabelledRows, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """The commonest value of each sensitive parameter, or of those named, among the rows.
+
+    The domain's first, if none is known.
+    """
+    modes = {name: rows.frame[name].mode().tolist() for name in names or domain.sensitive}
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
 
 
 def held_constant(frame: Any, values: dict[str, Any]) -> Any:
-    """Rows with the sensitive values replaced, in the columns' dtypes where they can hold these."""
+    """Rows with some columns' values replaced, in the columns' dtypes where they can hold these."""
     import pandas as pd
 
     changed = frame.copy()

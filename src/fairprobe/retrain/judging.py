@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from fairprobe.errors import DataError
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimate.compare import Comparison, paired
 from fairprobe.estimate.populations import Population
-from fairprobe.estimate.share import Share
+from fairprobe.estimate.share import POPULATIONS, Share
 from fairprobe.estimate.survey import Survey, combination_words
 from fairprobe.model.asking import Asker
 from fairprobe.retrain.parts import LabelledRows
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.retrain.retrain_settings import RetrainSettings
+
+
+JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
+"""What a retraining is judged on, in words: twins differ in the sensitive parameters alone but where it says so."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges models on one part: fresh inputs of the domain, and the part's rows.
+    """Judges models on one part: fresh inputs of the domain, and the part's rows; with links, these once more.
 
     A quick one lets a stand-in answer for a model that has one, to judge inputs of the domain.
     """
@@ -97,6 +101,8 @@ class Judge:
     seed: int
     settings: RetrainSettings
     quick: bool = False
+    linked: Domain | None = None
+    """The domain with its links, where it has some; `domain` is then without them."""
 
     def judge(self, model: Any) -> Assessment:
         """Ask about everything: the rows last."""
@@ -104,16 +110,18 @@ class Judge:
         populations: dict[str, Any] = {**{name: name for name in uniform}, "rows": self.rows.frame}
         shares, hits = {}, {}
         for name, population in populations.items():
-            shares[name], hits[name] = self._share(model, population)
+            shares[name], hits[name] = self._share(model, self.domain, population)
+        if self.linked is not None:
+            shares["linked"], hits["linked"] = self._share(model, self.linked, self.rows.frame)
         return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
 
     def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
         """The model's labels of rows, whatever is compared over twins."""
         return Asker(model, self.domain, batch=self.settings.batch).ask_frame(rows.frame)
 
-    def _share(self, model: Any, population: Any) -> tuple[Share, Mask]:
-        target = target_of(model, self.domain, self.settings, population, quick=self.quick)
-        survey = Survey(target, [self.domain.sensitive], self.settings.confidence, self.seed)
+    def _share(self, model: Any, domain: Domain, population: Any) -> tuple[Share, Mask]:
+        target = target_of(model, domain, self.settings, population, quick=self.quick)
+        survey = Survey(target, [domain.sensitive], self.settings.confidence, self.seed)
         with target.quiet():
             hits = [survey.add(batch)[0] for batch in target.families(self.n, self.seed)]
         return survey.shares()[0], np.concatenate(hits)

@@ -16,7 +16,15 @@ from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retrain import report
-from fairprobe.retrain.augment import Augmenter, Recipe, first_tries, less_flipped, neighbours, schedule
+from fairprobe.retrain.augment import (
+    Augmenter,
+    Recipe,
+    augmentations_for,
+    first_tries,
+    less_flipped,
+    neighbours,
+    schedule,
+)
 from fairprobe.retrain.clock import N_CONTROLS, Clock, Speed, how_many, report_seconds
 from fairprobe.retrain.judging import Assessment, Judge, checked_favourable
 from fairprobe.retrain.labels import check_choice, check_committee, make_labeller
@@ -57,7 +65,12 @@ class Loop:
         seed: int | None,
         progress: bool | Progress,
     ) -> None:
-        self.model, self.domain, self.settings, self.committee = model, checked_domain(domain), settings, committee
+        self.augmentations = augmentations_for(checked_domain(domain), settings.augment)
+        """What to try."""
+        self.linked = domain if domain.links else None
+        """The domain with its links, where it has some. Cases, twins and flipped rows are without."""
+        domain = domain.without_links() if domain.links else domain
+        self.model, self.domain, self.settings, self.committee = model, domain, settings, committee
         check_choice(settings.labels, committee)
         if settings.labels == "given" and cases is None:
             raise SettingError("labels='given' needs cases with a column of labels, got no cases")
@@ -91,7 +104,7 @@ class Loop:
         self.is_fitted = is_fitted(model)
         self.refits = held_out is None or not self.is_fitted
         """Whether the model given can't be compared as it is: it has seen the rows that are kept apart, or none yet."""
-        self.n_controls = N_CONTROLS if settings.controls else 0
+        self.n_controls = N_CONTROLS + (self.linked is not None) if settings.controls else 0
         self.rounds: list[Round] = []
         self.chosen: Round | None = None
         self.left_out: list[Recipe] = []
@@ -131,6 +144,11 @@ class Loop:
     # What the figures are of
 
     @property
+    def n_sides(self) -> int:
+        """How often rows are judged: with plain twins, and with linked ones if there are some."""
+        return 1 if self.linked is None else 2
+
+    @property
     def original(self) -> Any:
         """What is returned if no round is accepted: the model given, where it can be asked; else its fitted clone."""
         return self.reference if self.given is None else self.model
@@ -155,10 +173,12 @@ class Loop:
         self.reference = self.fit(parts.fit) if self.refits else self.model
         # Nothing is timed where time is not limited.
         speed = None if settings.max_seconds is None else Speed.measure(self.reference, self.domain, settings)
-        self.n_select, self.n_report = how_many(settings, parts, self.n_controls, speed)
+        self.n_select, self.n_report = how_many(settings, parts, self.n_controls, speed, self.n_sides)
         if speed is not None:
-            self.clock.kept = report_seconds(self.n_report, parts, self.n_controls, speed)
-        self._judge = Judge(self.domain, parts.select, self.n_select, self._select_seed, settings, quick=True)
+            self.clock.kept = report_seconds(self.n_report, parts, self.n_controls, speed, self.n_sides)
+        self._judge = Judge(
+            self.domain, parts.select, self.n_select, self._select_seed, settings, quick=True, linked=self.linked
+        )
         begun = self.clock.now()
         self.first = self._judge.judge(self.reference)
         self.clock.judgement = self.clock.now() - begun
@@ -187,7 +207,7 @@ class Loop:
     def _prepare_cases(self) -> None:
         """Settle where cases come from, and who labels them."""
         settings, domain = self.settings, self.domain
-        self.augmenter = Augmenter(domain, self.parts.fit, self.classes)
+        self.augmenter = Augmenter(domain, self.parts.fit, self.classes, self.linked)
         self.labeller = make_labeller(
             settings.labels,
             self.committee,
@@ -227,7 +247,7 @@ class Loop:
 
     def _scheduled(self) -> Iterator[Recipe]:
         """The paper's amounts, until a round is rejected."""
-        for recipe in schedule(self.settings.augmentations[0], self._schedule_rng):
+        for recipe in schedule(self.augmentations[0], self._schedule_rng):
             yield recipe
             if self.left_out:
                 self.stop_reason = "max-seconds"  # amounts grow, so all others would take longer still
@@ -240,7 +260,7 @@ class Loop:
     def _searched(self) -> Iterator[Recipe]:
         """One try of each augmentation, then neighbours of what came out best."""
         tried: set[Recipe] = set()
-        waiting = first_tries(self.settings.augmentations)
+        waiting = first_tries(self.augmentations)
         while waiting:
             tried.add(waiting[0])
             yield waiting[0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def make(loop: Loop, *, with_controls: bool) -> Retrained:
     """Judge once more, on what nothing has seen, and put all together."""
     settings, parts = loop.settings, loop.parts
-    judge = Judge(loop.domain, parts.report, loop.n_report, loop.report_seed, settings)
+    judge = Judge(loop.domain, parts.report, loop.n_report, loop.report_seed, settings, linked=loop.linked)
     before, after, is_reported = _judged(loop, judge)
     controls = tried_controls(loop, judge) if with_controls and is_reported else {}
     part = parts.report if is_reported else parts.select
@@ -94,6 +94,12 @@ def _how(loop: Loop, *, is_reported: bool) -> tuple[str, ...]:
         else f"before is {before}{returned}",
         "an improvement is the share before less the share after on the same inputs, with a paired interval",
     ]
+    if loop.linked is not None:
+        lines.append(
+            f"domain, valid and rows are about {' or '.join(loop.domain.sensitive)} alone, and so are cases, twins and "
+            f"flipped rows; linked is the rows with what is linked changed along: "
+            f"{'; '.join(link.words() for link in loop.linked.links)}"
+        )
     if settings.accept == "paper":
         lines.append("a round was accepted if the estimated share of the domain was lower, whatever else changed")
     else:

@@ -80,11 +80,6 @@ class AllSettings(RetrainSettings):
             )
 
     @property
-    def augmentations(self) -> list[tuple[str, ...]]:
-        """What to try."""
-        return checked_augment(self.augment)
-
-    @property
     def is_search(self) -> bool:
         """Whether augmentations and amounts are searched over; else the paper's schedule is followed."""
         return self.augment == "auto" or not isinstance(self.augment, str)

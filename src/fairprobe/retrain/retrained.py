@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
 from fairprobe.estimate.drawing import BAND, INK, SOFT, as_shares, svg_panels, tidy
-from fairprobe.estimate.share import POPULATIONS, Remark, Share, percent
+from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
-from fairprobe.retrain.judging import Assessment, Loss
-from fairprobe.retrain.rounds import Round, front_of
+from fairprobe.retrain.judging import JUDGED, Assessment, Loss
+from fairprobe.retrain.rounds import Round, best_of, front_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,6 +60,31 @@ class Relative:
     high: float
 
 
+@dataclass(frozen=True)
+class Way:
+    """A way to train, and what it does to the share of the rows with plain twins and with linked ones."""
+
+    name: str
+    """An augmentation's, or a control's."""
+    what: str
+    part: str
+    """What it was judged on: select or report."""
+    before: dict[str, Share]
+    after: dict[str, Share]
+    accuracy_before: float
+    accuracy_after: float
+
+    def words(self, alone: str, along: str) -> str:
+        """The way in a line."""
+        shares = []
+        for words, name in ((alone, "rows"), (along, "linked")):
+            before, after = self.before[name], self.after[name]
+            between = f"{percent(after.low)} to {percent(after.high)}"
+            shares.append(f"{words} {percent(before.value)} -> {percent(after.value)} ({between})")
+        points = 100 * (self.accuracy_after - self.accuracy_before)
+        return f"{self.what}: {', '.join(shares)}, accuracy {points or 0.0:+.2f} points"
+
+
 @dataclass(frozen=True, repr=False)
 class Retrained:
     """A model in which discriminatory inputs are rarer, or the one given if none was accepted, and the evidence.
@@ -73,7 +99,7 @@ class Retrained:
     """Whether the model is a new one."""
     before: dict[str, Share]
     after: dict[str, Share]
-    """By population: domain, valid (with constraints), rows."""
+    """By population: domain, valid (with constraints), rows, and linked (with links): the rows once more."""
     before_is: str
     """What the figures before are of: the model given, or a clone of it."""
     compared_with: str
@@ -169,8 +195,58 @@ class Retrained:
             f"{name} {percent(change.a.value)} -> {percent(change.b.value)} ({_points(change, self.loss.confidence)})"
             for name, change in self.changes.items()
         ]
+        if self.has_links:
+            # Two shares of the same rows: which twins each compares is said beside it.
+            parts[0] = f"{self._alone}: {parts[0]}"
+            parts[-1] = f"{self._along}: {parts[-1].replace('linked', 'rows', 1)}"
         clone = "" if self.before_is == GIVEN else f"; before is {self.before_is}"
         return f"{'; '.join(parts)}; {self.loss.sentence()}{clone}"
+
+    # Where the domain has links
+
+    @property
+    def has_links(self) -> bool:
+        """Whether rows were also judged with what is linked changed along."""
+        return "linked" in self.before
+
+    @property
+    def _alone(self) -> str:
+        return f"{' or '.join(self.before['linked'].sensitive)} alone"
+
+    @property
+    def _along(self) -> str:
+        return f"with {' and '.join(self.before['linked'].linked)} changed along"
+
+    @property
+    def ways(self) -> list[Way]:
+        """What each way to train does to the share of the rows, plain and linked; none without links.
+
+        Of each augmentation the best round, on the select part, and each control, on the report part.
+        """
+        if not self.has_links:
+            return []
+        by_name: dict[str, list[Round]] = {}
+        for each in self.rounds:
+            by_name.setdefault(each.recipe.augment, []).append(each)
+        first, ways = self.first, []
+        for name, rounds in by_name.items():
+            best = best_of(rounds) or min(rounds, key=lambda each: each.left)
+            accuracies = first.accuracy, best.accuracy
+            ways.append(Way(name, best.recipe.words(), "select", first.shares, best.shares, *accuracies))
+        # The others have not seen the rows that they are judged on: nor has the clone.
+        clone = self.controls.get("clone")
+        before, accuracy = self.before, self.accuracy_before
+        if clone is not None and clone.accuracy is not None:
+            before, accuracy = clone.shares, clone.accuracy
+        for control in self.controls.values():
+            if control.accuracy is not None and control is not clone:
+                accuracies = accuracy, control.accuracy
+                ways.append(Way(control.name, control.words, "report", before, control.shares, *accuracies))
+        return ways
+
+    def ways_in_words(self) -> list[str]:
+        """A line for each way: the share of the rows with plain twins and with linked ones, before and after it."""
+        return [way.words(self._alone, self._along) for way in self.ways]
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -188,6 +264,7 @@ class Retrained:
             "front": [each.number for each in front_of(self.rounds)],
             "chosen": None if self.chosen is None else self.chosen.number,
             "controls": {name: control.summary() for name, control in self.controls.items()},
+            **({"ways": self.ways_in_words()} if self.has_links else {}),
             **self._plain("stop_reason", "n_added", "n_cases", "n_rows", "n_inputs", "seconds", "seed"),
             "how": list(self.how),
             "health": [{"check": name, "message": message} for name, message in self.health],
@@ -214,7 +291,7 @@ class Retrained:
 
     def _repr_html_(self) -> str:
         shares = {
-            f"share of the {name}": f"{percent(self.before[name].value)} -> {percent(self.after[name].value)}"
+            f"share of {JUDGED[name]}": f"{percent(self.before[name].value)} -> {percent(self.after[name].value)}"
             for name in self.after
         }
         accuracy = f"{percent(self.accuracy_before)} -> {percent(self.accuracy_after)}"
@@ -233,6 +310,8 @@ def _points(change: Comparison, confidence: float) -> str:
 _CHOSEN: Final = "#c8553d"
 _PANEL: Final = (4.6, 3.8)
 """Of a panel, width and height in inches."""
+_WIDEST: Final = 60
+"""Letters below a panel."""
 
 
 def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
@@ -255,7 +334,7 @@ def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
             [chosen.shares[name].value], [chosen.accuracy], s=110, facecolors="none", edgecolors=_CHOSEN,
             linewidths=1.8, zorder=4, label="returned",
         )  # fmt: skip
-    axes.set_xlabel(f"share of {POPULATIONS[name]}, on the select part")
+    axes.set_xlabel("\n".join(textwrap.wrap(f"share of {JUDGED[name]}, on the select part", _WIDEST)))
     axes.set_ylabel("accuracy")
     axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
     as_shares(axes.xaxis)

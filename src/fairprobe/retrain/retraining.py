@@ -55,6 +55,9 @@ def retrain(
     fresh inputs of the domain. A round is accepted if a share is shown to be lower, none is shown to be higher, and
     no more accuracy is lost than allowed. If no round is, the model given comes back.
 
+    In a domain with links, the rows are judged twice: "rows" with twins that differ in the sensitive parameters alone,
+    as inputs of the domain are, and "linked" with what is linked changed along.
+
     Args:
         model: a classifier that can be cloned, fitted or not; anything else needs a `trainer`.
         X: the training rows, a frame or an array with its columns in domain order; values may lie outside the domain.
@@ -66,8 +69,9 @@ def retrain(
             function of a frame.
         committee: the classifiers that vote, fitted or not; by default five kinds that the model is not.
         augment: "case" (as the paper; the sensitive value is redrawn), "twins" (a case with all its twins, one label),
-            "flip" (training rows with their twins), or several joined by "+": then the paper's schedule of amounts is
-            followed, until a round is rejected. "auto", or a list of these, searches over them and the amounts.
+            "flip" (training rows with their twins), "linked" (training rows with their linked twins, in a domain with
+            links), or several joined by "+": then the paper's schedule of amounts is followed, until a round is
+            rejected. "auto", or a list of these, searches over them and the amounts.
         trainer: ``trainer(X, y, sample_weight=None)`` returns a fitted model; instead of cloning.
         held_out: rows and labels that the model has not seen, half to choose by and half to report on. Without them 15%
             of X each are kept for that, and the model before is a clone fitted on the other 70%; if no round is
@@ -152,6 +156,8 @@ class RetrainPlan:
     n_rounds: int
     """At most."""
     n_controls: int
+    augmentations: tuple[str, ...]
+    """What is tried."""
     n_timed: int
     """Rows of the largest fit that the guess comes from."""
     seconds: dict[str, float]
@@ -175,13 +181,13 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **arguments: Any) -> Retrai
     if settings.labels == "vote" and loop.committee is None:
         _time_committee(loop, voting)
     # To choose, a stand-in may be asked; the report is the model's own.
-    speed = Speed.measure(fitted if loop.refits else model, domain, settings)
-    n_select, n_report = how_many(settings, parts, loop.n_controls, speed)
-    growth = np.mean([recipe.growth(len(domain.combinations)) for recipe in first_tries(settings.augmentations)])
+    speed = Speed.measure(fitted if loop.refits else model, loop.domain, settings)
+    n_select, n_report = how_many(settings, parts, loop.n_controls, speed, loop.n_sides)
+    growth = np.mean([recipe.growth(len(domain.combinations)) for recipe in first_tries(loop.augmentations)])
     fit = loop.clock.foreseen(round(n_fit * float(growth)))
-    judgement = speed.slow * (n_report + len(parts.report))
+    judgement = speed.slow * (n_report + loop.n_sides * len(parts.report))
     before = loop.clock.foreseen(n_fit) * loop.refits + voting.foreseen(n_fit)
-    a_round = fit + speed.quick * (n_select + len(parts.select))
+    a_round = fit + speed.quick * (n_select + loop.n_sides * len(parts.select))
     ending = (2 + loop.n_controls) * judgement + loop.n_controls * fit
     total = before + settings.most_rounds * a_round + ending
     return RetrainPlan(
@@ -194,6 +200,7 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **arguments: Any) -> Retrai
         n_cases=None if loop.cases is None else len(loop.cases),
         n_rounds=settings.most_rounds,
         n_controls=loop.n_controls,
+        augmentations=tuple("+".join(parts) for parts in loop.augmentations),
         n_timed=n_timed,
         seconds={"prepare": before, "round": a_round, "report": ending, "total": total},
     )

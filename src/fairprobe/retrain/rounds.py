@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.estimate.share import Share, percent
 from fairprobe.retrain.augment import Recipe
-from fairprobe.retrain.judging import Assessment, Loss
+from fairprobe.retrain.judging import JUDGED, Assessment, Loss
 
 if TYPE_CHECKING:
     from fairprobe.retrain.retrain_settings import AllSettings
@@ -42,7 +42,7 @@ class Round:
             "round": self.number,
             "augment": self.recipe.augment,
             "percent": self.recipe.percent,
-            "flipped": self.recipe.flipped if "flip" in self.recipe.parts else 0.0,
+            "flipped": self.recipe.flipped if self.recipe.uses_rows else 0.0,
             "copies": self.recipe.copies,
             "n_added": self.n_added,
             **{f"share_{name}": share.value for name, share in self.shares.items()},
@@ -122,4 +122,4 @@ def front_of(rounds: list[Round]) -> list[Round]:
 
 
 def _named(names: list[str]) -> str:
-    return " and ".join(POPULATIONS[name] for name in names)
+    return " and ".join(JUDGED[name] for name in names)
