@@ -131,9 +131,7 @@ def test_at_any_moment():
     process = start(
         """
         import random
-        def press(*_):
-            raise KeyboardInterrupt
-        signal.signal(signal.SIGALRM, press)
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
         whole = search(BOX.model, BOX.domain, max_inputs=300_000, **SETTINGS).to_frame()
         random.seed(1)
         wrong = []
@@ -146,7 +144,7 @@ def test_at_any_moment():
             frame = found.to_frame()
             fits = (
                 found.stop_reason == "interrupted"
-                and found.n_queries == 2 * found.n_judged
+                and found.n_queries >= 2 * found.n_judged  # and what was being asked, and hits asked about again
                 and found.n_cases <= found.n_inputs <= found.n_judged
                 and (frame.empty or frame.equals(whole.head(len(frame))))
             )

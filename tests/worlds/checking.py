@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from reference import Count, Reference, clopper_pearson, mcnemar, mean_interval, rates, verdict
+from reference import Count, Reference, clopper_pearson, mcnemar, mean_interval, rates, verdict, weighted
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from world import Column, Model, Row, Rule, World, WorldLink, answer, holds, make_world, rule_text, shown
@@ -330,6 +330,7 @@ class Check:
                 self.share(population, share, count, self.world.confidence)
                 if population == "rows":
                     self.which(share, count)
+                    self.weighted(count)
         self.both_sides()
         default = next(name for name in ("rows", "domain", "valid") if name in shares)
         for gate in (None, *shares):
@@ -358,6 +359,29 @@ class Check:
                 for values in self.reference.combinations(self.reference.sensitive)
             ]
             same(f"rows: answers for {row}", list(share.answers.iloc[number]), expected)
+
+    def weighted(self, count: Count) -> None:
+        """Rows that do not count alike: weights, some of them zero, and groups of rows."""
+        n = len(self.world.rows)
+        weights = [float((place * 7 + self.world.seed) % 4) for place in range(n)]
+        groups = [(place + self.world.seed) // 2 for place in range(n)]
+        if not any(weights):
+            return
+        chosen = {"weights": np.array(weights)} if self.world.seed % 3 else {}
+        chosen |= {"groups": groups} if self.world.seed % 2 or not chosen else {}
+        model = make_model(self.world, self.world.model)
+        share = fairprobe.estimate(model, self.domain, self.rows, **self.options, **self.settings, **chosen)
+        places = [place for place, _ in count.hit_rows]
+        hits = [hit for _, hit in count.hit_rows]
+        own_weights = [weights[place] if "weights" in chosen else 1.0 for place in places]
+        own_groups = [groups[place] if "groups" in chosen else place for place in places]
+        same("weighted n", (share.n, share.hits), (count.n, count.hits))
+        for name, error in (("two-sided", (1 - self.world.confidence) / 2), ("one-sided", 1 - self.world.confidence)):
+            value, expected = weighted(hits, own_weights, own_groups, error)
+            got = (share.low, share.high) if name == "two-sided" else (share.lower, share.upper)
+            close("weighted value", share.value, value)
+            close(f"weighted {name} low", got[0], expected[0])
+            close(f"weighted {name} high", got[1], expected[1])
 
     def both_sides(self) -> None:
         """A linked share has the plain one beside it, the error split."""

@@ -379,6 +379,29 @@ def mean_interval(shares: list[float], confidence: float) -> tuple[float, float]
     return max(0.0, mean - reach), min(1.0, mean + reach)
 
 
+def weighted(
+    hits: list[bool], weights: list[float], groups: list[Any], error: float
+) -> tuple[float, tuple[float, float]]:
+    """The weighted share, and Korn and Graubard's bounds, each at an error."""
+    total, n = sum(weights), len(hits)
+    if not total:
+        return math.nan, (0.0, 1.0)
+    share = sum(w for w, hit in zip(weights, hits, strict=True) if hit) / total
+    names = sorted(set(groups))
+    rows_of = {name: [i for i in range(n) if groups[i] == name] for name in names}
+    if len(names) < 2:
+        return share, (0.0, 1.0)
+    telling = total**2 / sum(sum(weights[i] for i in rows) ** 2 for rows in rows_of.values())
+    if 0 < share < 1:
+        off = [sum(weights[i] * (hits[i] - share) for i in rows) / total for rows in rows_of.values()]
+        variance = len(names) / (len(names) - 1) * sum(each**2 for each in off)
+        telling = min(n, share * (1 - share) / variance) if variance else n
+    rows = min(telling, telling * (t.ppf(error, n - 1) / t.ppf(error, len(names) - 1)) ** 2)
+    low = float(beta.ppf(error, share * rows, rows - share * rows + 1)) if share > 0 else 0.0
+    high = float(beta.isf(error, share * rows + 1, rows - share * rows)) if share < 1 else 1.0
+    return share, (low, high)
+
+
 def verdict(count: Count, bounds: tuple[float, float], limit: float) -> str:
     """The verdict on a share with these one-sided bounds."""
     lower, upper = bounds

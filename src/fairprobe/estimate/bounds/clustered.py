@@ -9,7 +9,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.errors import DataError
-from fairprobe.estimate.bounds.intervals import checked_confidence, exact_lower, exact_upper
+from fairprobe.estimate.bounds.intervals import checked_confidence
 
 
 def checked_weights(weights: Any, n: int) -> Floats:
@@ -73,12 +73,12 @@ def clustered(
 
 def _bounds(share: float, telling: float, n: int, n_groups: int, error: float) -> tuple[float, float]:
     """Each bound at an error: exact for as many rows as tell as much, less what few groups cost."""
-    from scipy.special import stdtrit
+    from scipy.special import betainccinv, betaincinv, stdtrit
 
     if n_groups < 2:
         return 0.0, 1.0
-    least = min(telling, telling * (float(stdtrit(n - 1, error)) / float(stdtrit(n_groups - 1, error))) ** 2)
-    hits, rows = np.array(share * least), np.array(least)
-    low = float(exact_lower(hits, rows, error)) if share > 0 else 0.0
-    high = float(exact_upper(hits, rows, error)) if share < 1 else 1.0
+    rows = min(telling, telling * (float(stdtrit(n - 1, error)) / float(stdtrit(n_groups - 1, error))) ** 2)
+    hits = share * rows  # no whole number, and maybe less than one
+    low = float(betaincinv(hits, rows - hits + 1, error)) if share > 0 else 0.0
+    high = float(betainccinv(hits + 1, rows - hits, error)) if share < 1 else 1.0
     return low, high
