@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fairprobe.cli.data import Source
-from fairprobe.cli.links import parse_link
+from fairprobe.cli.link_option import parse_link
 from fairprobe.domain import Domain, Link
 
 MODELS = """

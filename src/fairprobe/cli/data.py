@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
-from fairprobe.cli.links import parse_link
+from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import listed, note
 from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.expressions import (
     Among,
-    Comparison,
+    Compare,
     Constant,
     Formula,
     Leaf,
@@ -136,9 +136,9 @@ def _cut(parameter: Parameter, leaves: Sequence[Leaf]) -> Codes:
             continue
         if isinstance(leaf, Among) and isinstance(leaf.item, Name):
             constants += leaf.values
-        elif isinstance(leaf, Comparison) and isinstance(leaf.left, Name) and isinstance(leaf.right, Constant):
+        elif isinstance(leaf, Compare) and isinstance(leaf.left, Name) and isinstance(leaf.right, Constant):
             constants.append(leaf.right.value)
-        elif isinstance(leaf, Comparison) and isinstance(leaf.right, Name) and isinstance(leaf.left, Constant):
+        elif isinstance(leaf, Compare) and isinstance(leaf.right, Name) and isinstance(leaf.left, Constant):
             constants.append(leaf.left.value)
         else:
             raise TooManyError

@@ -14,12 +14,13 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import nearest
 from fairprobe.domain import radix
 from fairprobe.domain.allowed import Block, TooManyError, Variable, as_operand, is_number, make_variable, operand
+from fairprobe.domain.boxes import Part, make_part
 from fairprobe.domain.categorical import Ordinal
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
     Among,
     Arithmetic,
-    Comparison,
+    Compare,
     Constant,
     Formula,
     Join,
@@ -35,7 +36,6 @@ from fairprobe.domain.expressions import (
 )
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.parts import Part, make_part
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class _Binder:
             return node
         if isinstance(node, Among):
             for value in node.values:
-                self.comparison(Comparison("==", node.item, Constant(value)))
+                self.comparison(Compare("==", node.item, Constant(value)))
             return node
         return self.comparison(node)
 
@@ -145,14 +145,14 @@ class _Binder:
                 raise self.error(f"only numbers can be reckoned with, got {text_of(side)}")
         return "number"
 
-    def comparison(self, node: Comparison) -> Comparison:
+    def comparison(self, node: Compare) -> Compare:
         left, right = node.left, node.right
         if isinstance(left, Constant):  # the name first
             turned = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(node.symbol, node.symbol)
-            return self.comparison(Comparison(turned, right, left))
+            return self.comparison(Compare(turned, right, left))
         kinds = self.kind(left), self.kind(right)
         if kinds == ("number", "number"):
-            return Comparison(node.symbol, left, right)
+            return Compare(node.symbol, left, right)
         if isinstance(left, Name) and kinds[0] == "listed" and isinstance(right, Constant):
             values = listed_values(self.parameter(left.name))
             if not any(type(value) is type(right.value) and value == right.value for value in values):
@@ -162,7 +162,7 @@ class _Binder:
             raise self.error(f"like must be compared with like, got {text_of(left)} and {text_of(right)}")
         return node if node.symbol in ("==", "!=") else self.ranked(node)
 
-    def ranked(self, node: Comparison) -> Comparison:
+    def ranked(self, node: Compare) -> Compare:
         """An order of values that are no numbers: that of an ordinal parameter."""
         assert isinstance(node.left, Name)
         parameter = self.parameter(node.left.name)
@@ -172,12 +172,12 @@ class _Binder:
             )
         values = tuple(listed_values(parameter))
         if isinstance(node.right, Constant):
-            return Comparison(node.symbol, Rank(parameter.name, values), Constant(values.index(node.right.value)))
+            return Compare(node.symbol, Rank(parameter.name, values), Constant(values.index(node.right.value)))
         assert isinstance(node.right, Name)
         other = self.parameter(node.right.name)
         if not isinstance(other, Ordinal) or tuple(listed_values(other)) != values:
             raise self.error(f"{parameter.name!r} and {other.name!r} must have the same values in the same order")
-        return Comparison(node.symbol, Rank(parameter.name, values), Rank(other.name, values))
+        return Compare(node.symbol, Rank(parameter.name, values), Rank(other.name, values))
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:

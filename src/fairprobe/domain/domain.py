@@ -18,7 +18,7 @@ from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import radix
 from fairprobe.domain.constraints import PATIENCE, THINNEST, Constraint, Restrictions, Rule, bind, checked, too_thin
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import Comparison, Constant, Join, Name
+from fairprobe.domain.expressions import Compare, Constant, Join, Name
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links, plain_values
@@ -504,8 +504,8 @@ def _check_agrees(domain: Domain, link: Link) -> None:
             pair = Join(
                 "and",
                 (
-                    Comparison("==", Name(link.sensitive), Constant(value)),
-                    Comparison("==", Name(link.column), Constant(player)),
+                    Compare("==", Name(link.sensitive), Constant(value)),
+                    Compare("==", Name(link.column), Constant(player)),
                 ),
             )
             if domain.restrictions.also(pair).n == 0:

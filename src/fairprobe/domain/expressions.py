@@ -68,7 +68,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Compare:
     """Two values compared."""
 
     symbol: str
@@ -107,7 +107,7 @@ class Join:
 
 
 Term = Constant | Name | Rank | Arithmetic
-Leaf = Comparison | Among | Missing
+Leaf = Compare | Among | Missing
 Formula = Leaf | Not | Join | bool
 """What is true or false of an input. A plain bool is left over where everything is known."""
 
@@ -255,7 +255,7 @@ class _Parser:
         if isinstance(node, (Name, Constant)) and not isinstance(getattr(node, "value", True), bool):
             raise self.unexpected("a comparison")
         if isinstance(node, Name):
-            return Comparison("==", node, Constant(True))
+            return Compare("==", node, Constant(True))
         if isinstance(node, Constant):
             return bool(node.value)
         if isinstance(node, Arithmetic):
@@ -274,7 +274,7 @@ class _Parser:
                     parts.append(_negate_if(symbol == "!=", Missing(self.term(left))))
                     break
                 right = self.sum()
-                parts.append(Comparison(symbol, self.term(left), self.term(right)))
+                parts.append(Compare(symbol, self.term(left), self.term(right)))
                 left = right  # as in low <= x <= high
             elif self.take("is"):
                 negated = self.take("not") is not None
@@ -401,7 +401,7 @@ def names_in(node: Any) -> frozenset[str]:
 
 def parts_of(node: Any) -> tuple[Any, ...]:
     """The trees right below."""
-    if isinstance(node, (Comparison, Arithmetic)):
+    if isinstance(node, (Compare, Arithmetic)):
         return node.left, node.right
     if isinstance(node, (Among, Missing)):
         return (node.item,)
@@ -412,7 +412,7 @@ def parts_of(node: Any) -> tuple[Any, ...]:
 
 def leaves_of(formula: Formula) -> Iterator[Leaf]:
     """All comparisons and the like."""
-    if isinstance(formula, (Comparison, Among, Missing)):
+    if isinstance(formula, (Compare, Among, Missing)):
         yield formula
     else:
         for part in parts_of(formula):
@@ -489,7 +489,7 @@ def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Leaf
     """The rule with values in the place of names (None where missing), and with what is known of its leaves."""
     if isinstance(formula, bool):
         return formula
-    if isinstance(formula, (Comparison, Among, Missing)):
+    if isinstance(formula, (Compare, Among, Missing)):
         return truths[formula] if formula in truths else _leaf_with(formula, values)
     if isinstance(formula, Not):
         part = substitute(formula.part, values, truths)
@@ -512,8 +512,8 @@ def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Leaf
 def _leaf_with(leaf: Leaf, values: Mapping[str, Any]) -> Formula:
     if not names_in(leaf) & values.keys():
         return leaf
-    if isinstance(leaf, Comparison):
-        changed: Leaf = Comparison(leaf.symbol, _term_with(leaf.left, values), _term_with(leaf.right, values))
+    if isinstance(leaf, Compare):
+        changed: Leaf = Compare(leaf.symbol, _term_with(leaf.left, values), _term_with(leaf.right, values))
     elif isinstance(leaf, Among):
         changed = Among(_term_with(leaf.item, values), leaf.values)
     else:
@@ -559,7 +559,7 @@ def text_of(node: Any) -> str:
         return f" {node.word} ".join(_bracketed(part, Join) for part in node.parts)
     if isinstance(node, Not):
         return _negated_text(node.part)
-    if isinstance(node, Comparison):
+    if isinstance(node, Compare):
         if node.symbol == "==" and node.right == Constant(True) and isinstance(node.right.value, bool):
             return text_of(node.left)
         return f"{text_of(node.left)} {node.symbol} {text_of(node.right)}"

@@ -25,8 +25,8 @@ from fairprobe.domain.values import in_dtype
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairprobe.domain.boxes import Part
     from fairprobe.domain.domain import Domain
-    from fairprobe.domain.parts import Part
 
 
 class Families:

@@ -19,7 +19,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
-from fairprobe.domain.expressions import Among, Comparison, Constant, Formula, Join, Name
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Name
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import is_missing, plain
 from fairprobe.errors import DomainError
@@ -178,7 +178,7 @@ class _Table:
         link = self.link
         for player in dict.fromkeys(value for role in link.roles.values() for value in role.values()):
             keys = tuple(key for role in link.roles.values() for key, value in role.items() if value == player)
-            other: Formula = Comparison("!=", Name(link.column), Constant(player))
+            other: Formula = Compare("!=", Name(link.column), Constant(player))
             yield Join("or", (other, Among(Name(link.sensitive), keys)))
 
     # Real rows

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.parts import Atoms
+from fairprobe.domain.boxes import Atoms
 from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.solved import UnfitError, shown
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.parts import Part
+from fairprobe.domain.boxes import Part
 from fairprobe.estimate.exact.axes import Axis, Slots, slots_of
 from fairprobe.estimate.exact.solved import UnfitError, exact_dtype
 

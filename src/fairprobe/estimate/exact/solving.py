@@ -17,8 +17,8 @@ import numpy as np
 
 from fairprobe.arrays import Mask
 from fairprobe.domain.allowed import TooManyError
+from fairprobe.domain.boxes import Part
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parts import Part
 from fairprobe.errors import ModelError
 from fairprobe.estimate.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimate.exact.preprocessing import Seen, split

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.boxes import Part
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.parts import Part
 from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
 from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.regions import Regions, make_regions
