@@ -61,7 +61,15 @@ class Toy:
 
 
 class _With(partial[Any]):
-    """A function with some of its arguments. It can be sent to another process, and compares by content as toys do."""
+    """A function with some of its arguments, which are its attributes too.
+
+    It can be sent to another process, and compares by content as toys do.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self.keywords:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self.keywords[name]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _With) and (self.func, self.keywords) == (other.func, other.keywords)
