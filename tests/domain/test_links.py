@@ -318,3 +318,24 @@ def test_ordinals_and_numbers_can_be_linked_by_tables():
     )
     twins = domain.decode(domain.families.of(domain.encode(pd.DataFrame({"size": ["M"], "n": [0], "sex": ["f"]}))).rows)
     assert twins.iloc[1].tolist() == ["L", 1, "m"]
+
+
+def test_two_roles_played_by_the_same_value_are_two():
+    """Found by a random world: (Male, Boss) and (Female, Boss) are not the same part, and neither has a twin."""
+    link = Link("job", "sex", [{"m": "boss"}, {"f": "boss"}])
+    assert len(link.roles) == 2
+    domain = Domain([Category("job", ["boss", "clerk"]), Category("sex", ["f", "m"])], ["sex"], links=[link])
+    assert domain.n_valid == 4
+    assert domain.n_families == 3
+
+
+def test_a_rule_may_name_what_follows_from_a_value_that_is_not_compared():
+    group = Derived("group", "race", {"A": "u", "B": "u", "C": "v"})
+    domain = Domain([*PARAMETERS, group], {"race": ["A", "B"]}, constraints=["group != 'v' or height > 152"])
+    assert domain.n_valid == domain.size
+
+
+def test_a_shift_per_unit_is_rounded_the_same_way_whatever_the_last_bits():
+    domain = Domain([Integer("s", -3, -2), Real("x", 0, 0.2, 0.1)], sensitive=["s"], links=[Link("x", "s", per=0.05)])
+    codes = every_input(domain)
+    assert domain.families.of(codes).allowed.all()  # half a step each: both are rounded to the same

@@ -72,7 +72,7 @@ class WorldLink:
     def added(self, value: Any, step: Any) -> Any:
         """What is added with a sensitive value; None if that is not known."""
         if self.per is not None:
-            return None if value is None else math.floor(self.per * value / step + 0.5) * step
+            return None if value is None else math.floor(round(self.per * value / step, 9) + 0.5) * step
         return dict(self.shift).get(value)
 
 

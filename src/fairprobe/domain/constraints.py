@@ -183,7 +183,8 @@ class _Binder:
 def listed_values(parameter: Parameter) -> Sequence[Any]:
     """The values of a parameter that is no number, those included that are not compared."""
     if isinstance(parameter, Derived):
-        return parameter._categories()
+        # All that may follow: real rows may have a value of the source that is not compared.
+        return [value for value in dict.fromkeys(parameter.mapping.values()) if value is not None]
     return getattr(parameter, "categories", ()) or getattr(parameter, "values", ())
 
 

@@ -78,7 +78,8 @@ class Link:
     def _checked_roles(self) -> dict[str, dict[Any, Any]]:
         given = self.roles
         if isinstance(given, Sequence) and not isinstance(given, str):
-            given = {_role_name(role): role for role in given}
+            # Two roles may be played by the same values, under other sensitive ones: each keeps a name of its own.
+            given = {f"{place}: {_role_name(role)}": role for place, role in enumerate(given, 1)}
         if not isinstance(given, Mapping) or not given or not all(isinstance(role, Mapping) for role in given.values()):
             raise self.error(f"must have a mapping of sensitive values to values for each role, got {self.roles!r}")
         roles = {
@@ -253,7 +254,7 @@ class _Shift:
     def _steps(self, value: Any) -> float:
         """How many steps a sensitive value is away from none; NaN if nothing is known of it."""
         if self._per_step is not None:
-            return math.nan if is_missing(value) else math.floor(self._per_step * float(value) + 0.5)
+            return math.nan if is_missing(value) else math.floor(round(self._per_step * float(value), 9) + 0.5)
         return self._by_value.get(value, math.nan)
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
