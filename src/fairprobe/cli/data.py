@@ -162,7 +162,7 @@ class Source:
 
         What cannot be, what changes along and what is hidden add to what a domain given says of it.
         """
-        from fairprobe.domain.health import check_rules_of_data, health_of_data, health_of_rules, warn_of_health
+        from fairprobe.domain.health import health_of_data, health_of_rules, warn_of_health
 
         compared = compared_values(self.sensitive or ())
         if self.domain is not None:
@@ -170,7 +170,6 @@ class Source:
             if rows is not None:
                 self._check_left_out(domain)
                 check_columns(rows, domain)
-                check_rules_of_data(rows, domain)
                 warn_of_health(health_of_rules(rows, domain))
             return domain
         if rows is None:
@@ -187,7 +186,6 @@ class Source:
             self._links(parameters),
             names(self.hidden or ()),
         )
-        check_rules_of_data(rows, domain)
         warn_of_health(health_of_data(rows, domain))
         return domain
 

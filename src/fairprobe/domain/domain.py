@@ -91,11 +91,10 @@ class Domain:
         hidden: Iterable[str] = (),
     ) -> Domain:
         """Infer kinds, bounds and dtypes from a frame of inputs; `parameters` given replace the inferred by name."""
-        from fairprobe.domain.health import check_rules_of_data, health_of_data, warn_of_health
+        from fairprobe.domain.health import health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 
         domain = cls(infer_parameters(frame, parameters), sensitive, constraints, links, hidden)
-        check_rules_of_data(frame, domain)
         warn_of_health(health_of_data(frame, domain), stacklevel=3)
         return domain
 

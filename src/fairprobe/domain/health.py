@@ -70,6 +70,7 @@ Numbers = Codes
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
     """What can be said of the rows that a domain was inferred from."""
     rows = _spread(frame)
+    of_rules = health_of_rules(frame, domain)  # first, as it may refuse
     remarks: list[Remark] = []
     for parameter in domain.parameters:
         column = frame[parameter.name]
@@ -77,24 +78,17 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
         remarks += _single_valued(parameter)
         remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
         remarks += _named_as_label(parameter)
-    return remarks + _determined_columns(rows, domain) + health_of_rules(frame, domain)
+    return remarks + _determined_columns(rows, domain) + of_rules
 
 
-def check_rules_of_data(frame: pd.DataFrame, domain: Domain) -> None:
-    """Refuse a rule that no row keeps: it is likelier that the rule is wrong than that all rows are."""
+def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
+    """Rules that real rows break: either the rows are wrong, or the rule is. One that no row keeps is refused."""
+    remarks = []
     for rule in domain.constraints:
         if isinstance(rule, Rule):
             kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
             if not kept.any():
                 raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {len(frame):,}")
-
-
-def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Rules that real rows break: either the rows are wrong, or the rule is."""
-    remarks = []
-    for rule in domain.constraints:
-        if isinstance(rule, Rule):
-            kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
             if not kept.all():
                 n = len(frame) - int(kept.sum())
                 remarks.append(("rule-broken", f"constraint {rule.text!r} is broken by {n:,} of {len(frame):,} rows"))

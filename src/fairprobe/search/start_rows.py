@@ -37,7 +37,8 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     One whose sensitive value is none of those compared is taken as the first that is, with what changes along. A number
     between two steps goes to the nearer one, unless values are to be kept.
     """
-    frame = domain.typed(domain.as_frame(rows)) if len(domain.as_frame(rows)) else domain.as_frame(rows)
+    frame = domain.as_frame(rows)
+    frame = domain.typed(frame) if len(frame) else frame
     own = np.column_stack([domain[name].encode(frame[name], nearest=True) for name in domain.sensitive])
     unknown = np.zeros(len(frame), dtype=bool)
     for place, name in enumerate(domain.sensitive):
