@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from fairprobe.domain.toml import Content
+
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
 
 MAX_COMBINATIONS = 1000
@@ -105,15 +107,15 @@ class Domain:
 
         content = read(path)
         try:
-            return cls(
-                content.parameters,
-                content.sensitive,
-                [*content.constraints, *constraints],
-                content.links,
-                content.hidden,
-            )
+            return cls._of(content, constraints)
         except DomainError as error:
             raise DomainError(f"{path}: {error}") from None
+
+    @classmethod
+    def _of(cls, content: Content, constraints: Iterable[Constraint] = ()) -> Domain:
+        """What a file holds, and constraints that no file can."""
+        rules: list[Any] = [*content.constraints, *constraints]
+        return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
     def to_toml(self, path: str | PathLike[str]) -> None:
         """Write the domain to a file; constraints that are callables cannot be."""
@@ -313,7 +315,7 @@ class Domain:
 
     def allows(self, codes: Codes) -> Mask:
         """Which of a batch of inputs no constraint forbids."""
-        return self.restrictions.allows(codes, self.decode)
+        return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
 
     def allows_frame(self, frame: pd.DataFrame) -> Mask:
         """Which rows no constraint forbids; their values may lie off the grid."""

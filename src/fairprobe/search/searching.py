@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
+from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
@@ -39,6 +40,7 @@ N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 ACCELERATE = ("auto", "off")
+MIN_PLAUSIBILITY = 0.05
 
 
 def search(
@@ -63,6 +65,8 @@ def search(
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
     max_changes: int | None = None,
+    density: Density | None = None,
+    min_plausibility: float = MIN_PLAUSIBILITY,
     n_jobs: int = 1,
     accelerate: str = "auto",
     batch: str | None = None,
@@ -95,6 +99,9 @@ def search(
             whose sensitive value is none of those compared is taken as the first that is.
         max_changes: with `start`, change so many values of a row at most, and draw no uniform input: every case is then
             about one of your rows (`found.origins`). Values off the grid are kept.
+        density: inputs are drawn from it instead of uniformly, and none is judged that is less plausible than asked;
+            twins need only be allowed. Rows to start from that are less plausible are left out.
+        min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
             result does not depend on it.
         accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
@@ -132,11 +139,16 @@ def search(
         raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
     # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
     remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
+    if density is not None:
+        density = checked_density(density, domain)
+        density.floor(min_plausibility)
+        remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
     seed = checked_seed(seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
+        begun = begun if density is None else begun.plausible(density, min_plausibility)
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
     if accelerate not in ACCELERATE:
         raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
@@ -154,6 +166,8 @@ def search(
         n_threads=n_jobs if abilities_of(model).threads else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
+        density=density,
+        min_plausibility=min_plausibility,
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)

@@ -92,7 +92,7 @@ class _Shard:
             self.judging = self.oracle.by(self.screen)
         self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
-        self.strategy = job.strategy(job.domain, job.settings, self.rng)
+        self.strategy = job.strategy(job.region, job.settings, self.rng)
         self.hinter = make_hinter(job, self.strategy.wants)
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
@@ -151,9 +151,9 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Global search, then local search from its cases, again and again; after rows in vain, uniform inputs.
+        """Global search, then local search from its cases, again and again; after rows in vain, inputs drawn.
 
-        With `max_changes` no uniform input is drawn: cases are about the rows given.
+        With `max_changes` no input is drawn: cases are about the rows given.
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
@@ -163,7 +163,7 @@ class _Shard:
                 continue
             if stays:
                 continue
-            self._explore(self.job.domain.sample_codes(n, self.rng))
+            self._explore(self.job.region.sample_codes(n, self.rng))
 
     def _explore(self, sample: Codes) -> bool:
         """Judge a global sample and walk from its cases; says whether there were any."""

@@ -10,7 +10,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
 from fairprobe.search.settings import SearchSettings
-from fairprobe.search.strategy import MOST_RETRIES, Strategy
+from fairprobe.search.strategy import Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
@@ -32,6 +32,9 @@ BITS = 12
 """Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
 
 NOBODY = -1
+
+MOST_REDRAWS = 20
+"""How often a walker whose jump is forbidden draws another."""
 
 CROWDED = 2
 """Times the mean of all cells: a cell visited more often is over-represented."""
@@ -65,6 +68,10 @@ class Anchored(Strategy):
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
         """0, 1, 2, ...: kept, as every trial needs them several times."""
+        self._asked = self._walkers
+        """Those that are asked about: all but the ones that found no way out."""
+        self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
+        """By parameter, how many jumps were drawn where some are forbidden, and how many of these were allowed."""
 
     # Walkers come and go
 
@@ -109,17 +116,22 @@ class Anchored(Strategy):
 
     def _ask(self) -> Codes:
         # Seeds are asked about again first, for hints on them, and to see whether the model contradicts itself.
-        self._jumps = self.draw() if self._n_trials else self.draw().undone()
-        proposal = self._proposal()
-        return self._retry(proposal) if self.domain.is_restricted else proposal
+        self._jumps = self.draw(self._walkers) if self._n_trials else self.draw(self._walkers).undone()
+        self._asked = self._walkers
+        proposal = self.position.copy()
+        proposal.put(self._jumps.places, self._jumps.after)
+        return self._retry(proposal) if self._n_trials and self.domain.is_restricted else proposal
 
-    def draw(self) -> Jumps:
-        """A jump for each walker: a parameter in proportion to its reach, and another value within it."""
-        draws = self.rng.random((3, len(self.position)))
-        sums = self._sums @ self.reach
+    def draw(self, walkers: Codes) -> Jumps:
+        """A jump for each of these walkers: a parameter in proportion to its reach, and another value within it."""
+        draws = self.rng.random((3, len(walkers)))
+        sums = self._sums
+        if self.domain.is_restricted:  # what is rarely allowed is rarely tried
+            sums = sums * (self._allowed / self._drawn)
+        sums = sums @ (self.reach if walkers is self._walkers else self.reach.take(walkers, axis=1))
         # Counted in the smallest type, which takes half the time.
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
-        cells, places = self.cells(chosen), self.places(chosen)
+        cells, places = self.cells(chosen, walkers), self.places(chosen, walkers)
         before = self.position.take(places)
         spans = self.spans.take(chosen)
         within = self.reach.take(cells) * spans
@@ -133,36 +145,46 @@ class Anchored(Strategy):
         """Which of the chosen parameters go down."""
         return draws < 0.5
 
-    def cells(self, chosen: Codes) -> Codes:
-        """Where the chosen parameters are in tables by parameter, then walker."""
-        return chosen * len(self.position) + self._walkers
+    def cells(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in tables by parameter, then walker."""
+        return chosen * len(self.position) + walkers
 
-    def places(self, chosen: Codes) -> Codes:
-        """Where the chosen parameters are in `position`."""
-        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
-
-    def _proposal(self) -> Codes:
-        proposal = self.position.copy()
-        proposal.put(self._jumps.places, self._jumps.after)
-        return proposal
+    def places(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in `position`."""
+        return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Draw again for walkers whose jump is forbidden; one that finds no way out stays, and learns nothing."""
-        for _ in range(MOST_RETRIES):
-            stuck = ~self.domain.allows(proposal)
-            if not stuck.any():
+        """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
+        stuck = self._forbidden(proposal, self._walkers)
+        for _ in range(MOST_REDRAWS):
+            if not len(stuck):
                 return proposal
-            self._jumps = self._jumps.but_where(stuck, self.draw())
-            proposal = self._proposal()
-        stuck = ~self.domain.allows(proposal)
-        self._jumps = self._jumps.but_where(stuck, self._jumps.undone())
-        return self._proposal()
+            again = self.draw(stuck)
+            self._jumps.put(stuck, again)
+            proposal[stuck] = self.position[stuck]
+            proposal.put(again.places, again.after)
+            stuck = self._forbidden(proposal, stuck)
+        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
+            self._jumps = self._jumps.undone()
+            return self.position.copy()
+        self.misses[stuck] += 1
+        self._asked = np.delete(self._walkers, stuck)
+        self._jumps = self._jumps.of(self._asked)
+        return proposal[self._asked]
+
+    def _forbidden(self, proposal: Codes, walkers: Codes) -> Codes:
+        """Which of these walkers may not go where they would; and how often which parameter may, is learned."""
+        allowed = self.domain.allows(proposal[walkers])
+        chosen, n = self._jumps.chosen[0][walkers], len(self.columns)
+        self._drawn += np.bincount(chosen, minlength=n)
+        self._allowed += np.bincount(chosen[allowed], minlength=n)
+        return walkers[~allowed]
 
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
         self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
-        self.misses = np.where(judgement.hits, 0, self.misses + 1)
+        self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
         self._n_trials += 1
         if self._n_trials % RENEW_EVERY == 0:
             self._renew()
@@ -187,14 +209,18 @@ class Jumps:
     before: Codes
     after: Codes
 
-    def but_where(self, mask: Mask, other: Jumps) -> Jumps:
-        """These jumps, but others for some walkers."""
-        pairs = zip(vars(other).values(), vars(self).values(), strict=True)
-        return Jumps(*(np.where(mask, theirs, ours) for theirs, ours in pairs))
+    def put(self, walkers: Codes, jumps: Jumps) -> None:
+        """Other jumps for some walkers."""
+        for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
+            ours[:, walkers] = theirs
+
+    def of(self, walkers: Codes) -> Jumps:
+        """Those of some walkers."""
+        return Jumps(*(each[:, walkers] for each in vars(self).values()))
 
     def undone(self) -> Jumps:
         """No move at all."""
-        return replace(self, after=self.before)
+        return replace(self, after=self.before.copy())
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
