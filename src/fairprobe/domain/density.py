@@ -50,7 +50,7 @@ class Density:
 
     >>> import pandas as pd
     >>> from fairprobe import Density, Domain
-    >>> rows = pd.DataFrame({"age": [20, 21, 60, 61] * 50, "retired": [0, 0, 1, 1] * 50, "sex": [0, 1] * 100})
+    >>> rows = pd.DataFrame({"age": [20, 21, 60, 61] * 50, "retired": [0, 0, 1, 1] * 50, "sex": [0] * 100 + [1] * 100})
     >>> domain = Domain.from_frame(rows, sensitive=["sex"])
     >>> density = Density.fit(domain, rows)
     >>> density.plausibility(pd.DataFrame({"age": [21, 21], "retired": [0, 1], "sex": [0, 0]})).round(1).tolist()
@@ -123,10 +123,8 @@ class Density:
                 "a density must be of the domain that it is used with: it was fitted to "
                 f"{', '.join(names[0])}, and this domain has {what}; fit it again, Density.fit(domain, X)"
             )
-        other = object.__new__(Density)
-        other.__dict__.update({name: value for name, value in vars(self).items() if name != "_log_mass"})
-        other.domain, other.columns = domain, _modelled(domain)
-        return other
+        counts = {"n_rows": self.n_rows, "n_left_out": self.n_left_out}
+        return Density(domain, self.bins, self.factors, self.held_out, **counts)
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:

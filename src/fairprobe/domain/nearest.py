@@ -28,7 +28,9 @@ def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Flo
     for column, place in enumerate(numbers):
         scaled = _scaled(ours[:, place], theirs[:, place], domain, columns[place])
         here[:, column], there[:, column] = scaled
-    if not named and not (np.isnan(here).any() or np.isnan(there).any()):
+    # A tree knows no missing value, and of no distance that ends at 1.
+    within = (here >= there.min(axis=0)) & (here <= there.max(axis=0))
+    if not named and within.all() and not np.isnan(there).any():
         found, far = _by_tree(here, there)
     else:
         found, far = _by_blocks(ours[:, named], theirs[:, named], here, there)
