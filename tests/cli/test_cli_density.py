@@ -43,7 +43,8 @@ def test_a_search_keeps_to_plausible_people_and_says_so(run, folder):
     assert "within plausibility 0.05: every input is at least as likely as 5% of held-out rows are; " in words
     assert "less likely left out (--min-plausibility)" in words
     cases = pd.read_csv(folder / "cases.csv")
-    assert cases["plausibility_case"].min() >= 0.05 and {"plausibility_twin", "distance"} <= set(cases.columns)
+    assert cases["plausibility_case"].min() >= 0.05
+    assert {"plausibility_twin", "distance"} <= set(cases.columns)
     assert (cases["age"] > 40).all()
     content = json.loads(run("search", *LIMITS, "--json").out)
     assert (content["from"], content["min_plausibility"]) == ("rows", 0.05)
@@ -109,7 +110,8 @@ def test_the_share_of_a_density(run):
     outcome = run("estimate", "--population", "rows,density", *few)
     assert outcome.code == 0, outcome.err
     shares = json.loads(run("estimate", "--population", "rows,density", *few, "--json").out)["shares"]
-    assert shares["density"]["n"] == 1000 and shares["density"]["value"] > 0
+    assert shares["density"]["n"] == 1000
+    assert shares["density"]["value"] > 0
     assert "density" not in json.loads(run("estimate", *few, "--json").out)["shares"]
     assert run("estimate", "--population", "density", *few, "--max-share", 0.01).code == 1
     run("estimate", "--population", "density", "--method", "exact").refuses("--method must be auto or sample")

@@ -148,9 +148,9 @@ def test_bins_hold_every_level_once(data):
         parameter = Integer("p", 0, n_levels - 1 - (kind == "missing"), missing=kind == "missing")
     bins = Bins.of_rows(parameter, codes)
     every, logs = bins.look_up(np.arange(n_levels))
-    assert (
-        bins.sizes.sum() == n_levels and (bins.sizes > 0).all() and np.bincount(every).tolist() == bins.sizes.tolist()
-    )
+    assert bins.sizes.sum() == n_levels
+    assert (bins.sizes > 0).all()
+    assert np.bincount(every).tolist() == bins.sizes.tolist()
     assert bins.rows.sum() == len(codes)
     for number in range(len(bins)):
         assert np.exp(logs[every == number]).sum() == pytest.approx(1)
@@ -173,7 +173,8 @@ def test_a_column_is_not_looked_at_twice_by_its_copy():
     a = rng.integers(0, 8, 4000)
     table = np.column_stack([a, a, np.where(rng.random(4000) < 0.7, a, rng.integers(0, 8, 4000))])
     by_child = {factor.child: factor.parents for factor in learned(table, [8] * 3)}
-    assert len(by_child[2]) <= 1 and sum(map(len, by_child.values())) == 2
+    assert len(by_child[2]) <= 1
+    assert sum(map(len, by_child.values())) == 2
 
 
 def test_it_sees_what_a_tree_cannot():
@@ -217,13 +218,15 @@ def test_a_floor_must_be_a_fraction(density, least):
 
 def test_no_sample_is_below_the_floor(density):
     codes = density.sample_codes(5000, np.random.default_rng(0), density.floor(0.3))
-    assert len(codes) == 5000 and (density.plausibility_of(codes) >= 0.3).all()
+    assert len(codes) == 5000
+    assert (density.plausibility_of(codes) >= 0.3).all()
 
 
 def test_rows_outside_are_not_plausible(density):
     row = {"age": 40, "sex": "M", "role": "Husband", "gain": 0, "town": "t1", "hours": 40.0}
     odd = pd.DataFrame([row, {**row, "age": 200}, {**row, "town": "nowhere"}])
-    assert density.plausibility(odd)[1:].tolist() == [0, 0] and density.plausibility(odd)[0] > 0
+    assert density.plausibility(odd)[1:].tolist() == [0, 0]
+    assert density.plausibility(odd)[0] > 0
     assert density.log_density(odd)[1:].tolist() == [-math.inf, -math.inf]
 
 
@@ -289,11 +292,13 @@ def test_the_same_seed_gives_the_same(domain, rows, density):
 def test_it_can_be_printed_and_drawn(density, tmp_path):
     assert repr(density) == "Density(6 columns, fitted to 2,400 rows, held against 600 others)"
     lines = density.describe().splitlines()
-    assert len(lines) == 7 and any("role" in line and "given" in line and "sex" in line for line in lines)
+    assert len(lines) == 7
+    assert any("role" in line and "given" in line and "sex" in line for line in lines)
     paths = [tmp_path / "a.svg", tmp_path / "b.svg"]
     for path in paths:
         density.plot(path)
-    assert paths[0].read_bytes() == paths[1].read_bytes() and b"role" in paths[0].read_bytes()
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert b"role" in paths[0].read_bytes()
 
 
 # A plain file
@@ -304,7 +309,9 @@ def test_a_file_gives_it_back(rows, tmp_path):
     density = Density.fit(domain, rows)
     density.to_parquet(tmp_path / "d.parquet")
     again = Density.from_parquet(tmp_path / "d.parquet")
-    assert again.domain == domain and repr(again) == repr(density) and again.health == density.health
+    assert again.domain == domain
+    assert repr(again) == repr(density)
+    assert again.health == density.health
     assert again.plausibility(rows).equals(density.plausibility(rows))
     assert again.sample(100, seed=0).equals(density.sample(100, seed=0))
     table = pd.read_parquet(tmp_path / "d.parquet")
@@ -331,10 +338,10 @@ def test_a_damaged_file_is_refused(density, tmp_path):
             assert again.sample(5, seed=0).equals(density.sample(5, seed=0))
     assert n_refused > 40
     path.write_text("something else")
-    with pytest.raises(DataError, match="must be what Density.to_parquet wrote"):
+    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
         Density.from_parquet(path)
     pd.DataFrame({"a": [1]}).to_parquet(path)
-    with pytest.raises(DataError, match="must be what Density.to_parquet wrote"):
+    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
         Density.from_parquet(path)
     with pytest.raises(DataError, match="must be readable"):
         Density.from_parquet(tmp_path / "none.parquet")
@@ -415,7 +422,7 @@ def test_rules_that_rows_never_keep(rows, monkeypatch):
 
 def test_a_floor_that_no_input_reaches(density, monkeypatch):
     monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
-    with pytest.raises(SettingError, match="must be one that inputs reach, .* the highest seen is"):
+    with pytest.raises(SettingError, match=r"must be one that inputs reach, .* the highest seen is"):
         density.sample_codes(10, np.random.default_rng(0), 0.0)
 
 
