@@ -27,7 +27,7 @@ from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
 from fairprobe.search.registry import DEFAULT, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, StopReason, settled
-from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
@@ -88,7 +88,8 @@ def search(
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
         n_walkers: walkers in lockstep over shared probabilities; with 1, the paper's algorithm trial by trial.
-        n_global: uniform inputs of a global round, whose cases are the seeds of the local search.
+        n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search: with more than
+            one walker it ends as soon as there are enough of them.
         n_local: trials of a walker.
         delta_v: how much a trial changes the probability of a direction.
         delta_pr: how much a case changes the probability of a parameter.
@@ -171,10 +172,11 @@ def search(
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
-    if chosen.is_local and budget <= settings.n_global:
+    n_first = settings.n_global if settings.n_walkers == 1 else min(LOOK, settings.n_global)
+    if chosen.is_local and budget <= n_first:
         text = (
-            f"{budget:,} inputs are no more than the {settings.n_global:,} of one global round, so the local search of "
-            f"{strategy!r} never starts: raise the limit or lower n_global"
+            f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local search "
+            f"of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.

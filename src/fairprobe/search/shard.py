@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from dataclasses import dataclass, replace
@@ -39,6 +38,16 @@ HASTY_ROWS = 4000
 
 MOST_ROWS = 200_000
 """Hits wait until confirming takes so many rows."""
+
+LOOK = 100
+"""Inputs of a global round that are judged at a time, where it may end before all are."""
+
+ENOUGH, LONG = 8, 500
+"""It ends when there are so many start cases, or after so many inputs as soon as there is one."""
+
+FIRST, LONGER = 6, 3
+"""From each start case a first local search goes on for as many inputs as so many walkers judge, each next one for as
+many times as long: what little is known at first is not relied on for long."""
 
 FLUSH = 400_000
 """Cases that need no confirming wait until there are so many: a set grows cheaper in large batches."""
@@ -97,6 +106,7 @@ class _Shard:
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
         self.slice = FIRST_SLICE
+        self.n_walks = 0
         self.next_report = time.monotonic() + REPORT_SECONDS
 
     def run(self) -> Trace:
@@ -157,33 +167,50 @@ class _Shard:
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
-        for turn in itertools.count(self.shard):
-            # As many of the rows given as a global round has, in turn over rounds and shards.
-            if rows is not None and self._explore(rows[(turn * n + np.arange(min(n, len(rows)))) % len(rows)]):
-                continue
-            if stays:
-                continue
+        place = self.shard * n
+        while True:
+            if rows is not None:
+                # As many of the rows given as a global round has, in turn over rounds and shards.
+                n_judged, found = self._explore(rows[(place + np.arange(min(n, len(rows)))) % len(rows)])
+                place += n_judged
+                if found or stays:
+                    continue
             self._explore(self.job.region.sample_codes(n, self.rng))
 
-    def _explore(self, sample: Codes) -> bool:
-        """Judge a global sample and walk from its cases; says whether there were any."""
-        cases = sample[self._judge(self.oracle.families.of(sample)).hits]
-        n = self.job.settings.n_walkers
-        starts = sample if self.strategy.starts_anywhere else cases
-        if self.strategy.is_local and self.job.settings.max_changes != 0:
+    def _explore(self, sample: Codes) -> tuple[int, bool]:
+        """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
+        settings, strategy = self.job.settings, self.strategy
+        # With one walker as the paper has it: all of the sample, then a walk from each case.
+        may_end_early = strategy.is_local and not strategy.starts_anywhere and settings.n_walkers > 1
+        size = LOOK if may_end_early else len(sample)
+        starts, n_judged = sample[:0], 0
+        while n_judged < len(sample) and len(starts) < (ENOUGH if n_judged < LONG else 1):
+            some = sample[n_judged : n_judged + size]
+            starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
+            n_judged += len(some)
+        found = len(starts) > 0
+        if strategy.starts_anywhere:
+            starts = sample
+        if strategy.is_local and settings.max_changes != 0:
+            n = settings.n_walkers
             for first in range(0, len(starts), n):
-                group = starts[first : first + n]
-                self._walk(group[np.arange(n) % len(group)])  # where there are fewer than walkers, in turn
-        return len(cases) > 0
+                self._walk(starts[first : first + n])
+        return n_judged, found
 
-    def _walk(self, cases: Codes) -> None:
-        """Local search from these cases, for as many inputs as `n_local` trials of all walkers are."""
-        self.strategy.start(cases)
-        left = self.job.settings.n_local * self.job.settings.n_walkers
-        while left > 0:
-            members = self.oracle.families.of(self.strategy.ask())
+    def _walk(self, starts: Codes) -> None:
+        """Local search from these inputs, for as many inputs as `n_local` trials of all walkers are, or fewer at first."""
+        settings, strategy = self.job.settings, self.strategy
+        n = settings.n_walkers
+        strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
+        n_walking = n
+        if n > 1 and not strategy.starts_anywhere:
+            n_walking = min(n, FIRST * len(starts) * LONGER**self.n_walks)
+        self.n_walks += 1
+        left = settings.n_local * n_walking
+        while left > 0 and not strategy.is_spent:
+            members = self.oracle.families.of(strategy.ask())
             judgement = self._judge(members)
-            self.strategy.tell(judgement, self._hints(members))
+            strategy.tell(judgement, self._hints(members))
             left -= len(judgement.codes)
 
     def _hints(self, members: Members) -> Hints | None:

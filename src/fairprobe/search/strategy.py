@@ -40,6 +40,9 @@ class Strategy(ABC):
     wants: str | None = None
     """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 
+    is_spent = False
+    """Whether it finds so little that new seeds would help more than going on from these."""
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         self.domain = domain
         self.settings = settings

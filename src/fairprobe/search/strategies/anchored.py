@@ -19,11 +19,14 @@ LEAST_REACH = 0.005
 WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
-FEWEST = 8
+FEWEST = 24
 """One walker in so many at least begins at once."""
 
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
+
+POOR = 0.15
+"""If fewer of these trials give a case, new seeds are better than going on."""
 
 MOST_MISSES = 10
 """A walker that missed more often in a row is lost."""
@@ -84,7 +87,9 @@ class Anchored(Strategy):
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
         self._walkers = np.arange(len(self.position))
-        self._n_trials = 0
+        self._new = self._walkers[len(self._walkers) - len(seeds) :]
+        self._n_trials = self._n_hits = self._n_asked = 0
+        self.is_spent = False
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -115,12 +120,13 @@ class Anchored(Strategy):
     # Trials
 
     def _ask(self) -> Codes:
-        # Seeds are asked about again first, for hints on them, and to see whether the model contradicts itself.
-        self._jumps = self.draw(self._walkers) if self._n_trials else self.draw(self._walkers).undone()
+        self._jumps = self.draw(self._walkers)
+        if self.wants is not None and not self._n_trials:
+            self._jumps.stay(self._new)  # hints are needed on where they begin
         self._asked = self._walkers
         proposal = self.position.copy()
         proposal.put(self._jumps.places, self._jumps.after)
-        return self._retry(proposal) if self._n_trials and self.domain.is_restricted else proposal
+        return self._retry(proposal) if self.domain.is_restricted else proposal
 
     def draw(self, walkers: Codes) -> Jumps:
         """A jump for each of these walkers: a parameter in proportion to its reach, and another value within it."""
@@ -186,7 +192,11 @@ class Anchored(Strategy):
         self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
         self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
         self._n_trials += 1
+        self._n_hits += int(judgement.hits.sum())
+        self._n_asked += len(judgement.hits)
         if self._n_trials % RENEW_EVERY == 0:
+            self.is_spent = self._n_hits < POOR * self._n_asked
+            self._n_hits = self._n_asked = 0
             self._renew()
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
@@ -213,6 +223,10 @@ class Jumps:
         """Other jumps for some walkers."""
         for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
             ours[:, walkers] = theirs
+
+    def stay(self, walkers: Codes) -> None:
+        """No move of some walkers."""
+        self.after[:, walkers] = self.before[:, walkers]
 
     def of(self, walkers: Codes) -> Jumps:
         """Those of some walkers."""
