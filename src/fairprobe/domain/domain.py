@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from fairprobe.domain.mining import MinedRule
+
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
 
 MAX_COMBINATIONS = 1000
@@ -174,6 +176,34 @@ class Domain:
             links=tuple(link for link in self.links if link.sensitive in kept),
             hidden=tuple(name for name in self.hidden if name in kept),
         )
+
+    # What data tell of it
+
+    def mine_constraints(
+        self,
+        rows: pd.DataFrame | NDArray[Any],
+        *,
+        min_expected: float = 30.0,
+        tolerance: float = 0.002,
+        error: float = 0.01,
+    ) -> list[MinedRule]:
+        """Rules that rows never, or almost never, break, though they would break them often by chance.
+
+        They are proposals to read: `domain.with_constraints(rules)` makes use of them, and `rule.derived` is a
+        parameter that follows from another. Those that name a sensitive parameter come last: they may leave many rows
+        without a twin, and belong with a link (`propose_links`).
+
+        Args:
+            rows: real ones; a frame, or an array with its columns in domain order.
+            min_expected: as many rows at least would have to break a rule by chance.
+            tolerance: the part of the rows that a rule speaks about which may break it; never more than 1% of the count
+                expected.
+            error: the chance that a rule is found where columns have nothing to do with each other, split over all
+                pairs of values.
+        """
+        from fairprobe.domain.mining import mine
+
+        return mine(self, rows, min_expected=min_expected, tolerance=tolerance, error=error)
 
     def _but(self, **changes: Any) -> Domain:
         other = object.__new__(Domain)

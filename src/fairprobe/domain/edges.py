@@ -1,0 +1,162 @@
+"""Sharp edges in numbers: an order that rows keep (a <= b), or a bound of one number where another column has a value.
+
+That a combination of low and high numbers does not occur is no rule in itself: of two that go along with each other, no
+row may have the lowest of one and the highest of the other. A rule cuts sharply: right up to its bound there are as many
+rows as further inside, and past it none. So the rows next to an edge are looked at, in a nearer and a farther part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from fairprobe.arrays import Floats, Mask
+from fairprobe.domain.atoms import Column, Number, constant
+from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Join, Missing, Name
+
+NEAR = 60
+"""So many rows next to an edge are looked at."""
+SHARP = 0.58
+"""In the nearer part of them rows must be this dense at least, beside the farther: 22 of 60 where halves are alike."""
+LOCALLY_EXPECTED = 15
+"""So many rows past the edge, were they as dense there as next to it, must be missed."""
+LEAST_ROWS = 150
+"""With fewer, the rows next to an edge are most of them."""
+LEAST_VALUES = 12
+"""A number with fewer values has no tails to tell an edge from."""
+OFTEN = 0.01
+"""An order is worth a rule if this part of the rows would break it by chance."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A bound that rows keep."""
+
+    formula: Formula
+    names: frozenset[str]
+    support: int
+    expected: float
+
+
+def orders(columns: Sequence[Column], least: float) -> Iterator[Edge]:
+    """Orders of two numbers: a <= b, or a <= b and some more."""
+    numbers = [column for column in columns if isinstance(column, Number) and _has_tails(column)]
+    for low, high in permutations(numbers, 2):
+        known = ~(np.isnan(low.numbers) | np.isnan(high.numbers))
+        if known.sum() < LEAST_ROWS:
+            continue
+        a, b = low.numbers[known], high.numbers[known]
+        edge = _order(a, b, _step(low, high), max(least, OFTEN * len(a)))
+        if edge is not None:
+            offset, expected = edge
+            parts = [_ordered(low, high, offset), *(_missing(column) for column in (low, high) if _may_miss(column))]
+            formula = parts[0] if len(parts) == 1 else Join("or", tuple(parts))
+            yield Edge(formula, frozenset([low.name, high.name]), len(a), expected)
+
+
+def _order(a: Floats, b: Floats, step: float, least: float) -> tuple[float, float] | None:
+    """How far b is above a in all rows, and how many would be nearer by chance; None if that is no rule."""
+    distance = np.sort(b - a)
+    offset = distance[0]
+    if distance[-1] - offset < step:
+        return None  # a number in other words, not an order
+    # By chance: each a beside each b.
+    expected = float(np.searchsorted(np.sort(b), a + offset - step / 2).mean())
+    if expected < least:
+        return None
+    far = max(distance[min(NEAR, len(distance)) - 1] - offset, step)
+    n_steps = max(2, 2 * round((far + step) / step / 2))  # halves of whole steps
+    ends = offset + step * (np.array([n_steps / 2, n_steps]) - 0.5)
+    nearer, both = np.searchsorted(distance, ends)
+    locally = nearer * expected / max(float(np.searchsorted(np.sort(b), a + ends[0]).mean()) - expected, 1e-9)
+    if both < NEAR or nearer < SHARP * (both - nearer) or locally < LOCALLY_EXPECTED:
+        return None
+    return float(offset), expected
+
+
+def _ordered(low: Number, high: Number, offset: float) -> Formula:
+    left, right = Name(low.name), Name(high.name)
+    if offset == 0:
+        return Compare("<=", left, right)
+    if offset == 1 and {low.parameter.kind, high.parameter.kind} == {"integer"}:
+        return Compare("<", left, right)
+    more = Constant(constant(float(f"{abs(offset):.12g}")))
+    return Compare("<=", left, Arithmetic("-" if offset > 0 else "+", right, more))
+
+
+def _step(*columns: Column) -> float:
+    return float(max(getattr(column.parameter, "step", 1) for column in columns))
+
+
+def ranges(columns: Sequence[Column], least: float) -> Iterator[Edge]:
+    """Bounds of a number where another column has some atom; atoms with the same bound go together."""
+    numbers = [column for column in columns if isinstance(column, Number) and _has_tails(column)]
+    for number in numbers:
+        everyone = np.sort(number.numbers[~np.isnan(number.numbers)])
+        for column in columns:
+            if column is not number:
+                yield from _bounds(number, everyone, column, least)
+
+
+def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> Iterator[Edge]:
+    known = ~np.isnan(number.numbers)
+    by_bound: dict[tuple[str, float], list[int]] = {}
+    expected: dict[int, float] = {}
+    for atom in np.flatnonzero(column.counts >= LEAST_ROWS).tolist():
+        inside = np.sort(number.numbers[known & (column.atoms == atom)])
+        if len(inside) < LEAST_ROWS or len(inside) == len(everyone):
+            continue
+        for symbol, mine, all_rows in ((">=", inside, everyone), ("<=", -inside[::-1], -everyone[::-1])):
+            found = _bound(mine, all_rows)
+            if found >= least:
+                bound = float(mine[0] if symbol == ">=" else -mine[0])
+                by_bound.setdefault((symbol, bound), []).append(atom)
+                expected[atom] = found
+    for (symbol, bound), atoms in by_bound.items():
+        premise: Mask = np.zeros(column.n_atoms, dtype=bool)
+        premise[atoms] = True
+        parts = column.literal(premise, prefer_allowed=False)
+        parts += [Compare(symbol, Name(number.name), Constant(constant(bound)))]
+        parts += [_missing(number)] if _may_miss(number) else []
+        support = int(column.counts[atoms].sum())
+        names = frozenset([number.name, column.name])
+        yield Edge(Join("or", tuple(parts)), names, support, sum(expected[atom] for atom in atoms))
+
+
+def _bound(inside: Floats, everyone: Floats) -> float:
+    """How many of some rows would be below the lowest of them by chance; 0 if that is no sharp edge."""
+    below = int(np.searchsorted(everyone, inside[0]))
+    expected = len(inside) * below / len(everyone)
+    far = inside[min(NEAR, len(inside)) - 1]
+    if far == inside[0]:
+        later = inside[inside > far]
+        if not len(later):
+            return 0.0
+        far = later[0]
+    end = int(np.searchsorted(everyone, far, side="right"))
+    middle = everyone[(below + end) // 2]
+    split = int(np.searchsorted(everyone, middle, side="right"))
+    if split >= end:
+        split = int(np.searchsorted(everyone, middle))
+    if split <= below:
+        return 0.0
+    nearer = int(np.searchsorted(inside, everyone[split - 1], side="right"))
+    farther = int(np.searchsorted(inside, far, side="right")) - nearer
+    is_sharp = nearer / (split - below) >= SHARP * farther / (end - split)
+    return expected if is_sharp and nearer / (split - below) * below >= LOCALLY_EXPECTED else 0.0
+
+
+def _has_tails(column: Number) -> bool:
+    known = column.numbers[~np.isnan(column.numbers)]
+    return len(np.unique(known)) >= LEAST_VALUES
+
+
+def _may_miss(column: Column) -> bool:
+    return column.parameter.missing
+
+
+def _missing(column: Column) -> Formula:
+    return Missing(Name(column.name))
