@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,18 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.allowed import is_number
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import MAX_LENGTH, Among, Compare, Constant, Formula, Join, Missing, Name, Not, text_of
+from fairprobe.domain.expressions import (
+    MAX_LENGTH,
+    Among,
+    Compare,
+    Constant,
+    Formula,
+    Join,
+    Missing,
+    Name,
+    Not,
+    text_of,
+)
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
@@ -68,26 +80,19 @@ def dependencies(domain: Domain, frame: pd.DataFrame, *, least: float, most_brok
         most_broken: gives how many rows may, by the support and the count expected.
     """
     columns = list(_candidates(domain, frame))
-    linked = {link.column for link in domain.links}
     found: dict[tuple[str, str], Dependency] = {}
-    for source in columns:
-        for target in columns:
-            if source is not target and len(source.values) >= len(target.values):
-                dependency = _dependency(source, target, domain, least, most_broken)
-                if dependency is not None:
-                    found[source.name, target.name] = dependency
-    follows = {
-        target: [source for source in _sources(target, found, domain, columns)]
-        for target in dict.fromkeys(target for _, target in found)
-        if target not in domain.sensitive and target not in linked
-    }
-    follows = {target: sources for target, sources in follows.items() if sources}
-    kept = []
-    for target, sources in follows.items():
-        roots = [source for source in sources if source not in follows]
-        if roots:
-            kept.append(found[roots[0], target])
-    return kept
+    for source, target in permutations(columns, 2):
+        if len(source.values) >= len(target.values):
+            dependency = _dependency(source, target, domain, least, most_broken)
+            if dependency is not None:
+                found[source.name, target.name] = dependency
+    fixed = {*domain.sensitive, *(link.column for link in domain.links)}
+    targets = dict.fromkeys(target for _, target in found if target not in fixed)
+    sources = {target: _sources(target, found, domain, columns) for target in targets}
+    follows = {target for target in targets if sources[target]}
+    # What follows from something can have nothing follow from it: all hangs on the first of a chain.
+    first = {target: [name for name in sources[target] if name not in follows] for target in follows}
+    return [found[first[target][0], target] for target in targets if first.get(target)]
 
 
 def _candidates(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.mining import MinedRule
+    from fairprobe.domain.propose import Proposals
 
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
 
@@ -204,6 +205,22 @@ class Domain:
         from fairprobe.domain.mining import mine
 
         return mine(self, rows, min_expected=min_expected, tolerance=tolerance, error=error)
+
+    def propose_links(self, rows: pd.DataFrame | NDArray[Any], *, error: float = 0.01) -> Proposals:
+        """Links that rows suggest: which value plays, among women, the part that `Husband` plays among men.
+
+        Values that occur under some sensitive values and (almost) never under others are matched by what else goes
+        along with them. A proposal to read and edit: `domain.with_links(links)` makes use of it; `links.evidence` says
+        what each rests on.
+
+        Args:
+            rows: real ones; a frame, or an array with its columns in domain order.
+            error: the chance that a value is taken for one that does not occur under a sensitive value, where the two
+                have nothing to do with each other, split over all that are looked at.
+        """
+        from fairprobe.domain.propose import propose
+
+        return propose(self, rows, error=error)
 
     def _but(self, **changes: Any) -> Domain:
         other = object.__new__(Domain)

@@ -74,7 +74,9 @@ class MinedRule(Rule):
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:
-        return f"MinedRule({self.text!r}, support={self.support}, expected={self.expected:.1f}, n_broken={self.n_broken})"
+        return (
+            f"MinedRule({self.text!r}, support={self.support}, expected={self.expected:.1f}, n_broken={self.n_broken})"
+        )
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,11 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
     found = dependencies(domain, frame, least=least, most_broken=limits.most_broken)
     follow = {dependency.target for dependency in found}
     free = [column for column in columns if column.name not in follow]
+    edges = [*orders(free, least, limits.most_broken), *ranges(free, least)]
     candidates = [
         *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
         *(_as_candidate(*rectangle) for rectangle in _rectangles(free, limits)),
-        *(_Candidate(e.formula, e.support, e.expected) for e in [*orders(free, least), *ranges(free, least)]),
+        *(_Candidate(e.formula, e.support, e.expected) for e in edges),
     ]
     return _chosen(domain, frame, candidates, limits)
 
@@ -197,7 +200,7 @@ def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
 def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
     """For each row of a table, all its marked cells, with the rows that have these too."""
     for row in np.unique(forbidden[left.any(axis=1)], axis=0):
-        yield forbidden[:, row].all(axis=1), row
+        yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
 def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
@@ -210,17 +213,16 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
-    """What is best said by the few values that are left comes last, then what more rows have."""
-    by_allowed = isinstance(column, Listed) and bool(forbidden.sum() >= (~forbidden).sum())
-    return by_allowed, int(column.counts[forbidden].sum())
+    """What is best said by what is left comes last, then what more rows have."""
+    if not isinstance(column, Listed):
+        return True, 0
+    return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
 
 
 # Which to keep
 
 
-def _chosen(
-    domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], limits: Limits
-) -> list[MinedRule]:
+def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], limits: Limits) -> list[MinedRule]:
     """Those that the rows keep and no others imply; what names a sensitive parameter last, then by count expected."""
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
@@ -256,5 +258,3 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
     names = names_in(formula)
     near = [rule for rule in known if names_in(rule) & names]
     return bool(near) and Restrictions(domain.parameters, [*near, Not(formula)], ()).n == 0
-
-

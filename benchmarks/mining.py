@@ -1,0 +1,108 @@
+"""Mining rules and proposing links: on planted data, and on the natural census.
+
+    python benchmarks/mining.py [--seeds 100] [--only rules|links|census]
+
+- rules: data sets of which all planted rules are found (nine in ten at least of the shuffled rows that break one must
+  break what was mined), and data sets without rules that get any.
+- links: data sets whose planted roles are found, all and no others, and data sets without roles that get any.
+- census: what is mined and proposed there, and the seconds that it takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from typing import Any
+
+import pandas as pd
+
+import fairprobe
+from fairprobe import Domain, Rule
+from planted import planted_roles, planted_rules, shuffled, without_roles, without_rules
+
+ENOUGH = 60
+"""A planted rule has enough support if so many shuffled rows break it."""
+FORBIDDEN = 0.9
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--only", choices=("rules", "links", "census"))
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", fairprobe.errors.HealthWarning)
+    for name, measure in (("rules", measure_rules), ("links", measure_links), ("census", show_census)):
+        if asked.only in (None, name):
+            measure(asked.seeds)
+
+
+def measure_rules(n_seeds: int) -> None:
+    """Planted rules, and none."""
+    lost = {seed: rules for seed in range(n_seeds) if (rules := rules_not_found(seed))}
+    print(f"planted rules: all found in {n_seeds - len(lost)} of {n_seeds} data sets {lost or ''}")
+    false = {seed: [rule.text for rule in rules] for seed in range(n_seeds) if (rules := mined(without_rules(seed)))}
+    print(f"no rules: {len(false)} of {n_seeds} data sets get any {false or ''}")
+
+
+def measure_links(n_seeds: int) -> None:
+    """Planted roles, and none."""
+    lost = [seed for seed in range(n_seeds) if not roles_are_found(seed)]
+    print(f"planted roles: found, and no others, in {n_seeds - len(lost)} of {n_seeds} data sets {lost or ''}")
+    false = [seed for seed in range(n_seeds) if proposed(*without_roles(seed))]
+    print(f"no roles: {len(false)} of {n_seeds} data sets get a link {false or ''}")
+
+
+def show_census(_: int) -> None:
+    """What the natural census gives."""
+    X, _ = fairprobe.datasets.load_census(encoded=False, split="train")
+    for sensitive in ("sex", "race"):
+        domain = Domain.from_frame(X, sensitive=[sensitive])
+        started = time.perf_counter()
+        rules = domain.mine_constraints(X)
+        between = time.perf_counter()
+        links = domain.propose_links(X)
+        seconds = between - started, time.perf_counter() - between
+        print(f"\ncensus, sensitive {sensitive}, {X.shape[0]:,} x {X.shape[1]}: "
+              f"{len(rules)} rules in {seconds[0]:.1f} s, {len(links)} links in {seconds[1]:.1f} s")  # fmt: skip
+        for line in [rule.words() for rule in rules] + links.words():
+            print(f"  {line if len(line) < 300 else f'{line[:120]} ... {line[-100:]}'}")
+
+
+def mined(frame: pd.DataFrame) -> list[Any]:
+    """The rules of rows."""
+    rules: list[Any] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
+    return rules
+
+
+def rules_not_found(seed: int) -> list[str]:
+    """The planted rules with enough support that what was mined does not forbid to break."""
+    planted = planted_rules(seed)
+    domain = Domain.from_frame(planted.frame, sensitive=["sex"])
+    ruled = domain.with_constraints(domain.mine_constraints(planted.frame))
+    rows = shuffled(planted.frame, seed)
+    forbidden = ~ruled.allows_frame(rows)
+    lost = []
+    for text in planted.rules:
+        broken = ~Rule(text).matches(rows)
+        if broken.sum() >= ENOUGH and forbidden[broken].mean() < FORBIDDEN:
+            lost.append(text)
+    return lost
+
+
+def proposed(frame: pd.DataFrame, sensitive: str) -> Any:
+    """The links that rows suggest."""
+    return Domain.from_frame(frame, sensitive=[sensitive]).propose_links(frame)
+
+
+def roles_are_found(seed: int) -> bool:
+    """Whether the links proposed are the planted roles and nothing else."""
+    frame, sensitive, roles = planted_roles(seed)
+    links = proposed(frame, sensitive)
+    found = [frozenset(role.items()) for link in links for role in link.roles.values() if link.column == "part"]
+    return set(found) == roles and all(link.column == "part" for link in links)
+
+
+if __name__ == "__main__":
+    main()

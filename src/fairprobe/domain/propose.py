@@ -1,0 +1,325 @@
+"""Proposing links: which value plays, under one sensitive value, the part that another plays under another.
+
+A value that occurs under some sensitive values and almost never under others (no woman is a Husband) is a player there.
+Players of different sensitive values are matched by what goes along with them in all other columns. What sets one apart
+is told as lift: how much commoner each value of another column is among its rows than among all rows of its sensitive
+value. If the lift of Husband among men, carried over to women, tells the Wives from other women, and the other way
+round, the two play one role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.checks import is_number
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.extended import Extended
+from fairprobe.domain.links import Link, plain_values
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+ALMOST = 0.02
+"""A value occurs under a sensitive value if more than this part of its rows do."""
+LEAST_ROWS = 20
+"""With fewer, a value has no profile to match."""
+LIKENESS = 0.5
+"""So much, at least, of what sets one player apart must set the other apart too."""
+DOUBT = 2.0
+"""A match must be better than any other of the same player by so many standard errors."""
+WHOLE = 0.98
+"""Where one player is this part of each of two sensitive values, nothing sets it apart, and nothing need."""
+
+MOST_GROUPS = 20
+MOST_VALUES = 1000
+MOST_NUMBERS = 50
+"""Sensitive values; values of a column of names, and of one of numbers, that are looked at."""
+
+N_BINS = 8
+MOST_KINDS = 30
+"""Parts of a number's range, and values of a name, that profiles tell apart."""
+PRIOR = 20.0
+"""So many rows' weight says that a value is as common among a player's rows as elsewhere."""
+
+
+class Proposals(list[Link]):
+    """Links to read and edit, and in `evidence`, one for each, what they rest on."""
+
+    def __init__(self, links: Iterable[Link] = (), evidence: Iterable[str] = ()) -> None:
+        super().__init__(links)
+        self.evidence = tuple(evidence)
+
+    def words(self) -> list[str]:
+        """A line for each."""
+        return [f"{link.words()}: {why}" for link, why in zip(self, self.evidence, strict=True)]
+
+
+def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] | None = None) -> Proposals:
+    """The links that rows suggest, of some columns or of all; see `Domain.propose_links`."""
+    if not is_number(error) or not 0 < error < 1:
+        raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
+    frame = domain.as_frame(rows)
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
+    tables = [
+        _Table.of(sensitive, parameter, frame)
+        for sensitive in (domain[name] for name in domain.sensitive)
+        if sensitive.levels <= MOST_GROUPS
+        for parameter in _linkable(domain)
+        if columns is None or parameter.name in columns
+    ]
+    n_looked_at = max(1, sum(table.seen.size for table in tables))
+    found = [_matched(table, domain, frame, error / n_looked_at) for table in tables]
+    best: dict[str, _Match] = {}
+    for match in sorted((each for each in found if each is not None), key=lambda match: -match.strength):
+        best.setdefault(match.link.column, match)  # a column may have one link
+    kept = [best[name] for name in domain.names if name in best]
+    return Proposals([match.link for match in kept], [match.evidence for match in kept])
+
+
+def _linkable(domain: Domain) -> Iterator[Parameter]:
+    """The parameters that a table of roles can be about."""
+    fixed = {*domain.sensitive, *(link.column for link in domain.links)}
+    for parameter in domain.parameters:
+        own = parameter.base if isinstance(parameter, Extended) else parameter
+        if parameter.name in fixed or isinstance(own, Derived):
+            continue
+        if own.levels <= (MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS):
+            yield own
+
+
+# Who occurs where
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How often each value of a column occurs under each sensitive value."""
+
+    sensitive: Parameter
+    parameter: Parameter
+    groups: Codes
+    """By row, the code of its sensitive value; -1 for none that is compared."""
+    values: Codes
+    """By row, the code of the column; -1 for a missing value too, as none can play a role."""
+    seen: Codes
+    """By value, then sensitive value."""
+
+    @classmethod
+    def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
+        groups, values = sensitive.encode(frame[sensitive.name]), parameter.encode(frame[parameter.name])
+        n_values = parameter.levels - parameter.missing
+        values = np.where(values < n_values, values, -1)
+        known = (groups >= 0) & (values >= 0)
+        joint = values[known] * sensitive.levels + groups[known]
+        seen = np.bincount(joint, minlength=n_values * sensitive.levels).reshape(n_values, sensitive.levels)
+        return cls(sensitive, parameter, groups, values, seen.astype(np.int64))
+
+    def players(self, error: float) -> list[_Player]:
+        """Values under the sensitive values that they occur under, if there are others where they surely do not."""
+        from scipy.special import pdtr
+
+        n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
+        by_chance = n_value * n_group / max(int(self.seen.sum()), 1)
+        occurs = self.seen > ALMOST * n_value
+        surely_not = ~occurs & (pdtr(self.seen, by_chance) <= error)
+        plays = occurs & surely_not.any(axis=1, keepdims=True) & (self.seen >= LEAST_ROWS)
+        return [_Player(value, group) for value, group in np.argwhere(plays).tolist()]
+
+
+@dataclass(frozen=True)
+class _Player:
+    """A value under a sensitive value, by their codes."""
+
+    value: int
+    group: int
+
+
+# What goes along with them
+
+
+class _Profiles:
+    """What sets players apart from the other rows of their sensitive value, in all other columns."""
+
+    def __init__(self, table: _Table, kinds: Codes, players: Sequence[_Player]) -> None:
+        n_kinds = kinds.max(axis=0) + 1
+        self._kinds = kinds + np.cumsum(n_kinds) - n_kinds
+        self._n_kinds = int(n_kinds.sum())
+        self._n_columns = kinds.shape[1]
+        self._column_of_kind = np.repeat(np.arange(self._n_columns), n_kinds)
+        in_group = {group: table.groups == group for group in {player.group for player in players}}
+        self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
+        self._common = {group: self._shares(np.flatnonzero(rows)) for group, rows in in_group.items()}
+        self._lift = {player: self._log_lift(player) for player in players}
+        self.part = {player: len(self._rows[player]) / int(in_group[player.group].sum()) for player in players}
+
+    def _counts(self, rows: Codes) -> Floats:
+        return np.bincount(self._kinds[rows].ravel(), minlength=self._n_kinds).astype(np.float64)
+
+    def _shares(self, rows: Codes) -> Floats:
+        return self._counts(rows) / max(len(rows), 1)
+
+    def _log_lift(self, player: _Player) -> Floats:
+        rows, common = self._rows[player], self._common[player.group]
+        share = (self._counts(rows) + PRIOR * common) / (len(rows) + PRIOR)
+        return np.log(np.divide(share, common, out=np.ones_like(common), where=common > 0))
+
+    def gains(self, of: _Player, by: _Player) -> Floats:
+        """By row of one player, how much likelier the lift of another makes it among its own sensitive value."""
+        lift, common = self._lift[by], self._common[of.group]
+        total = np.bincount(self._column_of_kind, weights=common * np.exp(lift), minlength=self._n_columns)
+        return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
+
+    def own_gain(self, player: _Player) -> float:
+        """What its own lift says of it, less what chance makes it say."""
+        free = int((self._common[player.group] > 0).sum()) - self._n_columns
+        return float(self.gains(player, player).mean()) - free / (2 * len(self._rows[player]))
+
+
+def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
+    """The other columns with their values in a few kinds: numbers in parts of their range, rare names as one."""
+    left_out = set(without)
+    kinds = [
+        _kinds_of_column(parameter, frame[parameter.name])
+        for parameter in domain.parameters
+        if parameter.name not in left_out and not isinstance(parameter, Derived)
+    ]
+    return np.column_stack(kinds) if kinds else np.zeros((len(frame), 0), dtype=np.int64)
+
+
+def _kinds_of_column(parameter: Parameter, column: pd.Series[Any]) -> Codes:
+    import pandas as pd
+
+    if not parameter.is_numeric:
+        numbers = pd.factorize(column, use_na_sentinel=False)[0]
+        commonest = np.argsort(-np.bincount(numbers), kind="stable")[:MOST_KINDS]
+        place = np.full(int(numbers.max(initial=0)) + 1, len(commonest))
+        place[commonest] = np.arange(len(commonest))
+        return place[numbers].astype(np.int64)
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    known = values[np.isfinite(values)]
+    ends = np.unique(np.quantile(known, np.arange(1, N_BINS) / N_BINS)) if len(known) else np.zeros(0)
+    return np.where(np.isfinite(values), np.searchsorted(ends, values), len(ends) + 1).astype(np.int64)
+
+
+# Who plays the part of whom
+
+
+@dataclass(frozen=True)
+class _Match:
+    link: Link
+    evidence: str
+    strength: float
+
+
+@dataclass
+class _Role:
+    """Players of one part, at most one for each sensitive value; the first is the one that others are held against."""
+
+    players: list[_Player]
+    likeness: list[float] = field(default_factory=list)
+
+    def value_of(self, group: int) -> int | None:
+        """Who plays it under a sensitive value."""
+        return next((player.value for player in self.players if player.group == group), None)
+
+
+def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
+    """The link that a column suggests, if any."""
+    players = table.players(error)
+    groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
+    if len(groups) < 2:
+        return None
+    kinds = _kinds_of(domain, frame, [table.sensitive.name, table.parameter.name])
+    profiles = _Profiles(table, kinds, players)
+    roles: list[_Role] = []
+    for group in groups:
+        _join(roles, [player for player in players if player.group == group], profiles)
+    roles = [role for role in roles if len({player.value for player in role.players}) > 1]
+    if not roles:
+        return None
+    names, values = plain_values(table.sensitive), plain_values(table.parameter)
+    link = Link(
+        table.parameter.name,
+        table.sensitive.name,
+        [{names[player.group]: values[player.value] for player in role.players} for role in roles],
+    )
+    n_rows = sum(int(table.seen[player.value, player.group]) for role in roles for player in role.players)
+    return _Match(link, _evidence(roles, table, names, values), float(n_rows))
+
+
+def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -> None:
+    """Put the players of another sensitive value into the roles that they play; the others begin roles of their own."""
+    left = []
+    for player in players:
+        own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)
+        if own is not None and own.value_of(player.group) is None:
+            own.players.append(player)  # the same value under several sensitive values
+        else:
+            left.append(player)
+    open_roles = [role for role in roles if players and role.value_of(players[0].group) is None]
+    for player, role, likeness in _assigned(left, open_roles, profiles):
+        role.players.append(player)
+        role.likeness.append(likeness)
+        left.remove(player)
+    roles += [_Role([player]) for player in left]
+
+
+def _assigned(
+    players: Sequence[_Player], roles: Sequence[_Role], profiles: _Profiles
+) -> list[tuple[_Player, _Role, float]]:
+    """The assignment of players to roles that fits best, where it is better than chance and than any other."""
+    from scipy.optimize import linear_sum_assignment
+
+    if not players or not roles:
+        return []
+    firsts = [role.players[0] for role in roles]
+    if len(players) == len(roles) == 1 and min(profiles.part[players[0]], profiles.part[firsts[0]]) >= WHOLE:
+        return [(players[0], roles[0], 1.0)]
+    forth = [[profiles.gains(player, first) for first in firsts] for player in players]
+    back = [[profiles.gains(first, player) for player in players] for first in firsts]
+    total = np.array([[f.sum() + back[j][i].sum() for j, f in enumerate(row)] for i, row in enumerate(forth)])
+    found = []
+    for i, j in zip(*linear_sum_assignment(np.maximum(total, 0.0), maximize=True), strict=True):
+        is_clear = _is_best(forth[i], j) and _is_best(back[j], i)
+        likeness = _likeness(forth[i][j], back[j][i], players[i], firsts[j], profiles) if is_clear else 0.0
+        if likeness >= LIKENESS:
+            found.append((players[i], roles[j], likeness))
+    return found
+
+
+def _is_best(gains: Sequence[Floats], place: int) -> bool:
+    """Whether one is surely better than none, and than each other, for the same rows."""
+    others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
+    return all(float(gain.mean()) > DOUBT * float(gain.std()) / np.sqrt(len(gain)) for gain in others)
+
+
+def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
+    """The part of what sets two players apart that the other's profile tells, where it tells less."""
+    parts = [(forth, profiles.own_gain(one)), (back, profiles.own_gain(other))]
+    return min(float(gain.mean()) / own if own > 0 else 0.0 for gain, own in parts)
+
+
+def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
+    """Where the players occur, and how alike they are."""
+    texts = []
+    for role in roles:
+        for player in role.players:
+            seen, n = int(table.seen[player.value, player.group]), int(table.seen[player.value].sum())
+            texts.append(f"{seen:,} of {n:,} rows with {values[player.value]} are {names[player.group]}")
+    alike = [likeness for role in roles for likeness in role.likeness]
+    if alike:
+        texts.append(
+            f"at least {min(min(alike), 1.0):.0%} of what sets one apart in other columns sets its match apart"
+        )
+    return "; ".join(texts)
