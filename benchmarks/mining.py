@@ -40,7 +40,7 @@ def main() -> None:
 
 def measure_rules(n_seeds: int) -> None:
     """Planted rules, and none."""
-    lost = {seed: rules for seed in range(n_seeds) if (rules := rules_not_found(seed))}
+    lost = {seed: texts for seed in range(n_seeds) if (texts := rules_not_found(seed))}
     print(f"planted rules: all found in {n_seeds - len(lost)} of {n_seeds} data sets {lost or ''}")
     false = {seed: [rule.text for rule in rules] for seed in range(n_seeds) if (rules := mined(without_rules(seed)))}
     print(f"no rules: {len(false)} of {n_seeds} data sets get any {false or ''}")

@@ -37,6 +37,8 @@ LIKENESS = 0.5
 """So much, at least, of what sets one player apart must set the other apart too."""
 DOUBT = 2.0
 """A match must be better than any other of the same player by so many standard errors."""
+LEAST_GAIN = 0.01
+"""And by so much; a bit is 0.69."""
 WHOLE = 0.98
 """Where one player is this part of each of two sensitive values, nothing sets it apart, and nothing need."""
 
@@ -48,6 +50,8 @@ MOST_NUMBERS = 50
 N_BINS = 8
 MOST_KINDS = 30
 """Parts of a number's range, and values of a name, that profiles tell apart."""
+BY_CHANCE = 0.001
+"""A column sets a player apart if chance alone would do so this rarely."""
 PRIOR = 20.0
 """So many rows' weight says that a value is as common among a player's rows as elsewhere."""
 
@@ -158,32 +162,51 @@ class _Profiles:
         self._n_columns = kinds.shape[1]
         self._column_of_kind = np.repeat(np.arange(self._n_columns), n_kinds)
         in_group = {group: table.groups == group for group in {player.group for player in players}}
+        of_group = {group: self._counts(np.flatnonzero(rows)) for group, rows in in_group.items()}
+        n_group = {group: int(rows.sum()) for group, rows in in_group.items()}
         self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
-        self._common = {group: self._shares(np.flatnonzero(rows)) for group, rows in in_group.items()}
-        self._lift = {player: self._log_lift(player) for player in players}
-        self.part = {player: len(self._rows[player]) / int(in_group[player.group].sum()) for player in players}
+        self.part = {player: len(self._rows[player]) / n_group[player.group] for player in players}
+        self._others: dict[_Player, Floats] = {}
+        """By kind, its share among the other rows of the player's sensitive value."""
+        self._lift: dict[_Player, Floats] = {}
+        """By kind, the logarithm of how much commoner it is among the player's rows."""
+        self._free: dict[_Player, float] = {}
+        """How many numbers of the lift are free to say something."""
+        for player, rows in self._rows.items():
+            self._tell(player, self._counts(rows), len(rows), of_group[player.group], n_group[player.group])
 
     def _counts(self, rows: Codes) -> Floats:
         return np.bincount(self._kinds[rows].ravel(), minlength=self._n_kinds).astype(np.float64)
 
-    def _shares(self, rows: Codes) -> Floats:
-        return self._counts(rows) / max(len(rows), 1)
+    def _tell(self, player: _Player, counts: Floats, n: int, in_group: Floats, n_group: int) -> None:
+        from scipy.special import chdtrc
 
-    def _log_lift(self, player: _Player) -> Floats:
-        rows, common = self._rows[player], self._common[player.group]
-        share = (self._counts(rows) + PRIOR * common) / (len(rows) + PRIOR)
-        return np.log(np.divide(share, common, out=np.ones_like(common), where=common > 0))
+        common = in_group / n_group
+        told = counts * np.log(_ratio(counts / n, common))
+        free = np.bincount(self._column_of_kind, weights=common > 0) - 1
+        by_column = 2 * np.bincount(self._column_of_kind, weights=told)
+        # A column that sets the player apart no more than chance would says nothing.
+        apart = (free > 0) & (chdtrc(np.maximum(free, 1), np.maximum(by_column, 0.0)) <= BY_CHANCE)
+        others = (in_group - counts + PRIOR * common) / (n_group - n + PRIOR)
+        lift = np.log(_ratio((counts + PRIOR * common) / (n + PRIOR), others))
+        self._others[player] = others
+        self._lift[player] = np.where(apart[self._column_of_kind], lift, 0.0)
+        self._free[player] = float(free[apart].sum())
 
     def gains(self, of: _Player, by: _Player) -> Floats:
-        """By row of one player, how much likelier the lift of another makes it among its own sensitive value."""
-        lift, common = self._lift[by], self._common[of.group]
-        total = np.bincount(self._column_of_kind, weights=common * np.exp(lift), minlength=self._n_columns)
+        """By row of one player, how much likelier the lift of another makes it than other rows are."""
+        lift, others = self._lift[by], self._others[of]
+        total = np.bincount(self._column_of_kind, weights=others * np.exp(lift), minlength=self._n_columns)
         return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
     def own_gain(self, player: _Player) -> float:
         """What its own lift says of it, less what chance makes it say."""
-        free = int((self._common[player.group] > 0).sum()) - self._n_columns
-        return float(self.gains(player, player).mean()) - free / (2 * len(self._rows[player]))
+        return float(self.gains(player, player).mean()) - self._free[player] / (2 * len(self._rows[player]))
+
+
+def _ratio(share: Floats, common: Floats) -> Floats:
+    """How much commoner each kind is; 1 where it does not occur: nothing is said of it."""
+    return np.divide(share, common, out=np.ones_like(common), where=(common > 0) & (share > 0))
 
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
@@ -301,7 +324,7 @@ def _assigned(
 def _is_best(gains: Sequence[Floats], place: int) -> bool:
     """Whether one is surely better than none, and than each other, for the same rows."""
     others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
-    return all(float(gain.mean()) > DOUBT * float(gain.std()) / np.sqrt(len(gain)) for gain in others)
+    return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
 
 
 def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
