@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 MAX_COMBINATIONS = 1000
 """Each judged input costs the model that many rows: more is a mistake, not a wish."""
 
+MIN_EXPECTED = 30.0
+"""A rule is mined from rows if as many at least would break it by chance."""
+
 
 class Domain:
     """All inputs allowed: the product of the parameters' domains, less what a constraint forbids.
@@ -145,6 +148,15 @@ class Domain:
         """Twins that differ in the sensitive parameters alone, and nothing that links forbid."""
         return self._but(links=())
 
+    def with_derived(self, derived: Iterable[Derived]) -> Domain:
+        """The same, with parameters that follow from another in the place of those of their names."""
+        by_name = {parameter.name: parameter for parameter in derived}
+        for name in by_name:
+            self[name]  # which refuses a name that is none's
+            if name in self.sensitive:
+                raise DomainError(f"a sensitive parameter must not be derived, got {name!r}")
+        return self._but(parameters=_all_bound(by_name.get(p.name, p) for p in self.parameters))
+
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
         return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *names))))
@@ -184,7 +196,7 @@ class Domain:
         self,
         rows: pd.DataFrame | NDArray[Any],
         *,
-        min_expected: float = 30.0,
+        min_expected: float = MIN_EXPECTED,
         tolerance: float = 0.002,
         error: float = 0.01,
     ) -> list[MinedRule]:
@@ -494,8 +506,13 @@ def _checked_parameters(
             f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
             f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
         )
-    kept = {p.name: _restricted(p, p.name in compared, compared.get(p.name)) for p in given}
-    return tuple(_bound(p, kept) if isinstance(p, Derived) else p for p in kept.values())
+    return _all_bound(_restricted(p, p.name in compared, compared.get(p.name)) for p in given)
+
+
+def _all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """Parameters, of which the derived ones know their source's values."""
+    by_name = {parameter.name: parameter for parameter in parameters}
+    return tuple(_bound(p, by_name) if isinstance(p, Derived) else p for p in by_name.values())
 
 
 def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:

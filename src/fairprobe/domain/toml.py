@@ -88,14 +88,14 @@ def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | N
         "hidden": list(domain.hidden),
         "constraints": [rule.text for rule in domain.constraints if isinstance(rule, Rule)],
         "data": {name: value for name, value in (data or {}).items() if value},
-        "link": [_link_table(link) for link in domain.links],
+        "link": [link_table(link) for link in domain.links],
         "parameter": tables,
     }
     needed = {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
     Path(path).write_text(tomli_w.dumps(needed), encoding="utf-8")
 
 
-def _link_table(link: Link) -> dict[str, Any]:
+def link_table(link: Link) -> dict[str, Any]:
     """TOML's keys are texts, so a link's values are written beside each other."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:
