@@ -13,17 +13,10 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from typing import Any
-
-import pandas as pd
 
 import fairprobe
-from fairprobe import Domain, Rule
-from planted import planted_roles, planted_rules, shuffled, without_roles, without_rules
-
-ENOUGH = 60
-"""A planted rule has enough support if so many shuffled rows break it."""
-FORBIDDEN = 0.9
+from fairprobe import Domain
+from planted import mined, proposed, roles_are_found, rules_not_found, without_roles, without_rules
 
 
 def main() -> None:
@@ -68,40 +61,6 @@ def show_census(_: int) -> None:
               f"{len(rules)} rules in {seconds[0]:.1f} s, {len(links)} links in {seconds[1]:.1f} s")  # fmt: skip
         for line in [rule.words() for rule in rules] + links.words():
             print(f"  {line if len(line) < 300 else f'{line[:120]} ... {line[-100:]}'}")
-
-
-def mined(frame: pd.DataFrame) -> list[Any]:
-    """The rules of rows."""
-    rules: list[Any] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
-    return rules
-
-
-def rules_not_found(seed: int) -> list[str]:
-    """The planted rules with enough support that what was mined does not forbid to break."""
-    planted = planted_rules(seed)
-    domain = Domain.from_frame(planted.frame, sensitive=["sex"])
-    ruled = domain.with_constraints(domain.mine_constraints(planted.frame))
-    rows = shuffled(planted.frame, seed)
-    forbidden = ~ruled.allows_frame(rows)
-    lost = []
-    for text in planted.rules:
-        broken = ~Rule(text).matches(rows)
-        if broken.sum() >= ENOUGH and forbidden[broken].mean() < FORBIDDEN:
-            lost.append(text)
-    return lost
-
-
-def proposed(frame: pd.DataFrame, sensitive: str) -> Any:
-    """The links that rows suggest."""
-    return Domain.from_frame(frame, sensitive=[sensitive]).propose_links(frame)
-
-
-def roles_are_found(seed: int) -> bool:
-    """Whether the links proposed are the planted roles and nothing else."""
-    frame, sensitive, roles = planted_roles(seed)
-    links = proposed(frame, sensitive)
-    found = [frozenset(role.items()) for link in links for role in link.roles.values() if link.column == "part"]
-    return set(found) == roles and all(link.column == "part" for link in links)
 
 
 if __name__ == "__main__":

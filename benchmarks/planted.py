@@ -1,4 +1,7 @@
-"""Data with rules and roles planted in them, and data without: what mining and proposing are held against."""
+"""Data with rules and roles planted in them, and data without: what mining and proposing are held against.
+
+The tests use them too, with fewer seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from fairprobe import Domain, Rule
+
+ENOUGH = 60
+"""A planted rule has enough support if so many shuffled rows break it."""
+FORBIDDEN = 0.9
+"""It is found if this part of them, at least, breaks what was mined."""
 
 Generator = np.random.Generator
 Columns = dict[str, Any]
@@ -171,6 +181,7 @@ def _clustered(rng: Generator, n: int) -> Columns:
     for i in range(4):
         shares = (rng.dirichlet(np.full(5, 2.0), 4) * 0.8 + 0.04)[cluster].cumsum(axis=1)
         columns[f"c{i}"] = np.array(list("abcde"))[np.minimum((rng.random(n)[:, None] > shares).sum(axis=1), 4)]
+        columns[f"r{i}"] = np.clip(rng.normal(cluster * rng.uniform(0, 2), rng.uniform(0.5, 1.5)).round(), 0, 5)
     columns["a"] = rng.gamma(2, 10, n).round()
     columns["b"] = (columns["a"] * rng.uniform(0.5, 2) + rng.normal(0, 5, n)).round()
     return columns
@@ -224,3 +235,40 @@ def _habits(rng: Generator, part: Any, n_parts: int, group: Any, n_groups: int) 
         columns[f"c{i}"] = np.array(list("abcde"))[np.minimum((rng.random(len(part))[:, None] > shares).sum(axis=1), 4)]
     columns["age"] = rng.normal(40 + rng.normal(0, 8, n_parts)[part] + rng.normal(0, 2, n_groups)[group], 10).round()
     return columns
+
+
+# What is found of them
+
+
+def mined(frame: pd.DataFrame) -> list[Any]:
+    """The rules of rows."""
+    rules: list[Any] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
+    return rules
+
+
+def rules_not_found(seed: int) -> list[str]:
+    """The planted rules with enough support that what was mined does not forbid to break."""
+    planted = planted_rules(seed)
+    domain = Domain.from_frame(planted.frame, sensitive=["sex"])
+    ruled = domain.with_constraints(domain.mine_constraints(planted.frame))
+    rows = shuffled(planted.frame, seed)
+    forbidden = ~ruled.allows_frame(rows)
+    lost = []
+    for text in planted.rules:
+        broken = ~Rule(text).matches(rows)
+        if broken.sum() >= ENOUGH and forbidden[broken].mean() < FORBIDDEN:
+            lost.append(text)
+    return lost
+
+
+def proposed(frame: pd.DataFrame, sensitive: str) -> Any:
+    """The links that rows suggest."""
+    return Domain.from_frame(frame, sensitive=[sensitive]).propose_links(frame)
+
+
+def roles_are_found(seed: int) -> bool:
+    """Whether the links proposed are the planted roles and nothing else."""
+    frame, sensitive, roles = planted_roles(seed)
+    links = proposed(frame, sensitive)
+    found = [frozenset(role.items()) for link in links for role in link.roles.values() if link.column == "part"]
+    return set(found) == roles and all(link.column == "part" for link in links)

@@ -102,6 +102,7 @@ class Listed(Column):
             return [absent]
         if not bad:
             return [Not(absent)]
+        prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
         by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
         if by_allowed and not self.has_outside:
             one_of = Compare("==", name, Constant(good[0])) if len(good) == 1 else Among(name, tuple(good))

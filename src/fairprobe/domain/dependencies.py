@@ -148,7 +148,7 @@ def _dependency(
     mapping = {value: target.values[place] for value, place in zip(source.values, best.tolist(), strict=True)}
     parameter = domain[source.name]
     is_whole = _is_whole(mapping, parameter)
-    formula = _formula(source.name, target.name, mapping, is_whole)
+    formula = _formula(source.name, target.name, mapping, is_whole and bool((source.numbers >= 0).all()))
     if len(text_of(formula)) > MAX_LENGTH:
         return None
     derived = Derived(target.name, source.name, mapping, dtype=domain[target.name].dtype) if is_whole else None

@@ -36,7 +36,7 @@ LOCALLY_EXPECTED = 15
 LEAST_ROWS = 150
 """With fewer, the rows next to an edge are most of them."""
 LEAST_VALUES = 12
-"""A number with fewer values has no tails to tell an edge from."""
+"""Two numbers with fewer values have no differences next to an edge and farther from it."""
 OFTEN = 0.01
 """An order is worth a rule if this part of the rows would break it by chance."""
 
@@ -50,9 +50,22 @@ class Edge:
     expected: float
 
 
-def orders(columns: Sequence[Column], least: float, most_broken: MostBroken) -> Iterator[Edge]:
-    """Orders of two numbers: a <= b, or a <= b and some more."""
-    numbers = [column for column in columns if isinstance(column, Number) and _has_tails(column)]
+def orders(columns: Sequence[Column], least: float, most_broken: MostBroken) -> list[Edge]:
+    """Orders of two numbers, a <= b or a <= b and some more; none that follows from two others."""
+    found = dict(_orders(columns, least, most_broken))
+    offsets = {pair: offset for pair, (offset, _) in found.items()}
+
+    def follows(low: str, high: str, offset: float) -> bool:
+        between = [other for first, other in offsets if first == low and (other, high) in offsets]
+        return any(offsets[low, other] + offsets[other, high] >= offset for other in between)
+
+    return [edge for pair, (offset, edge) in found.items() if not follows(*pair, offset)]
+
+
+def _orders(
+    columns: Sequence[Column], least: float, most_broken: MostBroken
+) -> Iterator[tuple[tuple[str, str], tuple[float, Edge]]]:
+    numbers = [column for column in columns if isinstance(column, Number) and _n_values(column) >= LEAST_VALUES]
     for low, high in permutations(numbers, 2):
         known = ~(np.isnan(low.numbers) | np.isnan(high.numbers))
         if known.sum() < LEAST_ROWS:
@@ -64,7 +77,8 @@ def orders(columns: Sequence[Column], least: float, most_broken: MostBroken) -> 
             n_broken = int((b - a < offset - step / 2).sum())
             if expected >= max(least, OFTEN * len(a)) and n_broken <= most_broken(len(a), expected):
                 parts = [_ordered(low, high, offset), *(_missing(each) for each in (low, high) if _may_miss(each))]
-                yield Edge(parts[0] if len(parts) == 1 else Join("or", tuple(parts)), len(a), expected)
+                formula = parts[0] if len(parts) == 1 else Join("or", tuple(parts))
+                yield (low.name, high.name), (offset, Edge(formula, len(a), expected))
                 break
 
 
@@ -106,8 +120,7 @@ def _step(*columns: Column) -> float:
 
 def ranges(columns: Sequence[Column], least: float) -> Iterator[Edge]:
     """Bounds of a number where another column has some atom; atoms with the same bound go together."""
-    numbers = [column for column in columns if isinstance(column, Number) and _has_tails(column)]
-    for number in numbers:
+    for number in (column for column in columns if isinstance(column, Number)):
         everyone = np.sort(number.numbers[~np.isnan(number.numbers)])
         for column in columns:
             if column is not number:
@@ -116,38 +129,38 @@ def ranges(columns: Sequence[Column], least: float) -> Iterator[Edge]:
 
 def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> Iterator[Edge]:
     known = ~np.isnan(number.numbers)
-    by_bound: dict[tuple[str, float], list[int]] = {}
-    expected: dict[int, float] = {}
+    by_bound: dict[tuple[str, float], dict[int, float]] = {}
     for atom in np.flatnonzero(column.counts >= LEAST_ROWS).tolist():
         inside = np.sort(number.numbers[known & (column.atoms == atom)])
-        if len(inside) < LEAST_ROWS or len(inside) == len(everyone):
-            continue
-        for symbol, mine, all_rows in ((">=", inside, everyone), ("<=", -inside[::-1], -everyone[::-1])):
-            found = _bound(mine, all_rows)
-            if found >= least:
-                bound = float(mine[0] if symbol == ">=" else -mine[0])
-                by_bound.setdefault((symbol, bound), []).append(atom)
-                expected[atom] = found
+        if LEAST_ROWS <= len(inside) < len(everyone):
+            for symbol, bound, expected in _bounds_of(inside, everyone):
+                if expected >= least:
+                    by_bound.setdefault((symbol, bound), {})[atom] = expected
     for (symbol, bound), atoms in by_bound.items():
         premise: Mask = np.zeros(column.n_atoms, dtype=bool)
-        premise[atoms] = True
+        premise[list(atoms)] = True
         parts = column.literal(premise, prefer_allowed=False)
         parts += [Compare(symbol, Name(number.name), Constant(constant(bound)))]
         parts += [_missing(number)] if _may_miss(number) else []
-        support = int(column.counts[atoms].sum())
-        yield Edge(Join("or", tuple(parts)), support, sum(expected[atom] for atom in atoms))
+        yield Edge(Join("or", tuple(parts)), int(column.counts[premise].sum()), sum(atoms.values()))
+
+
+def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, float]]:
+    """What the numbers of some rows keep to, and how many would not by chance."""
+    low, high = float(inside[0]), float(inside[-1])
+    if low == high:
+        n_same = int(np.searchsorted(everyone, low, side="right") - np.searchsorted(everyone, low))
+        yield "==", low, len(inside) * (1 - n_same / len(everyone))
+    else:
+        yield ">=", low, _bound(inside, everyone)
+        yield "<=", high, _bound(-inside[::-1], -everyone[::-1])
 
 
 def _bound(inside: Floats, everyone: Floats) -> float:
     """How many of some rows would be below the lowest of them by chance; 0 if that is no sharp edge."""
     below = int(np.searchsorted(everyone, inside[0]))
     expected = len(inside) * below / len(everyone)
-    far = inside[min(SHARP.n_rows, len(inside)) - 1]
-    if far == inside[0]:
-        later = inside[inside > far]
-        if not len(later):
-            return 0.0
-        far = later[0]
+    far = max(inside[min(SHARP.n_rows, len(inside)) - 1], inside[inside > inside[0]][0])  # two values at least
     end = int(np.searchsorted(everyone, far, side="right"))
     middle = everyone[(below + end) // 2]
     split = int(np.searchsorted(everyone, middle, side="right"))
@@ -161,9 +174,8 @@ def _bound(inside: Floats, everyone: Floats) -> float:
     return expected if is_sharp and nearer / (split - below) * below >= LOCALLY_EXPECTED else 0.0
 
 
-def _has_tails(column: Number) -> bool:
-    known = column.numbers[~np.isnan(column.numbers)]
-    return len(np.unique(known)) >= LEAST_VALUES
+def _n_values(column: Number) -> int:
+    return len(np.unique(column.numbers[~np.isnan(column.numbers)]))
 
 
 def _may_miss(column: Column) -> bool:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_OF_EXPECTED = 0.01
 """However many rows a rule speaks about, those that break it may be this part of the count expected at most."""
 
-UNSEEN = 0.1
+UNSEEN = 0.2
 """Rare values go along with those that are surely forbidden, if none was seen and they make up no more of the count."""
 
 
@@ -98,14 +98,17 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
     least = limits.min_expected
     frame = domain.as_frame(rows)
     columns = columns_of(domain, frame)
+    if len(frame) < rows_needed(least):
+        return []
     found = dependencies(domain, frame, least=least, most_broken=limits.most_broken)
     follow = {dependency.target for dependency in found}
     free = [column for column in columns if column.name not in follow]
-    edges = [*orders(free, least, limits.most_broken), *ranges(free, least)]
+    ordered = orders(free, least, limits.most_broken)
     candidates = [
         *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
         *(_as_candidate(*rectangle) for rectangle in _rectangles(free, limits)),
-        *(_Candidate(e.formula, e.support, e.expected) for e in edges),
+        *(_Candidate(e.formula, e.support, e.expected) for e in ranges(free, least)),
+        *(_Candidate(e.formula, e.support, e.expected, is_order=True) for e in ordered),
     ]
     return _chosen(domain, frame, candidates, limits)
 
@@ -131,6 +134,8 @@ class _Candidate:
     support: int
     expected: float
     derived: Derived | None = None
+    is_order: bool = False
+    """Whether it compares two numbers: tables of such take long, and `orders` leaves out what others imply."""
 
 
 # Values that do not go together
@@ -160,6 +165,8 @@ class _Pair:
         support = np.minimum.outer(self.seen.sum(axis=1), self.seen.sum(axis=0))
         rare = (self.expected >= limits.min_expected) & (self.seen <= limits.most_broken(support, self.expected))
         rare[rare] = pdtr(self.seen[rare], self.expected[rare]) <= error
+        if not rare.any():
+            return rare
         return rare | self._unseen(rare) | self.turned()._unseen(rare.T).T
 
     def turned(self) -> _Pair:
@@ -167,11 +174,11 @@ class _Pair:
         return _Pair(self.other, self.one, self.seen.T, self.expected.T)
 
     def _unseen(self, rare: Mask) -> Mask:
-        """Atoms too rare for a rule of their own that go along: where what is allowed is then the shorter list."""
+        """Atoms too rare for a rule of their own that go along: where those left are no more than those forbidden."""
         unseen = (self.seen == 0) & ~rare
         weight = (self.expected * unseen).sum(axis=1) <= UNSEEN * (self.expected * rare).sum(axis=1)
-        left = self.seen.shape[1] - (rare | unseen).sum(axis=1)
-        return unseen & (weight & (left < rare.sum(axis=1)))[:, None]
+        n_left = (~rare & ~unseen).sum(axis=1)
+        return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
 
 
 def _rectangles(columns: Sequence[Column], limits: Limits) -> Iterator[tuple[_Pair, Mask, Mask]]:
@@ -238,9 +245,10 @@ def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate
         n_broken = int((~kept_by).sum())
         if n_broken > limits.most_broken(candidate.support, candidate.expected):
             continue
-        if _is_implied(domain, known, formula):
-            continue
-        known.append(formula)
+        if not candidate.is_order:
+            if _is_implied(domain, known, formula):
+                continue
+            known.append(formula)
         kept.append(
             MinedRule(
                 text,

@@ -113,20 +113,20 @@ class _Table:
     sensitive: Parameter
     parameter: Parameter
     groups: Codes
-    """By row, the code of its sensitive value; -1 for none that is compared."""
+    """By row, the code of its sensitive value; -1 for one that is missing or not compared."""
     values: Codes
-    """By row, the code of the column; -1 for a missing value too, as none can play a role."""
+    """By row, the code of the column; -1 for one that is missing, and can play no role."""
     seen: Codes
     """By value, then sensitive value."""
 
     @classmethod
     def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
-        groups, values = sensitive.encode(frame[sensitive.name]), parameter.encode(frame[parameter.name])
-        n_values = parameter.levels - parameter.missing
-        values = np.where(values < n_values, values, -1)
-        known = (groups >= 0) & (values >= 0)
-        joint = values[known] * sensitive.levels + groups[known]
-        seen = np.bincount(joint, minlength=n_values * sensitive.levels).reshape(n_values, sensitive.levels)
+        shape = parameter.levels - parameter.missing, sensitive.levels - sensitive.missing
+        values, groups = parameter.encode(frame[parameter.name]), sensitive.encode(frame[sensitive.name])
+        values, groups = np.where(values < shape[0], values, -1), np.where(groups < shape[1], groups, -1)
+        known = (values >= 0) & (groups >= 0)
+        joint = values[known] * shape[1] + groups[known]
+        seen = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
         return cls(sensitive, parameter, groups, values, seen.astype(np.int64))
 
     def players(self, error: float) -> list[_Player]:
@@ -165,7 +165,7 @@ class _Profiles:
         of_group = {group: self._counts(np.flatnonzero(rows)) for group, rows in in_group.items()}
         n_group = {group: int(rows.sum()) for group, rows in in_group.items()}
         self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
-        self.part = {player: len(self._rows[player]) / n_group[player.group] for player in players}
+        self.part = {p: int(table.seen[p.value, p.group]) / int(table.seen[:, p.group].sum()) for p in players}
         self._others: dict[_Player, Floats] = {}
         """By kind, its share among the other rows of the player's sensitive value."""
         self._lift: dict[_Player, Floats] = {}
