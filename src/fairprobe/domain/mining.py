@@ -27,7 +27,7 @@ from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.edges import orders, ranges
-from fairprobe.domain.expressions import MAX_LENGTH, Formula, Join, Not, names_in, text_of
+from fairprobe.domain.expressions import MAX_LENGTH, Formula, Join, Not, leaves_of, names_in, text_of
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ MOST_OF_EXPECTED = 0.01
 
 UNSEEN = 0.2
 """Rare values go along with those that are surely forbidden, if none was seen and they make up no more of the count."""
+
+MOST_NEAR = 12
+"""A rule is held against so many others to tell whether they imply it."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,11 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
     found = dependencies(domain, frame, least=least, most_broken=limits.most_broken)
     follow = {dependency.target for dependency in found}
     free = [column for column in columns if column.name not in follow]
-    ordered = orders(free, least, limits.most_broken)
+    edges = [*orders(free, least, limits.most_broken), *ranges(free, least)]
     candidates = [
         *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
         *(_as_candidate(*rectangle) for rectangle in _rectangles(free, limits)),
-        *(_Candidate(e.formula, e.support, e.expected) for e in ranges(free, least)),
-        *(_Candidate(e.formula, e.support, e.expected, is_order=True) for e in ordered),
+        *(_Candidate(edge.formula, edge.support, edge.expected) for edge in edges),
     ]
     return _chosen(domain, frame, candidates, limits)
 
@@ -134,8 +136,6 @@ class _Candidate:
     support: int
     expected: float
     derived: Derived | None = None
-    is_order: bool = False
-    """Whether it compares two numbers: tables of such take long, and `orders` leaves out what others imply."""
 
 
 # Values that do not go together
@@ -187,19 +187,33 @@ def _rectangles(columns: Sequence[Column], limits: Limits) -> Iterator[tuple[_Pa
     n_looked_at = sum(int((pair.expected >= limits.min_expected).sum()) for pair in pairs)
     for pair in pairs:
         forbidden = pair.forbidden(limits, limits.error / max(n_looked_at, 1))
-        for some, others in _cover(forbidden, pair.expected):
+        for some, others in _kept(pair, forbidden, limits):
             if pair.expected[np.ix_(some, others)].sum() >= limits.min_expected:
                 yield pair, some, others
+
+
+def _kept(pair: _Pair, forbidden: Mask, limits: Limits) -> Iterator[tuple[Mask, Mask]]:
+    """Rectangles that rows keep: where too many break one as a whole, it is cut into what none does and the rest."""
+    for some, others in _cover(forbidden, pair.expected):
+        cells = np.ix_(some, others)
+        support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
+        if pair.seen[cells].sum() <= limits.most_broken(support, pair.expected[cells].sum()):
+            yield some, others
+            continue
+        part = np.outer(some, others)
+        yield from _cover(part & (pair.seen == 0), pair.expected)
+        for row, column in np.argwhere(part & (pair.seen > 0)).tolist():
+            yield np.arange(len(some)) == row, np.arange(len(others)) == column
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
     """A few rectangles that cover a table's marked cells and no others: the heaviest first."""
     left = forbidden.copy()
     while left.any():
-        best = max(
-            [*_around(forbidden, left), *((some, others) for others, some in _around(forbidden.T, left.T))],
-            key=lambda pair: float((weight * left)[np.ix_(*pair)].sum()),
-        )
+        open_weight = weight * left
+        rectangles = [*_around(forbidden, left), *((some, others) for others, some in _around(forbidden.T, left.T))]
+        weights = [float(open_weight[np.ix_(*rectangle)].sum()) for rectangle in rectangles]
+        best = rectangles[int(np.argmax(weights))]
         yield best
         left[np.ix_(*best)] = False
 
@@ -239,30 +253,26 @@ def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate
         text = text_of(candidate.formula)
         if len(text) > MAX_LENGTH:
             continue
-        rule = Rule(text)
-        formula = bind(rule, domain.parameters)
-        kept_by = Restrictions(domain.parameters, [formula], ()).allows_rows(frame)
-        n_broken = int((~kept_by).sum())
-        if n_broken > limits.most_broken(candidate.support, candidate.expected):
-            continue
-        if not candidate.is_order:
-            if _is_implied(domain, known, formula):
-                continue
+        formula = bind(Rule(text), domain.parameters)
+        n_broken = int((~Restrictions(domain.parameters, [formula], ()).allows_rows(frame)).sum())
+        support, expected = candidate.support, candidate.expected
+        if n_broken <= limits.most_broken(support, expected) and not _is_implied(domain, known, formula):
             known.append(formula)
-        kept.append(
-            MinedRule(
-                text,
-                support=candidate.support,
-                expected=candidate.expected,
-                n_broken=n_broken,
-                derived=candidate.derived,
-            )
-        )
+            derived = candidate.derived
+            kept.append(MinedRule(text, support=support, expected=expected, n_broken=n_broken, derived=derived))
     return kept
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
     """Whether nothing that other rules allow breaks it, as far as tables tell."""
+    if formula in known or _compares_two(formula):
+        return formula in known
     names = names_in(formula)
-    near = [rule for rule in known if names_in(rule) & names]
-    return bool(near) and Restrictions(domain.parameters, [*near, Not(formula)], ()).n == 0
+    near = [rule for rule in known if names_in(rule) & names and not _compares_two(rule)]
+    nearest = sorted(near, key=lambda rule: -len(names_in(rule) & names))[:MOST_NEAR]
+    return bool(near) and Restrictions(domain.parameters, [*nearest, Not(formula)], ()).n == 0
+
+
+def _compares_two(formula: Formula) -> bool:
+    """Whether it compares parameters with each other: a table of that takes long."""
+    return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))
