@@ -102,9 +102,14 @@ def test_few_rows_tell_nothing_and_it_is_said(fairprobe, folder, people):
     people.head(40).to_csv(folder / "few.csv", index=False)
     outcome = fairprobe(*COMMAND, "--data", "few.csv", "--out", "mine.toml")
     assert outcome.code == 0
-    assert "note: nothing-mined: no rule was found in 40 rows; of two values that half" in outcome.err
-    assert "120 rows are needed" in outcome.err
+    assert "note: nothing-mined: nothing was found in 40 rows: 120 are needed to tell that two values" in outcome.err
     assert Domain.from_toml(folder / "mine.toml").constraints == ()
+
+
+def test_rows_without_rules_are_said_to_have_none(fairprobe, folder, people):
+    people[["age", "sex", "school", "income"]].to_csv(folder / "plain.csv", index=False)
+    outcome = fairprobe(*COMMAND, "--data", "plain.csv", "--out", "mine.toml")
+    assert "nothing was found in 2,000 rows: no rule that 30 rows at least would break by chance" in outcome.err
 
 
 def test_values_that_end_lines_stay_in_theirs(fairprobe, folder):

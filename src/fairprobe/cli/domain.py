@@ -67,7 +67,7 @@ def run(request: Request) -> int:
     if not target.is_stdout:
         say(f"{target.name}: {size_words(domain)}, sensitive: {sensitive_words(domain)}")
         for line in mined.lines() if mined else rule_lines(domain):
-            say(line, 2 * bool(mined))
+            say(line, 2)
         data = f" --data {shlex.quote(request['data'])}"
         say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}{data}")
     return 0

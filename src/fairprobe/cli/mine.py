@@ -64,10 +64,7 @@ class Mined:
         """What rows tell of a domain inferred from them."""
         found, proposals = domain.mine_constraints(rows), domain.propose_links(rows)
         if not found and not proposals:
-            note(
-                f"nothing-mined: no rule was found in {counted(len(rows), 'row')}; of two values that half of the rows "
-                f"have each, {rows_needed(MIN_EXPECTED):,} rows are needed to tell that they do not go together"
-            )
+            note(f"nothing-mined: nothing was found in {counted(len(rows), 'row')}{_too_few(len(rows))}")
         aside = [rule for rule in found if rule.names & set(domain.sensitive)]
         derived = [rule for rule in found if rule.derived is not None and rule not in aside]
         rules = [rule for rule in found if rule not in aside and rule not in derived]
@@ -138,6 +135,14 @@ class Mined:
             *(f"link proposed: {link_text(link)} ({why})" for link, why in self.links),
         ]
         return [_on_one_line(line) for line in lines]
+
+
+def _too_few(n_rows: int) -> str:
+    """Why nothing could be found, where there are too few rows."""
+    needed = rows_needed(MIN_EXPECTED)
+    if n_rows >= needed:
+        return f": no rule that {MIN_EXPECTED:.0f} rows at least would break by chance, and no link"
+    return f": {needed:,} are needed to tell that two values, each of half of the rows, do not go together"
 
 
 def _aside(rule: MinedRule, domain: Domain, rows: pd.DataFrame, proposals: Sequence[Link]) -> Aside:

@@ -55,7 +55,6 @@ class Dependency:
     """Rows with both."""
     expected: float
     """Rows that would contradict if the two had nothing to do with each other."""
-    n_broken: int
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _dependency(
     if len(text_of(formula)) > MAX_LENGTH:
         return None
     derived = Derived(target.name, source.name, mapping, dtype=domain[target.name].dtype) if is_whole else None
-    return Dependency(source.name, target.name, formula, derived, n, expected, n_broken)
+    return Dependency(source.name, target.name, formula, derived, n, expected)
 
 
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:

@@ -73,17 +73,27 @@ def _orders(
         a, b = low.numbers[known], high.numbers[known]
         step = _step(low, high)
         for offset, sharpness in ((0.0, SHARP), (_readable((b - a).min(), step), SHARPER)):
-            expected = _order(a, b, step, offset, sharpness)
             n_broken = int((b - a < offset - step / 2).sum())
-            if expected >= max(least, OFTEN * len(a)) and n_broken <= most_broken(len(a), expected):
+            if n_broken > most_broken(len(a), len(a)):
+                continue
+            expected = _order(a, b, step, offset, sharpness, max(least, OFTEN * len(a)))
+            if expected and n_broken <= most_broken(len(a), expected):
                 parts = [_ordered(low, high, offset), *(_missing(each) for each in (low, high) if _may_miss(each))]
                 formula = parts[0] if len(parts) == 1 else Join("or", tuple(parts))
                 yield (low.name, high.name), (offset, Edge(formula, len(a), expected))
                 break
 
 
-def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpness) -> float:
-    """How many rows would break b - a >= offset by chance; 0 if that is no sharp edge."""
+def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpness, least: float) -> float:
+    """How many rows would break b - a >= offset by chance; 0 if these are few, or that is no sharp edge."""
+    everyone = np.sort(b)
+
+    def by_chance(bound: float) -> float:
+        return float(np.searchsorted(everyone, a + bound).mean())  # each a stands beside each b
+
+    expected = by_chance(offset - step / 2)
+    if expected < least:
+        return 0.0
     distance = np.sort(b - a)
     distance = distance[np.searchsorted(distance, offset - step / 2) :]
     if len(distance) < sharpness.n_rows or distance[-1] - distance[0] < step:
@@ -92,10 +102,7 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
     half = max(1, round((far + step) / step / 2))  # whole steps
     ends = offset + step * (np.array([0, half, 2 * half]) - 0.5)
     nearer, farther = np.diff(np.searchsorted(distance, ends))
-    # By chance each a stands beside each b.
-    everyone = np.sort(b)
-    expected, within = (float(np.searchsorted(everyone, a + end).mean()) for end in ends[:2])
-    locally = nearer * expected / max(within - expected, 1e-9)
+    locally = nearer * expected / max(by_chance(ends[1]) - expected, 1e-9)
     is_sharp = nearer >= sharpness.least * farther and locally >= LOCALLY_EXPECTED
     return expected if is_sharp else 0.0
 
