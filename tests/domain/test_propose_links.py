@@ -44,7 +44,7 @@ def test_the_census_needs_husband_and_wife_and_nothing_else(census, sensitive):
     assert links == (spouses if "sex" in sensitive else [])
     if links:
         assert links.evidence[0].startswith(
-            "13,192 of 13,193 rows with Husband are Male; 1,566 of 1,568 rows with Wife are Female; at least 8"
+            "13,192 of 13,193 rows with Husband are Male; 1,566 of 1,568 rows with Wife are Female; "
         )
 
 
@@ -56,7 +56,7 @@ def test_codes_play_roles_too():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_planted_roles_are_found(seed):
-    assert roles_are_found(seed) == (seed != 1)  # where a role has 35 rows under a value
+    assert roles_are_found(seed)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -33,8 +33,8 @@ ALMOST = 0.02
 """A value occurs under a sensitive value if more than this part of its rows do."""
 LEAST_ROWS = 20
 """With fewer, a value has no profile to match."""
-LIKENESS = 0.5
-"""So much, at least, of what sets one player apart must set the other apart too."""
+LIKENESS, LEAST_TOLD = 0.5, 0.2
+"""So much of what sets one player apart must set the other apart too, on average of the two and for each."""
 DOUBT = 2.0
 """A match must be better than any other of the same player by so many standard errors."""
 LEAST_GAIN = 0.01
@@ -83,7 +83,7 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
         for parameter in _linkable(domain)
         if columns is None or parameter.name in columns
     ]
-    n_looked_at = max(1, sum(table.seen.size for table in tables))
+    n_looked_at = max(1, sum(len(table.seen) for table in tables))
     found = [_matched(table, domain, frame, error / n_looked_at) for table in tables]
     best: dict[str, _Match] = {}
     for match in sorted((each for each in found if each is not None), key=lambda match: -match.strength):
@@ -130,14 +130,16 @@ class _Table:
         return cls(sensitive, parameter, groups, values, seen.astype(np.int64))
 
     def players(self, error: float) -> list[_Player]:
-        """Values under the sensitive values that they occur under, if there are others where they surely do not."""
+        """Values under the sensitive values that they occur under, if under the others they surely do not."""
         from scipy.special import pdtr
 
         n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
         by_chance = n_value * n_group / max(int(self.seen.sum()), 1)
         occurs = self.seen > ALMOST * n_value
-        surely_not = ~occurs & (pdtr(self.seen, by_chance) <= error)
-        plays = occurs & surely_not.any(axis=1, keepdims=True) & (self.seen >= LEAST_ROWS)
+        elsewhere, expected = ((~occurs * counts).sum(axis=1) for counts in (self.seen, by_chance))
+        # Which sensitive values are the others is known only afterwards: the error is split over all sets of them.
+        surely_not = pdtr(elsewhere, expected) <= error / 2.0 ** self.seen.shape[1]
+        plays = occurs & surely_not[:, None] & (self.seen >= LEAST_ROWS)
         return [_Player(value, group) for value, group in np.argwhere(plays).tolist()]
 
 
@@ -328,9 +330,10 @@ def _is_best(gains: Sequence[Floats], place: int) -> bool:
 
 
 def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
-    """The part of what sets two players apart that the other's profile tells, where it tells less."""
+    """The part of what sets two players apart that the other's profile tells, on average: a rare one tells less."""
     parts = [(forth, profiles.own_gain(one)), (back, profiles.own_gain(other))]
-    return min(float(gain.mean()) / own if own > 0 else 0.0 for gain, own in parts)
+    told = [min(float(gain.mean()) / own, 1.0) if own > 0 else 0.0 for gain, own in parts]
+    return sum(told) / 2 if min(told) >= LEAST_TOLD else 0.0
 
 
 def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
@@ -342,7 +345,5 @@ def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], value
             texts.append(f"{seen:,} of {n:,} rows with {values[player.value]} are {names[player.group]}")
     alike = [likeness for role in roles for likeness in role.likeness]
     if alike:
-        texts.append(
-            f"at least {min(min(alike), 1.0):.0%} of what sets one apart in other columns sets its match apart"
-        )
+        texts.append(f"{min(alike):.0%} of what sets one apart in other columns sets its match apart")
     return "; ".join(texts)
