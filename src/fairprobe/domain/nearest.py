@@ -1,7 +1,7 @@
 """The real row nearest to an input, by Gower's distance: the mean over the columns of how far apart they are.
 
-A column of names is 0 or 1 apart, one of numbers in terms of the rows' range, and 1 where one of the two is missing. What
-is sensitive, derived or changes along does not count: roles are compared.
+A column of names is 0 or 1 apart, one of numbers in terms of the rows' range, and 1 where one of the two is missing.
+What is sensitive, derived or changes along does not count: roles are compared.
 """
 
 from __future__ import annotations

@@ -48,6 +48,9 @@ FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
 """Trees work on float32; so does a committee whose members all do."""
 
+LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
+"""The kinds made of trees: their scores are steps."""
+
 THREADED = frozenset({"kernel", "libsvm"})
 """The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
 long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
