@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -152,11 +153,28 @@ def test_a_walker_stands_on_a_case():
         assert Linear().is_case(walkers.position).all()
 
 
-def test_seeds_are_asked_about_first():
-    walkers = make()
+def test_seeds_are_asked_about_first_where_hints_on_them_are_needed():
     begin = seeds(40)
+    known = {*map(tuple, begin)}
+    walkers = make(Guided)
     walkers.start(begin)
-    assert {*map(tuple, walkers.ask())} == {*map(tuple, begin)}
+    assert {*map(tuple, walkers.ask())} == known
+    walkers = make()
+    walkers.start(begin)
+    assert not {*map(tuple, walkers.ask())} & known
+
+
+def test_a_walker_that_finds_little_is_spent():
+    walkers = make()
+    walkers.start(seeds(40))
+    drive(walkers, Linear(), 20)
+    assert not walkers.is_spent
+    for _ in range(20):
+        judgement = Oracle(Asker(Linear(), DOMAIN)).judge(walkers.ask())
+        walkers.tell(replace(judgement, hits=np.zeros_like(judgement.hits)))
+    assert walkers.is_spent
+    walkers.start(seeds(40))
+    assert not walkers.is_spent
 
 
 def test_walkers_that_have_learned_are_copied():
@@ -166,7 +184,7 @@ def test_walkers_that_have_learned_are_copied():
     for _ in range(6):
         drive(walkers, Linear(), RENEW_EVERY)
         sizes.append(len(walkers.position))
-    assert sizes == [5, 10, 20, 40, 40, 40, 40]  # an eighth of the walkers at first
+    assert sizes == [3, 6, 12, 24, 40, 40, 40, 40]  # each seed once, then copied
 
 
 def test_new_seeds_join_those_who_walk():

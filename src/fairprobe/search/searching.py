@@ -88,8 +88,8 @@ def search(
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
         n_walkers: walkers in lockstep over shared probabilities; with 1, the paper's algorithm trial by trial.
-        n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search: with more than
-            one walker it ends as soon as there are enough of them.
+        n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search. Strategies
+            beyond the paper start as soon as there are enough of them.
         n_local: trials of a walker.
         delta_v: how much a trial changes the probability of a direction.
         delta_pr: how much a case changes the probability of a parameter.
@@ -172,7 +172,7 @@ def search(
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
-    n_first = settings.n_global if settings.n_walkers == 1 else min(LOOK, settings.n_global)
+    n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
     if chosen.is_local and budget <= n_first:
         text = (
             f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local search "

@@ -40,7 +40,7 @@ MOST_ROWS = 200_000
 """Hits wait until confirming takes so many rows."""
 
 LOOK = 100
-"""Inputs of a global round that are judged at a time, where it may end before all are."""
+"""Inputs of a global round that are judged at a time, where the strategy is eager to start."""
 
 ENOUGH, LONG = 8, 500
 """It ends when there are so many start cases, or after so many inputs as soon as there is one."""
@@ -180,9 +180,7 @@ class _Shard:
     def _explore(self, sample: Codes) -> tuple[int, bool]:
         """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
         settings, strategy = self.job.settings, self.strategy
-        # With one walker as the paper has it: all of the sample, then a walk from each case.
-        may_end_early = strategy.is_local and not strategy.starts_anywhere and settings.n_walkers > 1
-        size = LOOK if may_end_early else len(sample)
+        size = LOOK if strategy.is_eager else len(sample)
         starts, n_judged = sample[:0], 0
         while n_judged < len(sample) and len(starts) < (ENOUGH if n_judged < LONG else 1):
             some = sample[n_judged : n_judged + size]
@@ -202,9 +200,7 @@ class _Shard:
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
-        n_walking = n
-        if n > 1 and not strategy.starts_anywhere:
-            n_walking = min(n, FIRST * len(starts) * LONGER**self.n_walks)
+        n_walking = min(n, FIRST * len(starts) * LONGER ** min(self.n_walks, 10)) if strategy.is_eager else n
         self.n_walks += 1
         left = settings.n_local * n_walking
         while left > 0 and not strategy.is_spent:

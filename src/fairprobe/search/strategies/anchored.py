@@ -56,6 +56,8 @@ class Anchored(Strategy):
     there are `n_walkers`, and they walk on beside those of the next global round.
     """
 
+    is_eager = True
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)

@@ -18,6 +18,8 @@ FROM_MATE = 0.1
 class Genetic(Strategy):
     """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
 
+    is_eager = True
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.moves = Moves(domain)
