@@ -380,8 +380,17 @@ class FrameMembers:
         """Some of the members, member after member."""
         import pandas as pd
 
+        if not self._along and not self._domain.derived and len(self.members) == len(self._families):
+            return self._in_one(*np.nonzero(mask))
         blocks = [self._as(place, np.flatnonzero(rows)) for place, rows in enumerate(mask) if rows.any()]
         return pd.concat(blocks, ignore_index=True) if blocks else self._frame.iloc[:0]
+
+    def _in_one(self, places: NDArray[np.intp], rows: NDArray[np.intp]) -> pd.DataFrame:
+        """Some rows, each as a member of its own, where only the sensitive values change and none is held."""
+        changed = self._frame.iloc[rows].reset_index(drop=True)
+        for name, codes in zip(self._domain.sensitive, self.members.T, strict=True):
+            changed[name] = in_dtype(self._domain[name].decode(codes[places]), changed[name].dtype)
+        return changed
 
     def _as(self, place: int, rows: NDArray[np.intp]) -> pd.DataFrame:
         """Some rows as a member."""
