@@ -112,6 +112,7 @@ def warm_workers(warm_pools):
 def warm():
     """Inside, what starts worker processes is given those that are kept."""
     from joblib.externals import loky
+
     from warm_workers import get_executor
 
     with pytest.MonkeyPatch.context() as patch:

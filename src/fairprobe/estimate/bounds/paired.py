@@ -12,7 +12,6 @@ from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence, upper_bound
 
-
 _LEAST = 1e-300
 _ABOUT = np.array([-0.1, -1e-3, -1e-6, 1e-6, 1e-3, 0.1])
 """Of the width of what is searched: a guess is as good as that, sooner or later."""
