@@ -62,7 +62,7 @@ def _least_difference(surplus: int, n: int, spread: float, error: float) -> floa
     which is nearly straight, meets that of the error, and in the middle, so that no step is in vain.
     """
     ends, logs = np.array([-spread, spread]), np.log([_LEAST, 1.0])
-    points = np.linspace(*ends, 18)[1:-1]
+    points = np.linspace(-spread, spread, 18)[1:-1]
     while True:
         tails = np.maximum(_worst_tail(surplus, n, spread, points), _LEAST)
         kept = np.flatnonzero(tails > error)
