@@ -422,10 +422,12 @@ class FrameMembers:
 
     def _put(self, changed: pd.DataFrame, name: str, rows: NDArray[np.intp], values: Any) -> None:
         """Other values in some rows of a column, in its dtype."""
+        import pandas as pd
+
         if len(rows):
-            column = changed[name].astype(object)
-            column.iloc[rows] = np.asarray(values, dtype=object)
-            changed[name] = in_dtype(column, self._frame[name].dtype)
+            column = changed[name].astype(object).to_numpy(copy=True)
+            column[rows] = np.asarray(values, dtype=object)
+            changed[name] = in_dtype(pd.Series(column, dtype=object), self._frame[name].dtype)
 
     # What changes along
 
