@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from fairprobe.engine import checked_jobs, make_engine
 from fairprobe.errors import RunError, SettingError
@@ -113,6 +114,21 @@ def test_a_dying_worker(engines):
     results = engines(dying, 2).results()
     with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
         list(itertools.islice(results, 3))
+
+
+def test_a_worker_that_died_before_a_shard_is_sent(warm_workers, engines, monkeypatch):
+    """What was under way before comes out all the same."""
+    engine = engines(square, 2)
+
+    def fail(*_):
+        raise TerminatedWorkerError("gone")
+
+    results = engine.results()
+    assert next(results)[0] == 0
+    monkeypatch.setattr(engine._executor, "submit", fail)
+    assert [next(results)[0], next(results)[0]] == [1, 4]
+    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
+        next(results)
 
 
 def test_a_task_that_cannot_be_sent():

@@ -44,9 +44,6 @@ Of the transformers, a "monotone" one never makes a larger number a smaller one,
 "columnwise" one makes each of its columns out of one column. Those after them are known as parts only.
 """
 
-_MODULES = {name: module for _, module, names in _CLASSES for name in names.split()}
-"""By the name of a class, where it is: no two have the same."""
-
 FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
 """Trees work on float32; so does a committee whose members all do."""
@@ -149,11 +146,12 @@ def _kind(model: Any, classes: dict[type, str | None], *, with_parts: bool = Tru
 
 def _path(cls: type) -> str | None:
     """Where the very class is to be found, if it is in the table."""
-    module = _MODULES.get(cls.__name__)
-    # Only a class of that name and package is worth an import, which then is none: the model brought it along.
-    if module is None or _package(cls.__module__) != _package(module):
-        return None
-    return f"{module}:{cls.__name__}" if getattr(import_module(module), cls.__name__, None) is cls else None
+    ending = f":{cls.__name__}"
+    for path in KINDS:
+        # Only a class of that name and package is worth an import, which then is none: the model brought it along.
+        if path.endswith(ending) and _package(cls.__module__) == _package(module := path.removesuffix(ending)):
+            return path if getattr(import_module(module), cls.__name__, None) is cls else None
+    return None
 
 
 def _package(module: Any) -> str:
