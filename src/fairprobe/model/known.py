@@ -167,9 +167,16 @@ def _is_class_replaced(cls: type) -> bool:
     """Whether a method of the class, or of one that it is derived from, comes from none of their packages."""
     bases = [base for base in cls.__mro__ if _package(base.__module__) not in ("abc", "builtins")]
     packages = {_package(base.__module__) for base in bases}
-    methods = (value for base in bases for value in vars(base).values() if hasattr(value, "__get__") or callable(value))
-    sources = (getattr(method, "__module__", None) for method in methods)
-    return any(source is not None and _package(source) not in packages for source in sources)
+    theirs: set[Any] = {None}
+    for value in (value for base in bases for value in vars(base).values()):
+        source = getattr(value, "__module__", None)
+        if source in theirs:
+            continue
+        if _package(source) in packages:
+            theirs.add(source)
+        elif hasattr(value, "__get__") or callable(value):
+            return True
+    return False
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:
