@@ -16,7 +16,7 @@ import warnings
 
 import fairprobe
 from fairprobe import Domain
-from planted import mined, proposed, roles_are_found, rules_not_found, without_roles, without_rules
+from mining_worlds import mined, proposed, roles_are_found, rules_not_found, without_roles, without_rules
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fairprobe
-from benchmarks.planted import mined, planted_rules, rules_not_found, without_rules
+from benchmarks.mining_worlds import mined, planted_rules, rules_not_found, without_rules
 from fairprobe import Category, Domain, Integer, Link, MinedRule, Real, Rule
 from fairprobe.domain.constraints import Restrictions, bind
 from fairprobe.errors import DataError, SettingError

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fairprobe
-from benchmarks.planted import proposed, roles_are_found, without_roles
+from benchmarks.mining_worlds import proposed, roles_are_found, without_roles
 from fairprobe import Category, Domain, Link
 from fairprobe.domain.health import health_of_data
 from fairprobe.errors import DataError, SettingError

@@ -360,7 +360,9 @@ class Domain:
                 raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
             if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
                 raise too_thin(n_kept, n_drawn)
-            candidates = self.completed(self.restrictions.candidates(max(n, 1024), rng))
+            # While there is nothing yet, more at a time.
+            more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
+            candidates = self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
             kept.append(candidates[self.allows(candidates)])
             n_kept += len(kept[-1])
             n_drawn += len(candidates)
