@@ -181,7 +181,7 @@ def test_walkers_that_have_learned_are_copied():
     for _ in range(6):
         drive(walkers, Linear(), RENEW_EVERY)
         sizes.append(len(walkers.position))
-    assert sizes == [3, 6, 12, 24, 40, 40, 40, 40]  # each seed once, then copied
+    assert sizes == [3, 6, 12, 24, 40, 40, 40]  # each seed once, then copied
 
 
 def test_new_seeds_join_those_who_walk():

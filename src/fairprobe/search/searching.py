@@ -175,8 +175,8 @@ def search(
     n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
     if chosen.is_local and budget <= n_first:
         text = (
-            f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local search "
-            f"of {strategy!r} never starts: raise the limit or lower n_global"
+            f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local "
+            f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.

@@ -196,7 +196,7 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Local search from these inputs, for as many inputs as `n_local` trials of all walkers are, or fewer at first."""
+        """Local search from these, for as many inputs as `n_local` trials of all walkers are; eagerly, for fewer."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn

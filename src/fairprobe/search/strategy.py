@@ -41,7 +41,7 @@ class Strategy(ABC):
     """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 
     is_eager = False
-    """Whether a few seeds are enough for it, and more as it goes on; else it gets all of a global round, as in the paper."""
+    """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
 
     is_spent = False
     """Whether it finds so little that new seeds would help more than going on from these."""
