@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import Members
 from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
@@ -39,6 +40,9 @@ class Answering(Protocol):
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
         """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """The answers for those members that count, by member, then input; nothing in the others' places."""
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -79,6 +83,10 @@ class Asker:
         batch = self.adapter.form.families(codes)
         answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
         return answer.reshape(len(families), len(codes), *answer.shape[1:])
+
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """The answers for those members that count, by member, then input; nothing in the others' places."""
+        return members_by(self.ask, self.ask_families, members)
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -163,6 +171,19 @@ class Asker:
         except Exception:
             return True
         return False
+
+
+def members_by(
+    ask: Callable[[Codes], NDArray[Any]], ask_families: Callable[[Codes], NDArray[Any]], members: Members
+) -> NDArray[Any]:
+    """The answers for members in one call: whole families where all count, else the rows of those that do."""
+    present = members.present
+    if present is None:
+        return ask_families(members.codes)
+    answers = ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
+    spread = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+    spread[present] = answers
+    return spread
 
 
 def describe(domain: Domain, codes: Codes) -> str:
