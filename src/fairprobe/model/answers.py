@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
 from fairprobe.checks import nearest
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.domain.values import plain
 from fairprobe.errors import ModelError, SettingError
 
 Output = Literal["label", "score", "proba", "value"]
@@ -87,7 +87,9 @@ def _missing(labels: NDArray[Any]) -> Mask | None:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     if labels.dtype.kind == "O":
-        return np.fromiter(map(is_missing, labels), dtype=bool, count=len(labels))
+        import pandas as pd
+
+        return np.asarray(pd.isna(labels))
     return None
 
 

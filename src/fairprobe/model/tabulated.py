@@ -53,13 +53,13 @@ class Tabulated:
     def __init__(
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
     ) -> None:
-        self._domain = domain
-        self._background = background
+        self.domain = domain
+        self.background = background
         """What stands in the columns that no slot fills."""
         self._sparse = type(like) if hasattr(like, "tocsr") else None
         self._order: Any = order
         # Slots in the order of their columns, so that the rows of a sparse batch are too.
-        self._slots = slots = sorted(slots, key=lambda slot: int(slot.columns.min()))
+        self.slots = slots = sorted(slots, key=lambda slot: int(slot.columns.min()))
         self._parameters = np.array([slot.parameter for slot in slots], dtype=np.int64)
         self._computed = [i for i, slot in enumerate(slots) if slot.compute is not None]
         self._steps = np.array([slot.compute is None for slot in slots], dtype=np.int64)
@@ -76,17 +76,17 @@ class Tabulated:
 
     def families(self, codes: Codes) -> Any:
         """A block of rows for each combination of the sensitive values."""
-        families = self._domain.families
-        columns, values = (np.repeat(each[None], len(families), axis=0) for each in self._filled(codes))
-        for parameter, varied in families.varied(codes):
-            for place in np.flatnonzero(self._parameters == parameter).tolist():
-                columns[:, :, place], values[:, :, place] = self._fill(place, varied)
-        return self._batch(columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2]))
+        return self._batch(*self._filled_families(codes))
+
+    def singles(self, codes: Codes, *, with_twins: bool) -> NDArray[np.float32]:
+        """Either as trees work on them: dense, in single precision."""
+        columns, values = self._filled_families(codes) if with_twins else self._filled(codes)
+        return self._dense(columns, values.astype(np.float32))
 
     @cached_property
     def is_finite(self) -> bool:
         """Whether no value is missing or infinite."""
-        return bool(np.isfinite(self._values).all() and np.isfinite(self._background).all())
+        return bool(np.isfinite(self._values).all() and np.isfinite(self.background).all())
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """By input, then slot: the column and the value."""
@@ -96,9 +96,22 @@ class Tabulated:
             values[:, place] = self._fill(place, codes[:, self._parameters[place]])[1]
         return columns, values
 
+    def _filled_families(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same for all members, block after block."""
+        families = self.domain.families
+        columns, values = (np.repeat(each[None], len(families), axis=0) for each in self._filled(codes))
+        for parameter, varied in families.varied(codes):
+            for place in self._places(parameter):
+                columns[:, :, place], values[:, :, place] = self._fill(place, varied)
+        return columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2])
+
+    def _places(self, parameter: int) -> list[int]:
+        """The slots of a parameter."""
+        return [place for place, slot in enumerate(self.slots) if slot.parameter == parameter]
+
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """The same for one slot."""
-        slot, start = self._slots[place], self._starts[place]
+        slot, start = self.slots[place], self._starts[place]
         if slot.compute is not None:
             return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
         return self._columns.take(codes + start), self._values.take(codes + start)
@@ -106,12 +119,15 @@ class Tabulated:
     def _batch(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
         if self._sparse is not None:
             return self._in_rows(columns, values)
+        return np.asarray(self._dense(columns, values), order=self._order)
+
+    def _dense(self, columns: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
         if self._is_full:
-            return np.asarray(values, order=self._order)
-        batch = np.empty((len(values), len(self._background)), dtype=values.dtype)
-        batch[:] = self._background
-        batch.reshape(-1)[columns + np.arange(0, batch.size, batch.shape[1])[:, None]] = values
-        return np.asarray(batch, order=self._order)
+            return values
+        batch = np.empty((len(values), len(self.background)), dtype=values.dtype)
+        batch[:] = self.background
+        batch.reshape(-1).put(columns + np.arange(0, batch.size, batch.shape[1])[:, None], values)
+        return batch
 
     def _in_rows(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
         assert self._sparse is not None
@@ -125,22 +141,84 @@ class Tabulated:
         else:
             ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
             columns, values = columns[kept], values[kept]
-        return self._sparse((values, columns, ends.astype(np.int32)), shape=(n, len(self._background)), copy=False)
+        return self._sparse((values, columns, ends.astype(np.int32)), shape=(n, len(self.background)), copy=False)
 
     @cached_property
     def _is_full(self) -> bool:
         """Whether the slots are the columns, one each."""
-        firsts = [slot.columns[0] for slot in self._slots if (slot.columns == slot.columns[0]).all()]
-        return np.array_equal(firsts, np.arange(len(self._background)))
+        firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
+        return np.array_equal(firsts, np.arange(len(self.background)))
 
     @cached_property
     def _is_mixed(self) -> bool:
         """Whether the columns of two parameters lie between each other's, so that rows must be sorted."""
         ends: dict[int, list[int]] = {}
-        for slot in self._slots:
+        for slot in self.slots:
             ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
         spans = sorted((min(each), max(each)) for each in ends.values())
         return any(after[0] <= before[1] for before, after in zip(spans, spans[1:], strict=False))
+
+
+class Sums:
+    """Weighted sums over the columns of a tabulated batch, without the batch: what each level adds is known.
+
+    Twins share what they have in common.
+    """
+
+    def __init__(self, form: Tabulated, weights: Floats, constant: float) -> None:
+        self._form = form
+        base = np.zeros((1, len(form.domain.levels)), dtype=np.int64)
+        varied = [parameter for parameter, _ in form.domain.families.varied(base)]
+        slots = form.slots
+        self._fixed = [i for i, slot in enumerate(slots) if slot.parameter not in varied and slot.compute is None]
+        self._others = [i for i in range(len(slots)) if i not in self._fixed]
+        self._weights = weights
+        self._added = [slot.values * weights[slot.columns] for slot in slots]
+        sizes = [len(self._added[i]) for i in self._fixed]
+        self._table = np.concatenate([*(self._added[i] for i in self._fixed), np.zeros(1)])
+        self._starts = np.cumsum([0, *sizes])[:-1]
+        self._parameters = np.array([slots[i].parameter for i in self._fixed], dtype=np.int64)
+        self._constant = constant + float(form.background @ weights)
+        largest = sum(float(np.abs(self._at_ends(i)).max()) for i in range(len(slots)))
+        largest += abs(constant) + float(np.abs(form.background) @ np.abs(weights))
+        self.error = 4 * (len(slots) + len(weights) + 2) * float(np.finfo(np.float64).eps) * largest
+        """What rounding may do to a sum, in whatever order it is taken, at the most."""
+
+    def _at_ends(self, place: int) -> Floats:
+        """What a slot adds, at its largest: of a number that is computed, at its first or last level."""
+        slot = self._form.slots[place]
+        if slot.compute is None:
+            return self._added[place]
+        n_levels = int(self._form.domain.levels[slot.parameter])
+        ends = np.unique([0, max(0, n_levels - 2), n_levels - 1])  # the last may be a missing value
+        return np.asarray(slot.compute(ends) * self._weights[slot.columns[0]])
+
+    def rows(self, codes: Codes) -> Floats:
+        """For the inputs themselves."""
+        sums = self._shared(codes)
+        for place in self._others:
+            sums += self._adds(place, codes[:, self._form.slots[place].parameter])
+        return sums
+
+    def families(self, codes: Codes) -> Floats:
+        """By member, then input."""
+        form, sums = self._form, self._shared(codes)
+        varied = dict(form.domain.families.varied(codes))
+        for place in self._others:
+            parameter = form.slots[place].parameter
+            # Those that members share come first, so that they are added once.
+            sums = sums + self._adds(place, varied.get(parameter, codes[:, parameter]))
+        return np.broadcast_to(sums, (len(form.domain.families), len(codes)))
+
+    def _shared(self, codes: Codes) -> Floats:
+        places = codes.take(self._parameters, axis=1) + self._starts
+        return np.asarray(self._table.take(places).sum(axis=1) + self._constant)
+
+    def _adds(self, place: int, codes: Codes) -> Floats:
+        slot = self._form.slots[place]
+        if slot.compute is None:
+            return self._added[place].take(codes)
+        return np.asarray(slot.compute(codes.ravel()).reshape(codes.shape) * self._weights[slot.columns[0]])
 
 
 # Of a pipeline

@@ -121,15 +121,15 @@ class Batch:
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
         self._form = columns.form
-        self._codes = codes
-        self._with_twins = with_twins
+        self.codes = codes
+        self.with_twins = with_twins
         self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
         """The number of combinations, and of inputs."""
 
     @cached_property
     def rows(self) -> Any:
         """All members, a block of rows for each combination: just what the estimator itself would be given."""
-        return self._form.families(self._codes) if self._with_twins else self._form.rows(self._codes)
+        return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
 
     @cached_property
     def doubles(self) -> Floats:
@@ -140,8 +140,9 @@ class Batch:
     @cached_property
     def singles(self) -> NDArray[np.float32]:
         """The same as trees see them."""
-        rows = self.rows.toarray() if hasattr(self.rows, "toarray") else self.rows
-        return np.ascontiguousarray(rows, dtype=np.float32)
+        if isinstance(self._form, Tabulated):
+            return self._form.singles(self.codes, with_twins=self.with_twins)
+        return np.ascontiguousarray(self.rows, dtype=np.float32)
 
 
 @dataclass(frozen=True)
