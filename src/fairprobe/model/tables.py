@@ -37,7 +37,9 @@ COLUMNWISE = ("columnwise", "identity", "monotone")
 """The kinds of transformers known to make each of their columns out of one column."""
 
 FEW = 256
-"""Parameters of so few levels are all transformed in one call, as every call has its price."""
+MOST_FEW = 5000
+"""Parameters of so few levels are all transformed in one call, as every call has its price; if they have so many at
+most in all."""
 
 _BLOCK_CELLS = 4_000_000
 _N_TRIED = 256
@@ -135,7 +137,7 @@ class Seen:
     @cached_property
     def base(self) -> NDArray[Any]:
         """What an input with every parameter at its first level looks like."""
-        return self.at(0, np.zeros(1, dtype=np.int64))[0]
+        return next(iter(self._few.values()))[0] if self._few else self.at(0, np.zeros(1, dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
         """The parameter's levels in those of the wanted columns that it changes; of a wide one, if any."""
@@ -167,12 +169,12 @@ class Seen:
     @cached_property
     def _few(self) -> dict[int, NDArray[Any]]:
         """By parameter of few levels, the base row with it at each of them."""
-        levels = {i: each for i, each in enumerate(self.domain.levels.tolist()) if each <= FEW}
-        if sum(levels.values()) * max(len(self.base), len(self.domain.levels)) > _BLOCK_CELLS:
+        levels = {i: n for i, n in enumerate(self.domain.levels.tolist()) if n <= FEW}
+        n_rows = list(levels.values())
+        if not n_rows or sum(n_rows) > MOST_FEW:
             return {}
-        parts = [_varied(self.domain, i, np.arange(n)) for i, n in levels.items()]
-        rows = self.rows(np.concatenate(parts)) if parts else self.base[None]
-        return dict(zip(levels, np.split(rows, np.cumsum(list(levels.values()))[:-1]), strict=True)) if parts else {}
+        rows = self.rows(np.concatenate([_varied(self.domain, i, np.arange(n)) for i, n in levels.items()]))
+        return dict(zip(levels, np.split(rows, np.cumsum(n_rows)[:-1]), strict=True))
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
         """The first and the last level and the missing one: all that is needed to know the columns that rise."""
