@@ -27,19 +27,23 @@ LEAST_ROWS: Final = 64
 """A part of a batch with fewer rows is not worth a thread."""
 
 
-class Answering(Protocol):
-    """What an oracle asks: a model, by its `Asker`, or something that stands in for one."""
-
-    domain: Domain
-    output: str
-    n_queries: int
-    """Rows sent to the model."""
+class Answers(Protocol):
+    """Anything that answers about inputs."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
         """One answer for each input."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
         """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+
+
+class Answering(Answers, Protocol):
+    """What an oracle asks: a model, by its `Asker`, or something that stands in for one."""
+
+    domain: Domain
+    output: str
+    n_queries: int
+    """Rows sent to the model."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
         """The answers for those members that count, by member, then input; nothing in the others' places."""
@@ -86,7 +90,7 @@ class Asker:
 
     def ask_members(self, members: Members) -> NDArray[Any]:
         """The answers for those members that count, by member, then input; nothing in the others' places."""
-        return members_by(self.ask, self.ask_families, members)
+        return ask_members(self, members)
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -173,14 +177,12 @@ class Asker:
         return False
 
 
-def members_by(
-    ask: Callable[[Codes], NDArray[Any]], ask_families: Callable[[Codes], NDArray[Any]], members: Members
-) -> NDArray[Any]:
+def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
     """The answers for members in one call: whole families where all count, else the rows of those that do."""
     present = members.present
     if present is None:
-        return ask_families(members.codes)
-    answers = ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
+        return asked.ask_families(members.codes)
+    answers = asked.ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
     spread = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
     spread[present] = answers
     return spread

@@ -234,6 +234,7 @@ def split(model: Any) -> tuple[list[Any], Any]:
 
 
 def passes(step: Any) -> bool:
+    """Whether a step is none: it hands everything on, or nothing."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 

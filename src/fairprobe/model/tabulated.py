@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -30,8 +31,11 @@ LOOKED_UP: Final = 200_000
 TRIED: Final = 256
 """Random inputs on which tables and steps must give the same, bit by bit."""
 
-Change = Callable[[Floats], Floats]
-"""What a step does to the numbers of a column."""
+Change = tuple[np.ufunc, float]
+"""What a step does to the numbers of a column: the operation, and by what."""
+
+Way = tuple[int, list[Change]]
+"""A column that a number goes to, and what is done to it on the way."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,7 @@ class Slot:
     """By level; the last one for all levels beyond."""
     values: NDArray[Any]
     """By level, unless they are computed."""
-    compute: Change | None = None
-    """From codes."""
+    compute: Callable[[Codes], Floats] | None = None
 
 
 class Tabulated:
@@ -156,7 +159,7 @@ class Tabulated:
         for slot in self.slots:
             ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
         spans = sorted((min(each), max(each)) for each in ends.values())
-        return any(after[0] <= before[1] for before, after in zip(spans, spans[1:], strict=False))
+        return any(after[0] <= before[1] for before, after in pairwise(spans))
 
 
 class Sums:
@@ -276,15 +279,12 @@ def _slots(seen: Seen, parameter: int) -> list[Slot]:
     if kind.name in seen.domain.hidden:
         return []
     if kind.levels > FEW and isinstance(kind, Integer | Real):
-        followed = _followed(seen, parameter)
-        if followed is not None:
-            return [_number(seen, parameter, *followed), *_indicators(seen, parameter, followed[0])]
+        ways = _ways(seen, kind.name)
+        if ways is not None:
+            return _numbers(seen, parameter, ways)
     if kind.levels > WIDE:
-        raise UnfitError(
-            f"what the preprocessing makes of the {kind.levels:,} levels of {kind.name!r} is no arithmetic"
-        )
-    table = seen.table(parameter, np.ones(len(seen.base), dtype=bool))
-    return _entries(parameter, table)
+        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is no plain arithmetic")
+    return _entries(parameter, seen.table(parameter, np.ones(len(seen.base), dtype=bool)))
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:
@@ -299,132 +299,128 @@ def _entries(parameter: int, table: Table) -> list[Slot]:
 # Wide numbers
 
 
-def _number(seen: Seen, parameter: int, column: int, changes: list[Change]) -> Slot:
-    """A number whose column is computed from it."""
-    kind, at_missing = seen.domain.parameters[parameter], _at_missing(seen, parameter)
+@dataclass(frozen=True)
+class Computed:
+    """What a number becomes on its way, from its codes."""
 
-    def compute(codes: Codes) -> Floats:
-        numbers = kind.numbers(codes)
-        for change in changes:
-            numbers = change(numbers)
-        if at_missing is not None:
-            numbers[codes == kind.levels - 1] = at_missing[column]
+    kind: Parameter
+    changes: tuple[Change, ...]
+    at_missing: float | None
+
+    def __call__(self, codes: Codes) -> Floats:
+        """The values of a batch of codes."""
+        numbers = self.kind.numbers(codes)
+        for change, by in self.changes:
+            numbers = change(numbers, by)
+        if self.at_missing is not None:
+            numbers[codes == self.kind.levels - 1] = self.at_missing
         return numbers
 
+
+def _numbers(seen: Seen, parameter: int, ways: Sequence[Way]) -> list[Slot]:
+    """The columns that a number goes to, and those that tell whether it is missing."""
+    kind = seen.domain.parameters[parameter]
+    missing = seen.at(parameter, np.array([kind.levels - 1]))[0] if kind.missing else None
+    ways = list(ways)
+    if missing is not None:
+        known, nought = [column for column, _ in ways], (np.multiply, 0.0)
+        told = [i for i in np.flatnonzero(missing != seen.base).tolist() if i not in known]
+        ways += [(i, [nought, (np.add, float(seen.base[i]))]) for i in told]
+    slots = []
+    for column, changes in ways:
+        compute = Computed(kind, tuple(changes), None if missing is None else float(missing[column]))
+        slots.append(_computed(parameter, column, kind, compute))
+    return slots
+
+
+def _computed(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
+    """A slot of one column; where the levels are not too many, looked up all the same."""
     if kind.levels > LOOKED_UP:
         return Slot(parameter, np.array([column]), np.zeros(1), compute)
     return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
 
 
-def _indicators(seen: Seen, parameter: int, column: int) -> list[Slot]:
-    """The other columns that a missing value changes."""
-    kind, at_missing = seen.domain.parameters[parameter], _at_missing(seen, parameter)
-    if at_missing is None:
-        return []
-    others = [i for i in np.flatnonzero(at_missing != seen.base).tolist() if i != column]
-
-    def made(other: int) -> Slot:
-        def compute(codes: Codes) -> Floats:
-            return np.where(codes == kind.levels - 1, at_missing[other], seen.base[other])
-
-        return Slot(parameter, np.array([other]), np.zeros(1), compute)
-
-    return [made(other) for other in others]
-
-
-def _at_missing(seen: Seen, parameter: int) -> NDArray[Any] | None:
-    """The base row with a missing value."""
-    kind = seen.domain.parameters[parameter]
-    return seen.at(parameter, np.array([kind.levels - 1]))[0] if kind.missing else None
-
-
-def _followed(seen: Seen, parameter: int) -> tuple[int, list[Change]] | None:
-    """The one column that a number becomes, and what is done to it on the way; None if that is no plain arithmetic."""
-    name = seen.domain.names[parameter]
-    place, changes = seen.order.index(name), list[Change]()
+def _ways(seen: Seen, name: str) -> list[Way] | None:
+    """The columns that a number goes to, and what is done to it on the way; None if that is no plain arithmetic."""
+    ways: list[Way] | None = [(seen.order.index(name), [])]
+    is_sparse = False
     for step in seen.steps:
-        way = _way(step, place)
-        if way is None:
+        ways = _through(step, ways, is_sparse)
+        is_sparse = bool(getattr(step, "sparse_output_", False))
+    return ways
+
+
+def _through(step: Any, ways: list[Way] | None, is_sparse: bool = False) -> list[Way] | None:
+    """Where a step leaves numbers, and what it does to them."""
+    if ways is None or passes(step):
+        return [] if isinstance(step, str) and step == "drop" else ways
+    found: list[Way] = []
+    for place, done in ways:
+        more = _BY_KIND[own_kind(step) or ""](step, place, is_sparse) if own_kind(step) in _BY_KIND else None
+        if more is None:
             return None
-        place, more = way
-        changes += more
-    return place, changes
+        found += [(to, [*done, *changes]) for to, changes in more]
+    return found
 
 
-def _way(step: Any, place: int) -> tuple[int, list[Change]] | None:
-    """Where a step leaves the number at a place, and what it does to it."""
-    if passes(step):
-        return (place, []) if step != "drop" else None
-    kind = own_kind(step)
-    if kind == "columns":
-        met = [
-            (name, part, at.index(place))
-            for name, part, mine in step.transformers_
-            if place in (at := positions(step, mine))
-        ]
-        if len(met) != 1:
+def _by_columns(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    found: list[Way] = []
+    for name, part, mine in step.transformers_:
+        given = positions(step, mine)
+        ways = _through(part, [(i, []) for i, each in enumerate(given) if each == place])
+        if ways is None:
             return None
-        name, part, within = met[0]
-        way = _way(part, within)
-        return None if way is None else (step.output_indices_[name].start + way[0], way[1])
-    if kind == "pipeline":
-        changes: list[Change] = []
-        for _, part in step.steps:
-            way = _way(part, place)
-            if way is None:
-                return None
-            place, changes = way[0], [*changes, *way[1]]
-        return place, changes
-    if kind == "identity":
-        return place, []
-    if kind == "monotone":
-        done = _ARITHMETIC[type(step).__name__](step, place)
-        return None if done is None else (place, done)
-    return None
+        weight = (step.transformer_weights or {}).get(name)
+        weighted: list[Change] = [] if weight is None else [(np.multiply, weight)]
+        first = step.output_indices_[name].start
+        found += [(first + to, [*changes, *weighted]) for to, changes in ways]
+    return found
 
 
-def _standard(step: Any, place: int) -> list[Change]:
-    return [*_minus(step.mean_ if step.with_mean else None, place), *_over(step.scale_, place)]
+def _by_steps(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    ways: list[Way] | None = [(place, [])]
+    for _, part in step.steps:
+        ways = _through(part, ways, is_sparse)
+    return ways
 
 
-def _robust(step: Any, place: int) -> list[Change]:
-    return [*_minus(step.center_, place), *_over(step.scale_, place)]
-
-
-def _largest(step: Any, place: int) -> list[Change] | None:
-    return None if getattr(step, "clip", False) else _over(step.scale_, place)
-
-
-def _span(step: Any, place: int) -> list[Change] | None:
-    if step.clip:
+def _selected(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    """Of those known to work column by column, the ones that select columns."""
+    if not hasattr(step, "get_support"):
         return None
-    scale, least = step.scale_[place], step.min_[place]
-    return [lambda numbers: numbers * scale, lambda numbers: numbers + least]
+    kept = step.get_support(indices=True).tolist()
+    return [(kept.index(place), [])] if place in kept else []
 
 
-def _imputed(step: Any, place: int) -> list[Change] | None:
-    """Nothing is done to a number that is there; but columns may be left out, and another number be replaced."""
-    statistics = np.asarray(step.statistics_, dtype=object)
-    is_whole = not any(map(is_missing, statistics)) or step.keep_empty_features
-    return [] if is_whole and is_missing(step.missing_values) else None
+def _scaled(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    """What scalers do, in their order: subtract, then divide; or multiply, then add. Imputers leave numbers alone."""
+    name = type(step).__name__
+    if getattr(step, "clip", False):
+        return None
+    if name == "SimpleImputer":
+        left_out = [is_missing(each) for each in np.asarray(step.statistics_, dtype=object)]
+        is_whole = not any(left_out) or step.keep_empty_features
+        return [(place, [])] if is_whole and is_missing(step.missing_values) else None
+    if name == "MinMaxScaler":
+        return [(place, [(np.multiply, step.scale_[place]), (np.add, step.min_[place])])]
+    centre = {"StandardScaler": "mean_", "RobustScaler": "center_"}.get(name)
+    changes: list[Change] = []
+    if centre is not None and getattr(step, "with_mean", True) and getattr(step, centre) is not None:
+        changes.append((np.subtract, getattr(step, centre)[place]))
+    if step.scale_ is not None:
+        by = step.scale_[place]
+        changes.append((np.multiply, 1 / by) if is_sparse else (np.divide, by))
+    return [(place, changes)]
 
 
-def _minus(by: Floats | None, place: int) -> list[Change]:
-    return [] if by is None else [lambda numbers, by=by[place]: numbers - by]  # type: ignore[misc]
-
-
-def _over(by: Floats | None, place: int) -> list[Change]:
-    return [] if by is None else [lambda numbers, by=by[place]: numbers / by]  # type: ignore[misc]
-
-
-_ARITHMETIC: Final[dict[str, Callable[[Any, int], list[Change] | None]]] = {
-    "StandardScaler": _standard,
-    "RobustScaler": _robust,
-    "MaxAbsScaler": _largest,
-    "MinMaxScaler": _span,
-    "SimpleImputer": _imputed,
+_BY_KIND: Final[dict[str, Callable[[Any, int, bool], list[Way] | None]]] = {
+    "columns": _by_columns,
+    "pipeline": _by_steps,
+    "identity": lambda step, place, is_sparse: [(place, [])],
+    "columnwise": _selected,
+    "monotone": _scaled,
 }
-"""By known class that keeps the order of numbers, its arithmetic; `tabulate` tries whether it is that to the last bit."""
+"""By kind of step, where it leaves a number; `tabulate` tries whether that is so, to the last bit."""
 
 
 # Of a frame with pandas categoricals
@@ -444,6 +440,4 @@ def _column(kind: Parameter, parameter: int, column: int, adapter: Adapter) -> S
         return Slot(parameter, np.full(kind.levels, column), np.where(codes < 0, np.nan, codes))
     if not kind.is_numeric or kind.dtype == "category":
         raise UnfitError(f"the values of {kind.name!r} are no numbers, and the model does not tell its categories")
-    if kind.levels > LOOKED_UP:
-        return Slot(parameter, np.array([column]), np.zeros(1), kind.numbers)
-    return Slot(parameter, np.full(kind.levels, column), kind.numbers(np.arange(kind.levels)))
+    return _computed(parameter, column, kind, kind.numbers)

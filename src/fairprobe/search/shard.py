@@ -93,7 +93,7 @@ class _Shard:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
-        """Who judges while walking, once that is settled: one who hears scores and labels in one answer, if any."""
+        """Who judges while walking, once that is settled: one who hears scores and labels in one answer, if there is."""
         self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
@@ -184,13 +184,15 @@ class _Shard:
         """Local search from these cases, for as many inputs as `n_local` trials of all walkers are."""
         self.strategy.start(cases)
         left = self.job.settings.n_local * self.job.settings.n_walkers
+        if self.walking is None:
+            self.walking = self._who_walks(cases)
+        before, self.judging = self.judging, self.walking
         while left > 0:
-            if self.walking is None:
-                self.walking = self._who_walks(cases)
             members = self.oracle.families.of(self.strategy.ask())
-            judgement = self._judge(members, self.walking)
+            judgement = self._judge(members)
             self.strategy.tell(judgement, self._hints(members))
             left -= len(judgement.codes)
+        self.judging = before
 
     def _who_walks(self, cases: Codes) -> Oracle:
         """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""
@@ -234,14 +236,14 @@ class _Shard:
 
     # Judging within the quota
 
-    def _judge(self, members: Members, oracle: Oracle | None = None) -> Judgement:
+    def _judge(self, members: Members) -> Judgement:
         """Judge and record a batch. When the quota is used up by it, the shard is done."""
         parts: list[Judgement] = []
         while True:
             room = self._room(members)
             if not room:
                 raise _Done(StopReason.MAX_QUERIES)
-            judgement = self._judge_in_time(members.head(room), oracle or self.judging)
+            judgement = self._judge_in_time(members.head(room))
             with uninterrupted():
                 self.recorder.add(judgement, self.asker.n_queries)
             if len(judgement.codes) < room:  # the deadline came in between
@@ -274,17 +276,17 @@ class _Shard:
         reserved = self.recorder.n_waiting * len(self.oracle.families) if self.confirms else 0
         return self.quota.n_queries - self.asker.n_queries - reserved
 
-    def _judge_in_time(self, members: Members, oracle: Oracle) -> Judgement:
+    def _judge_in_time(self, members: Members) -> Judgement:
         """With a deadline a batch is judged in slices, so that a slow model cannot run far past it."""
         if self.quota.n_queries is not None:
             self.asker.limit = int(self._queries_left()) + self.asker.n_queries
         if self.deadline is None:
-            return oracle.judge(members)
+            return self.judging.judge(members)
         parts: list[Judgement] = []
         done = 0
         while not parts or (done < len(members) and time.monotonic() < self.deadline):
             begun = time.monotonic()
-            parts.append(oracle.judge(self.oracle.families.of(members.codes[done : done + self.slice])))
+            parts.append(self.judging.judge(self.oracle.families.of(members.codes[done : done + self.slice])))
             done += len(parts[-1].codes)
             if time.monotonic() - begun < SLICE_SECONDS / 2:
                 self.slice *= 2  # the model is quick: fewer, larger calls

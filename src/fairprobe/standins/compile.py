@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -175,7 +175,7 @@ class StandIn:
         """The same for another output; None where that is not known."""
         if self.last is None:
             return None
-        return replace(self, answer=_asked(method_for(self.last, output)))
+        return replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
@@ -196,11 +196,11 @@ def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: s
     compiled = None if columns is None else compiled_for(model, columns)
     if columns is None or compiled is None:
         return None
-    return StandIn(compiled.name, columns, _labelled(compiled, model), takes_rows=kind in BY_ROWS)
+    return StandIn(compiled.name, columns, partial(_labels, compiled, model), takes_rows=kind in BY_ROWS)
 
 
-def _labelled(compiled: Compiled, model: Any) -> Callable[[Batch], NDArray[Any]]:
-    return lambda batch: model.classes_.take(compiled.places(batch))
+def _labels(compiled: Compiled, model: Any, batch: Batch) -> NDArray[Any]:
+    return np.asarray(model.classes_.take(compiled.places(batch)))
 
 
 def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | None:
@@ -215,7 +215,7 @@ def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | N
     if known_kind(model) == "booster":
         name = f"{type(last).__name__} on the numbers behind its categories"
     compiled = compiled_for(last, columns) if known_kind(last) in BY_ROWS and form.is_finite else None
-    answer = _asked(last.predict) if compiled is None else _labelled(compiled, last)
+    answer = partial(_answers, last.predict) if compiled is None else partial(_labels, compiled, last)
     return StandIn(name, columns, answer, last=last)
 
 
@@ -226,20 +226,16 @@ def _tabulated(model: Any, domain: Domain, batch: str | None) -> Tabulated:
             raise UnfitError("there is no frame to spare")
         return tabulate_frame(domain, names, adapter)
     seen = Seen(model, domain, batch=batch)
-    if not seen.steps:
-        raise UnfitError("there is no step to spare")
+    if not seen.steps or type(seen.asker.adapter.form) is ArrayForm:
+        raise UnfitError("there is no step to spare, or none that takes long: numbers in an array")
     return tabulate(seen)
 
 
-def _asked(method: Callable[[Any], Any]) -> Callable[[Batch], NDArray[Any]]:
-    """The estimator itself, which may miss the names of columns that it was fitted with."""
-
-    def ask(batch: Batch) -> NDArray[Any]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return np.asarray(method(batch.rows))
-
-    return ask
+def _answers(method: Callable[[Any], Any], batch: Batch) -> NDArray[Any]:
+    """What the estimator itself says, which may miss the names of columns that it was fitted with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(method(batch.rows))
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:

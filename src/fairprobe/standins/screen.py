@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.domain.families import Members
-from fairprobe.model.asking import Answering, members_by
+from fairprobe.model.asking import Answering, ask_members
 from fairprobe.model.measuring import tolerance
 from fairprobe.standins.compile import StandIn, compile_stand_in
 
@@ -60,7 +60,7 @@ class Screen:
 
     def _said(self, members: Members) -> NDArray[Any]:
         try:
-            return members_by(self._stand_in.ask, self._stand_in.ask_families, members)
+            return ask_members(self._stand_in, members)
         except Exception as error:
             raise DisagreementError(
                 f"the stand-in for the model ({self._stand_in.name}) failed, so it was given up and the model alone "
