@@ -169,7 +169,7 @@ class Seen:
     @cached_property
     def _few(self) -> dict[int, NDArray[Any]]:
         """By parameter of few levels, the base row with it at each of them."""
-        levels = {i: n for i, n in enumerate(self.domain.levels.tolist()) if n <= FEW}
+        levels = {i: kind.levels for i, kind in enumerate(self.domain.parameters) if kind.levels <= FEW}
         n_rows = list(levels.values())
         if not n_rows or sum(n_rows) > MOST_FEW:
             return {}

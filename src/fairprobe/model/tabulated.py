@@ -192,7 +192,7 @@ class Sums:
         slot = self._form.slots[place]
         if slot.compute is None:
             return self._added[place]
-        n_levels = int(self._form.domain.levels[slot.parameter])
+        n_levels = self._form.domain.parameters[slot.parameter].levels
         ends = np.unique([0, max(0, n_levels - 2), n_levels - 1])  # the last may be a missing value
         return np.asarray(slot.compute(ends) * self._weights[slot.columns[0]])
 
@@ -234,29 +234,19 @@ def tabulate(seen: Seen) -> Tabulated:
         UnfitError: a step gives something else than numbers in an array, or other numbers than tables do.
     """
     domain = seen.domain
-    codes = np.concatenate(
-        [domain.sample_codes(TRIED, np.random.default_rng(0)), [0 * domain.levels, domain.levels - 1]]
-    )
+    levels = np.array([kind.levels for kind in domain.parameters])
+    # A fixed seed: whether there are tables must not depend on chance. The first and last levels are among them.
+    codes = np.random.default_rng(0).integers(0, levels, size=(TRIED, len(levels)))
+    codes[:2] = 0 * levels, levels - 1
     like = seen.transformed(codes)
-    is_sparse = hasattr(like, "tocsr")
-    if (
-        (is_sparse and like.format != "csr")
-        or not (is_sparse or isinstance(like, np.ndarray))
-        or like.dtype.kind not in "fiu"
-    ):
+    is_sparse = getattr(like, "format", None) == "csr"
+    if not (is_sparse or isinstance(like, np.ndarray)) or like.dtype.kind not in "fiu":
         raise UnfitError(f"the preprocessing must make an array of numbers, got {type(like).__name__}")
-    background, slots = seen.base.copy(), list[Slot]()
-    for parameter in range(len(domain.parameters)):
-        slots += _slots(seen, parameter)
-    changed = np.concatenate([[], *(slot.columns for slot in slots)]).astype(np.int64)
-    background[changed] = 0
-    if is_sparse and background.any():
-        # What is the same in every row is a slot of the first parameter, whatever its level.
-        for column in np.flatnonzero(background):
-            n = int(domain.levels[0])
-            slots.append(Slot(0, np.full(n, column), np.full(n, background[column])))
-    if not slots:
-        raise UnfitError("the preprocessing leaves nothing of the inputs")
+    slots = [slot for parameter in range(len(levels)) for slot in _slots(seen, parameter)]
+    background = seen.base.copy()
+    background[np.concatenate([[], *(slot.columns for slot in slots)]).astype(np.int64)] = 0
+    if not slots or (is_sparse and background.any()):
+        raise UnfitError("the preprocessing must make columns that depend on the inputs")
     order = "F" if not is_sparse and like.flags.f_contiguous and not like.flags.c_contiguous else "C"
     made = Tabulated(domain, slots, background, like, order=order)
     if not _same(made.rows(codes), like):

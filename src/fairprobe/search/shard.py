@@ -93,7 +93,7 @@ class _Shard:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
-        """Who judges while walking, once that is settled: one who hears scores and labels in one answer, if there is."""
+        """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
         self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
