@@ -1,16 +1,14 @@
 """Pipelines over the natural census, and boosters on its categories: what tables of their preprocessing give.
 
-Searches with tables, confirming all cases or a sample of them, take turns with searches without (`accelerate="off"`), in
-one process and one thread. Times are of the process's CPU, as others use the machine too; the least of the turns counts,
-as what else it does can only add to that. "Last step" is what the last step alone needs to predict the same rows in the
-same batches, without strategy, recorder and counting; "overhead" is the search that confirms a sample over that.
+Searches with tables, confirming all cases or a sample of them, take turns with searches without (`accelerate="off"`),
+in one process and one thread. Times are of the process's CPU, as others use the machine too; the least of the turns
+counts, as what else it does can only add to that. "Last step" is what the last step alone needs to predict the same
+rows in the same batches, without strategy, recorder and counting; "overhead" is the search that confirms a sample over
+that.
 
     python benchmarks/pipelines.py [--models logistic,tree] [--cases 300000] [--turns 3]
 
-`asked` is what was asked for: how many times as many cases a second with a sample, and with all. In this version (Python
-3.11, scikit-learn 1.9, pandas 3.1, where strings are Arrow's and a pipeline takes 5.5 microseconds a row in batches of
-2,000 and 2.2 in those of 40,000 by which cases are confirmed) confirming all costs at least 4.3 microseconds a case, of
-the 15 that a case takes without tables: more than 3.5 times cannot come of that.
+`asked` is what was asked for: how many times as many cases a second with a sample, and with all.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def main() -> None:
         "sample / off",
         "all / off",
         "asked",
-        "last step, s",
+        "last step",
         "overhead",
     ]
     print_table(header, (row(name, options.cases, options.turns) for name in options.models.split(",")))

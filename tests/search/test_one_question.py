@@ -1,4 +1,4 @@
-"""Where labels follow from scores, one question has both answers; where they do not, two are asked, and that is said."""
+"""Where labels follow from scores, one question has both answers; else two are asked, and that is said."""
 
 from __future__ import annotations
 

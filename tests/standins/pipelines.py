@@ -111,25 +111,25 @@ PREPROCESSING = {
 }
 """By what it is: each makes its columns out of one column each."""
 
+BINS = {"n_bins": 4, "quantile_method": "averaged_inverted_cdf"}
+PREPROCESSING |= {
+    "bins": columns(ORDINAL, KBinsDiscretizer(encode="ordinal", **BINS)),
+    "quantiles": columns(one_hot(), QuantileTransformer(n_quantiles=20), sparse_threshold=1.0),
+    "power": columns(ORDINAL, make_pipeline(PowerTransformer(), StandardScaler())),
+    "above or below": columns(ORDINAL, Binarizer(threshold=40)),
+}
+
 NARROW = Domain([p for p in PARAMETERS if p.name not in ("weight", "gain")], sensitive=["sex"])
 BINNED = {
-    "bins": make_column_transformer(
-        (ORDINAL, TEXT),
-        (KBinsDiscretizer(4, encode="ordinal", quantile_method="averaged_inverted_cdf"), ["age", "rate"]),
-    ),
     "bins, one-hot": make_column_transformer(
-        (one_hot(), TEXT),
-        (KBinsDiscretizer(4, quantile_method="averaged_inverted_cdf"), ["age", "rate"]),
-        sparse_threshold=1.0,
+        (one_hot(), TEXT), (KBinsDiscretizer(**BINS), ["age", "rate"]), sparse_threshold=1.0
     ),
-    "quantiles": make_column_transformer((ORDINAL, TEXT), (QuantileTransformer(n_quantiles=20), ["age", "rate"])),
     "union": make_pipeline(
         make_column_transformer((ORDINAL, TEXT), ("passthrough", ["age", "rate"])),
         FeatureUnion([("a", StandardScaler()), ("b", Binarizer())]),
     ),
-    "power": make_column_transformer((ORDINAL, TEXT), (PowerTransformer(), ["age", "rate"])),
 }
-"""The same where what is done to a number is no plain arithmetic: these take no wide ones."""
+"""The same where numbers are only looked up: these take no wide ones."""
 
 LAST = {
     "logistic": LogisticRegression(max_iter=50),

@@ -2,11 +2,12 @@
 
 A batch of text columns asks the same few hundred values of an encoder again and again. Here each level of a parameter
 is looked up: which columns of the estimator's batch it fills, and with what. Wide numbers are not looked up; what
-scalers do to a number is done to those of the batch. The batch has the form that the steps give, dense or sparse.
+the steps do to a number is done to those of the batch. The batch has the form that the steps give, dense or sparse.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +32,10 @@ LOOKED_UP: Final = 200_000
 TRIED: Final = 256
 """Random inputs on which tables and steps must give the same, bit by bit."""
 
-Change = tuple[np.ufunc, float]
+ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
+"""Steps that give one column for each of theirs, by more than plain arithmetic."""
+
+Change = tuple[Callable[..., Floats], Any]
 """What a step does to the numbers of a column: the operation, and by what."""
 
 Way = tuple[int, list[Change]]
@@ -273,7 +277,7 @@ def _slots(seen: Seen, parameter: int) -> list[Slot]:
         if ways is not None:
             return _numbers(seen, parameter, ways)
     if kind.levels > WIDE:
-        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is no plain arithmetic")
+        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is not known number by number")
     return _entries(parameter, seen.table(parameter, np.ones(len(seen.base), dtype=bool)))
 
 
@@ -374,12 +378,23 @@ def _by_steps(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
     return ways
 
 
-def _selected(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
-    """Of those known to work column by column, the ones that select columns."""
-    if not hasattr(step, "get_support"):
-        return None
-    kept = step.get_support(indices=True).tolist()
-    return [(kept.index(place), [])] if place in kept else []
+def _by_column(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    """Of those known to work column by column, the ones that select columns, and those that give one for each."""
+    if hasattr(step, "get_support"):
+        kept = step.get_support(indices=True).tolist()
+        return [(kept.index(place), [])] if place in kept else []
+    is_one_for_each = type(step).__name__ in ONE_FOR_EACH or getattr(step, "encode", None) == "ordinal"
+    return [(place, [(_transformed, (step, place))])] if is_one_for_each and not is_sparse else None
+
+
+def _transformed(numbers: Floats, by: tuple[Any, int]) -> Floats:
+    """What a step itself makes of numbers in one of its columns; what stands in the others does not matter to it."""
+    step, place = by
+    rows = np.zeros((len(numbers), step.n_features_in_))
+    rows[:, place] = numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the columns' names are missing
+        return np.asarray(step.transform(rows)[:, place], dtype=np.float64)
 
 
 def _scaled(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
@@ -407,7 +422,7 @@ _BY_KIND: Final[dict[str, Callable[[Any, int, bool], list[Way] | None]]] = {
     "columns": _by_columns,
     "pipeline": _by_steps,
     "identity": lambda step, place, is_sparse: [(place, [])],
-    "columnwise": _selected,
+    "columnwise": _by_column,
     "monotone": _scaled,
 }
 """By kind of step, where it leaves a number; `tabulate` tries whether that is so, to the last bit."""
