@@ -24,8 +24,8 @@ from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingErro
 from fairprobe.estimate import populations
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.exact import walk
-from fairprobe.estimate.exact.solved import UnfitError
 from fairprobe.model import asking
+from fairprobe.model.tables import UnfitError
 from fairprobe.testing import (
     CountingModel,
     all_toys,

@@ -23,7 +23,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
 from fairprobe.search.forecast import LimitCost, plan
 from fairprobe.search.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
-from fairprobe.search.searching import MIN_PLAUSIBILITY
+from fairprobe.search.searching import CONFIRM, MIN_PLAUSIBILITY
 from fairprobe.search.settings import Limits, settled
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ OPTIONS = [
     _setting("shard_inputs", whole, "Judged inputs of a shard."),
     _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
     o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
+    _setting(
+        "confirm", str, "Which cases of a stand-in the model confirms: all, or a sample of 1,000.", choices=CONFIRM
+    ),
     _setting("max_cases", whole_or_none, "Distinct cases.", LIMITS),
     _setting("max_seconds", number_or_none, "Seconds.", LIMITS),
     _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),

@@ -55,7 +55,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         )
     form = _form(model, domain, batch)
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
-    careful: Callable[..., Any] = _function(model, output)
+    careful: Callable[..., Any] = method_for(model, output)
     if isinstance(form, FrameForm) and may_need_advice(model, domain, form.categories):
         careful = advised(careful)
     function = careful
@@ -113,7 +113,8 @@ def _is_regressor(model: Any) -> bool:
         return False  # it only looks like an estimator
 
 
-def _function(model: Any, output: str) -> Callable[[Any], Any]:
+def method_for(model: Any, output: str) -> Callable[[Any], Any]:
+    """The method that gives an output."""
     if output in ("label", "value"):
         return model.predict
     name = type(model).__name__

@@ -69,6 +69,8 @@ class Found:
     """What inputs were drawn from and held against, where that was not the whole domain."""
     min_plausibility: float | None = None
     """Where there is a density: no input that was judged is less plausible."""
+    confirm: str = "all"
+    """Whether "all" cases were judged by the whole model, or what stood in for it and a "sample" by the model."""
 
     @classmethod
     def of(
@@ -100,6 +102,7 @@ class Found:
             start=start,
             density=job.density,
             min_plausibility=None if job.density is None else job.min_plausibility,
+            confirm=job.confirm,
             _cases=tally.cases(),
         )
 
@@ -272,6 +275,7 @@ class Found:
             "n_start_rows": None if self.start is None else len(self.start.frame),
             "n_start_rows_implausible": None if self.start is None else self.start.n_implausible,
             "min_plausibility": self.min_plausibility,
+            "confirm": self.confirm,
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
             "health": [{"check": name, "message": message} for name, message in self.health],

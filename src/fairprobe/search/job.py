@@ -45,6 +45,8 @@ class Job:
     """How far apart the model's outputs for one row may be by rounding."""
     density: Density | None = None
     min_plausibility: float = 0.0
+    confirm: str = "all"
+    """Whether the model is asked about "all" cases that it did not judge itself, or about a "sample" in the end."""
 
     @cached_property
     def region(self) -> Domain:
@@ -65,7 +67,7 @@ class Job:
     @cached_property
     def stand_in(self) -> StandIn | None:
         """What may stand in for the model; compiled once a process, and only if a shard asks for it."""
-        return compile_stand_in(self.model, self.domain, self.output)
+        return compile_stand_in(self.model, self.domain, self.output, self.batch)
 
 
 @dataclass(frozen=True)

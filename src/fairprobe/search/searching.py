@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search.confirm import confirmed
+from fairprobe.search.confirm import confirmed, sampled
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
 from fairprobe.search.registry import DEFAULT, NEARBY, load_strategy, settled_strategy, strategy_path
@@ -40,6 +41,7 @@ N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 ACCELERATE = ("auto", "off")
+CONFIRM = ("all", "sample")
 MIN_PLAUSIBILITY = 0.05
 
 
@@ -69,6 +71,7 @@ def search(
     min_plausibility: float = MIN_PLAUSIBILITY,
     n_jobs: int = 1,
     accelerate: str = "auto",
+    confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
     progress: bool | Progress = False,
@@ -105,8 +108,11 @@ def search(
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
             result does not depend on it.
-        accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
-            and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
+        accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
+            the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
+            make of each value. "off" asks the model about all, as does a limit on queries.
+        confirm: "all" reports no case that the whole model did not judge; "sample" asks it about 1,000 of the cases in
+            the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
@@ -153,6 +159,9 @@ def search(
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
     if accelerate not in ACCELERATE:
         raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
+    if confirm not in CONFIRM:
+        raise SettingError.about("confirm", f"must be one of {', '.join(CONFIRM)}, got {confirm!r}")
+    may_use = may_screen(model, n_walkers, confirms_all=confirm == "all")
     job = Job(
         model=model,
         domain=domain,
@@ -163,12 +172,13 @@ def search(
         threshold=threshold,
         seed=seed,
         start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
+        accelerate=accelerate == "auto" and max_queries is None and may_use,
         n_threads=n_jobs if abilities_of(model).threads else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
         min_plausibility=min_plausibility,
+        confirm=confirm,
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
@@ -182,6 +192,11 @@ def search(
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
     found = confirmed(job, run.run(remarks, begun), run.tally)
+    found, difference = sampled(job, found)
+    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
+        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
+        found = confirmed(job, run.run(remarks, begun), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found

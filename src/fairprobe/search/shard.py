@@ -26,6 +26,9 @@ FIRST_SLICE = 64
 SLICE_SECONDS = 0.2
 """Under a deadline a batch is judged in slices of about so long."""
 
+CHECKED_BOTH = 32
+"""Cases, with their twins, that show whether labels follow from scores: they lie on both sides of the boundary."""
+
 REPORT_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 """How long what waits may take to be confirmed after an interruption."""
@@ -95,14 +98,15 @@ class _Shard:
         self.asker.limit = quota.n_queries
         self.oracle = self.judging = Oracle(self.asker, job.threshold, job.resolution)
         self.screen: Screen | None = None
-        # Where some twins are forbidden, the oracle asks about the others row by row: a screen could not help.
-        if job.accelerate and job.domain.families.is_complete and job.stand_in is not None:
+        if job.accelerate and job.stand_in is not None:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
-        self.confirms = self.screen is not None or not job.is_repeatable
+        self.walking: Oracle | None = None
+        """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
+        self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
-        self.hinter = make_hinter(job, self.strategy.wants)
+        self.hinter = make_hinter(job, self.strategy.wants, self.asker)
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
         self.slice = FIRST_SLICE
@@ -132,7 +136,7 @@ class _Shard:
         # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
         # they are, unless it has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)
-        if self.screen is None and not self.recorder.is_contradicted:
+        if (self.screen is None or not self.confirms) and not self.recorder.is_contradicted:
             self.recorder.sift()
             asked_once = self.recorder.settle_all()
         return self.recorder.trace(
@@ -203,25 +207,55 @@ class _Shard:
         n_walking = min(n, FIRST * len(starts) * LONGER ** min(self.n_walks, 10)) if strategy.is_eager else n
         self.n_walks += 1
         left = settings.n_local * n_walking
+        if self.walking is None:
+            self.walking = self._who_walks(starts)
+        before, self.judging = self.judging, self.walking
         while left > 0 and not strategy.is_spent:
             members = self.oracle.families.of(strategy.ask())
             judgement = self._judge(members)
             strategy.tell(judgement, self._hints(members))
             left -= len(judgement.codes)
+        self.judging = before
+
+    def _who_walks(self, cases: Codes) -> Oracle:
+        """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""
+        members = self.oracle.families.of(cases[:CHECKED_BOTH])
+        n_rows = 2 * int(members.sizes.sum()) + len(members.families)
+        if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
+            return self.judging
+        try:
+            labels = self.hinter.ask_members(members)
+        except ModelError as error:
+            self._go_on_without(error)
+            return self.judging
+        self.hinter.hints(members)  # nobody wants these
+        differ = self.oracle.differ(self.judging.asker.ask_members(members), labels, members.present).any(axis=0)
+        if not differ.any():
+            return self.oracle.by(self.hinter)
+        self.remarks.append(
+            (
+                "asked-twice",
+                f"the labels of {int(differ.sum()):,} of {len(members):,} inputs are not those that follow from the "
+                f"model's {self.hinter.asker.output}, so it was asked for both",
+            )
+        )
+        return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
         """Hints for a strategy that wants them, if the quota has room for these and for another input."""
-        hinter = self.hinter
-        if hinter is None or self._queries_left() < (len(members) + 1) * len(members.families):
+        if self.hinter is None:
             return None
-        before = hinter.asker.n_queries
+        if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
+            return None
         try:
-            hints = hinter.hints(members)
+            return self.hinter.hints(members)
         except ModelError as error:  # it answers with labels, which is all that counts
-            hints = self.hinter = None
-            self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
-        self.asker.n_queries += hinter.asker.n_queries - before
-        return hints
+            self._go_on_without(error)
+        return None
+
+    def _go_on_without(self, error: ModelError) -> None:
+        self.hinter = None
+        self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
 
     # Judging within the quota
 

@@ -1,4 +1,8 @@
-"""Preprocessing: what the estimator at the end of a model sees of an input, parameter by parameter."""
+"""Tables: what the estimator at the end of a model sees of an input, parameter by parameter.
+
+Where the steps before it work column by column, what they make of a parameter's levels is worked out once, by these
+very steps. Exact solvers read the tables; `tabulated.py` puts batches together out of them, for searches.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.values import is_missing
-from fairprobe.estimate.exact.solved import UnfitError, shown
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
@@ -32,11 +36,17 @@ WIDE = 50_000
 COLUMNWISE = ("columnwise", "identity", "monotone")
 """The kinds of transformers known to make each of their columns out of one column."""
 
-NARROW = 1_000
-"""Up to that many levels of a parameter are looked at in one batch with those of the others."""
+FEW = 256
+MOST_FEW = 5000
+"""Parameters of so few levels are all transformed in one call, as every call has its price; if they have so many at
+most in all."""
 
 _BLOCK_CELLS = 4_000_000
 _N_TRIED = 256
+
+
+class UnfitError(Exception):
+    """A model or a domain does not fit what is tried: that is left to the model itself, or to sampling."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,12 @@ class Seen:
     that the columns come out as one parameter at a time predicts `check` tries on random inputs as well.
     """
 
-    def __init__(self, model: Any, domain: Domain, dtype: DTypeLike | str) -> None:
+    def __init__(
+        self, model: Any, domain: Domain, dtype: DTypeLike | str | None = None, batch: str | None = None
+    ) -> None:
         self._model = model
         self.domain = domain
-        self.asker = Asker(model, domain)
+        self.asker = Asker(model, domain, batch=batch)
         self.steps, self.final = split(model)
         self.order = list(abilities_of(model).columns or domain.names)
         self._dtype = dtype
@@ -87,20 +99,28 @@ class Seen:
         if not _equal(self.rows(codes), expected).all():
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
-    def rows(self, codes: Codes) -> NDArray[Any]:
-        """A batch of inputs as the estimator sees them."""
-        from sklearn.utils import check_array
-
+    def transformed(self, codes: Codes) -> Any:
+        """A batch of inputs as the steps hand it to the estimator."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
                 batch = self.asker.adapter.form.rows(codes)
                 for step in self.steps:
                     batch = step.transform(batch)
-                batch = batch.toarray() if hasattr(batch, "toarray") else batch
-                return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
+                return batch
         except Exception as error:
             raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+
+    def rows(self, codes: Codes) -> NDArray[Any]:
+        """A batch of inputs as the estimator sees them: dense, and in the dtype that it works in."""
+        from sklearn.utils import check_array
+
+        batch = self.transformed(codes)
+        try:
+            batch = batch.toarray() if hasattr(batch, "toarray") else batch
+            return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
+        except Exception as error:
+            raise UnfitError(f"the preprocessing must make numbers, got {type(error).__name__}: {error}") from error
 
     def scores(self, codes: Codes) -> NDArray[Any]:
         """The model's own scores of a batch of inputs."""
@@ -112,33 +132,12 @@ class Seen:
 
     def at(self, parameter: int, codes: Codes) -> NDArray[Any]:
         """The base row with the parameter at these levels."""
-        first, rows = self._narrow
-        if parameter in first:
-            return rows[first[parameter] + codes]
-        varied = np.zeros((len(codes), len(self.domain.levels)), dtype=np.int64)
-        varied[:, parameter] = codes
-        return self.rows(varied)
+        return self.rows(_varied(self.domain, parameter, codes))
 
     @cached_property
     def base(self) -> NDArray[Any]:
         """What an input with every parameter at its first level looks like."""
-        return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
-
-    @cached_property
-    def _narrow(self) -> tuple[dict[int, int], NDArray[Any]]:
-        """The base row with each parameter that has few levels at each of them, and by parameter the first of its rows.
-
-        All at once: transformers take about as long for a row as for a thousand.
-        """
-        levels = self.domain.levels
-        narrow = np.flatnonzero(levels <= NARROW)
-        ends = np.cumsum(levels[narrow])
-        narrow = narrow[ends <= _BLOCK_CELLS // max(len(self.base), len(levels))]
-        first = dict(zip(narrow.tolist(), (ends[: len(narrow)] - levels[narrow]).tolist(), strict=True))
-        varied = np.zeros((int(levels[narrow].sum()), len(levels)), dtype=np.int64)
-        for parameter, row in first.items():
-            varied[row : row + levels[parameter], parameter] = np.arange(levels[parameter])
-        return first, self.rows(varied) if first else self.base[None]
+        return next(iter(self._few.values()))[0] if self._few else self.at(0, np.zeros(1, dtype=np.int64))[0]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
         """The parameter's levels in those of the wanted columns that it changes; of a wide one, if any."""
@@ -154,7 +153,8 @@ class Seen:
             )
         size = max(1, _BLOCK_CELLS // max(len(self.base), len(self.domain.levels)))
         blocks = np.split(np.arange(n_levels), range(size, n_levels, size))
-        parts = [self._table(self.at(parameter, block), wanted) for block in blocks]
+        few = self._few.get(parameter)
+        parts = [self._table(self.at(parameter, block) if few is None else few[block], wanted) for block in blocks]
         columns = np.unique(np.concatenate([part.columns for part in parts]))
         if n_levels * len(columns) > MAX_CELLS:
             raise UnfitError(
@@ -165,6 +165,16 @@ class Seen:
         for block, part in zip(blocks, parts, strict=True):
             values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values
         return Table(columns, values)
+
+    @cached_property
+    def _few(self) -> dict[int, NDArray[Any]]:
+        """By parameter of few levels, the base row with it at each of them."""
+        levels = {i: kind.levels for i, kind in enumerate(self.domain.parameters) if kind.levels <= FEW}
+        n_rows = list(levels.values())
+        if not n_rows or sum(n_rows) > MOST_FEW:
+            return {}
+        rows = self.rows(np.concatenate([_varied(self.domain, i, np.arange(n)) for i, n in levels.items()]))
+        return dict(zip(levels, np.split(rows, np.cumsum(n_rows)[:-1]), strict=True))
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
         """The first and the last level and the missing one: all that is needed to know the columns that rise."""
@@ -201,6 +211,13 @@ class Seen:
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
+def _varied(domain: Domain, parameter: int, codes: Codes) -> Codes:
+    """Inputs with every parameter at its first level, but for one."""
+    varied = np.zeros((len(codes), len(domain.levels)), dtype=np.int64)
+    varied[:, parameter] = codes
+    return varied
+
+
 def _equal(rows: NDArray[Any], others: NDArray[Any]) -> Mask:
     # Two missing values are equal here, unlike NaN with NaN.
     return np.asarray((rows == others) | ((rows != rows) & (others != others)))
@@ -211,22 +228,23 @@ def split(model: Any) -> tuple[list[Any], Any]:
     steps: list[Any] = []
     while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps
-        steps += [step for _, step in before if not _passes(step)]
+        steps += [step for _, step in before if not passes(step)]
         model = last
     return steps, model
 
 
-def _passes(step: Any) -> bool:
+def passes(step: Any) -> bool:
+    """Whether a step is none: it hands everything on, or nothing."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
 def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
     """The transformers within a step that are not made of others: all, or those that a column of an input meets."""
-    if _passes(step):
+    if passes(step):
         return
     kind = own_kind(step)
     if kind == "columns":
-        made = [part for _, part, mine in step.transformers_ if column is None or column in _positions(step, mine)]
+        made = [part for _, part, mine in step.transformers_ if column is None or column in positions(step, mine)]
     elif kind in ("pipeline", "union"):
         made = [part for _, part in (step.steps if kind == "pipeline" else step.transformer_list)]
     else:
@@ -236,7 +254,7 @@ def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
         yield from _parts(part)
 
 
-def _positions(step: Any, columns: Any) -> list[int]:
+def positions(step: Any, columns: Any) -> list[int]:
     """The columns that a part of a ColumnTransformer was given, by number."""
     every = np.arange(step.n_features_in_)
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]
