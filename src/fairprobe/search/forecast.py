@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -70,8 +70,8 @@ class SearchPlan:
 def plan(model: Any, domain: Domain, **arguments: Any) -> SearchPlan:
     """What `search` would do with the same arguments, all of them given; the model is asked for about a second."""
     settings, limits = settled(**arguments)
-    strategy = settled_strategy(settings.strategy, model, arguments["output"], settings.max_changes)
-    settings = replace(settings, strategy=strategy)
+    settings = settled_strategy(settings, limits, model, arguments["output"])
+    arguments["strategy"] = settings.strategy
     domain = domain if arguments["linked"] else domain.without_links()
     seen = _pilot(model, domain, settings, arguments)
     return SearchPlan(settings, limits, seen, costs(domain, limits, seen))

@@ -26,7 +26,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.search.confirm import confirmed, sampled
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
-from fairprobe.search.registry import DEFAULT, NEARBY, load_strategy, settled_strategy, strategy_path
+from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
@@ -49,7 +49,7 @@ def search(
     model: Model,
     domain: Domain,
     *,
-    strategy: str = DEFAULT,
+    strategy: str = AUTO,
     max_cases: int | None = 10_000,
     max_seconds: float | None = None,
     max_queries: int | None = None,
@@ -82,7 +82,7 @@ def search(
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
         strategy: "uniform", "random", "semi-directed", "fully-directed" (the paper's), "anchored", "guided", "genetic",
-            "gradient" (torch modules), or "auto", which picks by what the model offers.
+            "gradient" (torch modules), or "auto", which picks by what the model offers and by the limits given.
         max_cases: stop after so many distinct cases.
         max_seconds: stop after so long.
         max_queries: never send the model more rows.
@@ -90,7 +90,7 @@ def search(
         max_barren: stop when so many inputs in a row brought no new case.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
-        n_walkers: walkers in lockstep over shared probabilities; with 1, the paper's algorithm trial by trial.
+        n_walkers: walkers in lockstep; with 1, the paper's algorithm trial by trial ("auto" is then "fully-directed").
         n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search. Strategies
             beyond the paper start as soon as there are enough of them.
         n_local: trials of a walker.
@@ -131,13 +131,14 @@ def search(
     1   49    1
     """
     domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    strategy = settled_strategy(strategy, model, output, max_changes)
+    n_jobs = checked_jobs(n_jobs)
+    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
+    settings = settled_strategy(settings, limits, model, output)
+    strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
             "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={strategy!r}"
         )
-    n_jobs = checked_jobs(n_jobs)
-    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     repeats = is_repeatable(model)
     limits.check_affords(len(domain.families), asked_twice=not repeats)
     chosen = load_strategy(strategy_path(strategy))

@@ -52,6 +52,9 @@ FIRST, LONGER = 6, 3
 """From each start case a first local search goes on for as many inputs as so many walkers judge, each next one for as
 many times as long: what little is known at first is not relied on for long."""
 
+MOST_DRY = 7
+"""Each local search in a row that finds nothing new is followed by twice as many global rounds."""
+
 FLUSH = 400_000
 """Cases that need no confirming wait until there are so many: a set grows cheaper in large batches."""
 
@@ -110,7 +113,7 @@ class _Shard:
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
         self.slice = FIRST_SLICE
-        self.n_walks = 0
+        self.n_walks = self.n_dry = self.n_whole = 0
         self.next_report = time.monotonic() + REPORT_SECONDS
 
     def run(self) -> Trace:
@@ -177,23 +180,25 @@ class _Shard:
                 # As many of the rows given as a global round has, in turn over rounds and shards.
                 n_judged, found = self._explore(rows[(place + np.arange(min(n, len(rows)))) % len(rows)])
                 place += n_judged
-                if found or stays:
+                if (found and not self.n_whole) or stays:
                     continue
             self._explore(self.job.region.sample_codes(n, self.rng))
 
     def _explore(self, sample: Codes) -> tuple[int, bool]:
         """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
         settings, strategy = self.job.settings, self.strategy
-        size = LOOK if strategy.is_eager else len(sample)
+        # Where local search has found all that is near, only what is drawn anew can lead on.
+        is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
+        size = LOOK if strategy.is_eager and not is_whole else len(sample)
         starts, n_judged = sample[:0], 0
-        while n_judged < len(sample) and len(starts) < (ENOUGH if n_judged < LONG else 1):
+        while n_judged < len(sample) and (is_whole or len(starts) < (ENOUGH if n_judged < LONG else 1)):
             some = sample[n_judged : n_judged + size]
             starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
             n_judged += len(some)
         found = len(starts) > 0
         if strategy.starts_anywhere:
             starts = sample
-        if strategy.is_local and settings.max_changes != 0:
+        if strategy.is_local and not is_whole and settings.max_changes != 0:
             n = settings.n_walkers
             for first in range(0, len(starts), n):
                 self._walk(starts[first : first + n])
@@ -216,6 +221,8 @@ class _Shard:
             strategy.tell(judgement, self._hints(members))
             left -= len(judgement.codes)
         self.judging = before
+        self.n_dry = min(self.n_dry + 1, MOST_DRY) if strategy.is_dry else 0
+        self.n_whole = 2**self.n_dry - 1
 
     def _who_walks(self, cases: Codes) -> Oracle:
         """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""

@@ -43,6 +43,9 @@ class Strategy(ABC):
     is_eager = False
     """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
 
+    is_dry = False
+    """Whether it comes only where it has been before."""
+
     is_spent = False
     """Whether it finds so little that new seeds would help more than going on from these."""
 

@@ -29,6 +29,9 @@ RENEW_EVERY = 20
 POOR = 0.15
 """If fewer of these trials give a case, new seeds are better than going on."""
 
+DRY = 0.95
+"""And if more of the walkers then stand where one stood before."""
+
 MOST_MISSES = 10
 """A walker that missed more often in a row is lost."""
 
@@ -92,7 +95,7 @@ class Anchored(Strategy):
         self._walkers = np.arange(len(self.position))
         self._new = self._walkers[len(self._walkers) - len(seeds) :]
         self._n_trials = self._n_hits = self._n_asked = 0
-        self.is_spent = False
+        self.is_spent = self.is_dry = False
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -110,8 +113,9 @@ class Anchored(Strategy):
         """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
-            overrun, visits = self._visits.add(self.position)
-            leaves, weights = leaves | overrun, 1 / visits
+            again, crowded, visits = self._visits.add(self.position)
+            self.is_dry = bool(again.mean() > DRY)
+            leaves, weights = leaves | again | crowded, 1 / visits
         walkers = np.arange(len(self.position))
         well = np.flatnonzero(~leaves & (self.misses == 0))
         if len(well):
@@ -207,9 +211,10 @@ class Anchored(Strategy):
         self._n_hits += int(judgement.hits.sum())
         self._n_asked += len(judgement.hits)
         if self._n_trials % RENEW_EVERY == 0:
-            self.is_spent = self._n_hits < POOR * self._n_asked
+            is_poor = self._n_hits < POOR * self._n_asked
             self._n_hits = self._n_asked = 0
             self._renew()
+            self.is_spent = is_poor or self.is_dry
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
         """Widen or narrow the reach along what was moved."""
@@ -284,12 +289,12 @@ class Visits:
         self._keys = Keys(domain)
         self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
 
-    def add(self, codes: Codes) -> tuple[Mask, Codes]:
-        """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
+    def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
+        """Who stands where someone stood before, and who in a crowded cell; and the visits to each one's cell."""
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
-        return ~self._are_first(codes) | (visits > CROWDED * self._counts[self._counts > 0].mean()), visits
+        return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
         """Who is the first at a place; of several that come at once, one."""
