@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -26,7 +27,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
-from fairprobe.errors import HealthWarning
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
 from fairprobe.model.tabulated import Sums, tabulate
@@ -107,6 +108,25 @@ def test_same_cases_with_tables_and_without(name, last):
     assert auto.n_cases or last == "network"  # which has hardly learned anything
     assert auto.n_queries != off.n_queries
     assert "accelerate-off" not in dict(auto.health)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_same_cases_on_random_data(seed):
+    rng = np.random.default_rng(seed)
+    steps, domain = ALL[rng.choice(list(ALL))]
+    sensitive = rng.choice(["sex", "degree", "work"], size=rng.integers(1, 3), replace=False).tolist()
+    domain = Domain(domain.parameters, sensitive=sensitive)
+    model = fitted(steps, LAST[rng.choice(list(LAST))], domain, n=int(rng.integers(60, 300)), seed=seed)
+    strategy = rng.choice(["uniform", "random", "fully-directed", "anchored", "guided", "genetic"])
+    found_both_ways(model, domain, strategy=str(strategy), seed=seed, confirm=str(rng.choice(["all", "sample"])))
+
+
+def test_a_stand_in_can_be_sent_to_another_process():
+    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
+    for last in LAST.values():
+        stand_in = compile_stand_in(fitted(PREPROCESSING["quantiles"], last), DOMAIN)
+        again = pickle.loads(pickle.dumps(stand_in))
+        np.testing.assert_array_equal(again.ask_families(codes), stand_in.ask_families(codes))
 
 
 @pytest.mark.parametrize("last", LAST)
@@ -293,6 +313,11 @@ def test_a_missing_value_that_the_last_step_does_not_take():
 
 
 # Confirming
+
+
+def test_confirm_is_all_or_sample():
+    with pytest.raises(SettingError, match="confirm must be one of all, sample, got 'some'"):
+        search(lambda frame: frame["age"] > 3, DOMAIN, confirm="some")
 
 
 def test_some_cases_are_confirmed():
