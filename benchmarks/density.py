@@ -32,7 +32,6 @@ from fairprobe import Density, Domain, Link, estimate, search
 from fairprobe.domain.factors import tree_of
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.estimate.share import percent
-from fairprobe.search.region import Region
 from people import pipeline
 
 LINKS = [Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])]
@@ -75,7 +74,7 @@ def fit() -> None:
     rng = np.random.default_rng(0)
     # The tree has the rows that the density was fitted to, and those it was held against: more rather than less.
     codes = domain.encode(rows)
-    bins = np.column_stack([each.look_up(codes[:, place])[0] for place, each in enumerate(density.bins)])
+    bins = np.column_stack([each.bins_of(codes[:, place]) for place, each in enumerate(density.bins)])
     tree = Density(domain, density.bins, tree_of(bins, [len(each) for each in density.bins]), np.zeros(1), n_rows=0)
     known = {row.tobytes() for row in codes}
     table = []
@@ -177,12 +176,13 @@ def searches() -> None:
     rows = census("train")[0]
     model = pipeline()
     plain = Domain.from_frame(rows, sensitive=["sex"], links=LINKS)
-    mined = [rule for rule in plain.mine_constraints(rows) if rule.derived is None]
-    kept = [rule.text for rule in mined if not any(name in rule.text for name in plain.sensitive)]
+    mined = plain.mine_constraints(rows)
+    kept = [rule for rule in mined if not rule.names & set(plain.sensitive)]
     print(f"{len(mined)} rules mined, {len(kept)} of them name no sensitive parameter and are kept:\n")
-    for text in kept:
-        print(f"  {text}")
-    domain = plain.with_constraints(kept)
+    for rule in kept:
+        print(f"  {rule.text}")
+    derived = [rule.derived for rule in kept if rule.derived is not None]
+    domain = plain.with_derived(derived).with_constraints([rule for rule in kept if rule.derived is None])
     density = Density.fit(domain, rows)
     found = search(model, domain, strategy="auto", density=density, max_cases=20_000)
     cases = found.cases
@@ -223,7 +223,7 @@ def _timed(run: Callable[[], Any]) -> list[str]:
     """The least of three turns: what was found, the seconds, and what part of these looking at the density took."""
     spent = [0.0]
     inside = [False]
-    methods = {name: getattr(Region, name) for name in ("reaches", "sample_codes")}
+    methods = {name: getattr(Density, name) for name in ("log_chances", "sample_codes")}
 
     def watched(method: Any) -> Any:
         def call(*arguments: Any) -> Any:
@@ -241,7 +241,7 @@ def _timed(run: Callable[[], Any]) -> list[str]:
     turns = []
     try:
         for name, method in methods.items():
-            setattr(Region, name, watched(method))
+            setattr(Density, name, watched(method))
         for _ in range(3):
             spent[0], begun = 0.0, time.process_time()
             found = run()
@@ -249,7 +249,7 @@ def _timed(run: Callable[[], Any]) -> list[str]:
             turns.append((seconds, spent[0] / seconds))
     finally:
         for name, method in methods.items():
-            setattr(Region, name, method)
+            setattr(Density, name, method)
     seconds, part = min(turns)
     figures = [f"{found.n_cases:,}", f"{found.n_inputs:,}", percent(found.yield_)]
     return [*figures, f"{seconds:.2f}", percent(part)]

@@ -42,7 +42,8 @@ class Page:
 
     def text(self, plan: Plan, ledger: Ledger) -> str:
         """In Markdown."""
-        cells = [cell for section in self.complete(plan, ledger) for cell in section.cells(plan)]
+        complete = self.complete(plan, ledger)
+        cells = [cell for section in complete for cell in section.cells(plan)]
         with_what = " and ".join(
             ", ".join(f"{name} {version}" for name, version in each.items() if name != "cores")
             + f", on {each['cores']} cores"
@@ -54,7 +55,7 @@ class Page:
             f"Written by `scripts/reproduce{' --quick' if plan.name == 'quick' else ''}` from the measurements in "
             f"[{ledger.path.name}]({ledger.path.name}), seeds from {plan.seed} on, taken with {with_what}.",
         ]
-        sections = [each.text(plan, ledger) for each in self.complete(plan, ledger)]
+        sections = [each.text(plan, ledger) for each in complete]
         return "\n\n".join([*head, *sections]) + "\n"
 
     def write(self, plan: Plan, ledger: Ledger, folder: Path) -> Path | None:

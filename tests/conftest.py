@@ -94,6 +94,33 @@ def locked(path):
 
 
 @pytest.fixture(scope="session")
+def warm_pools():
+    """Processes that tests share; a context in which runs are by them. They are ended when all tests are through."""
+    yield warm
+    if "warm_workers" in sys.modules:
+        sys.modules["warm_workers"].end_all()
+
+
+@pytest.fixture
+def warm_workers(warm_pools):
+    """Runs in several processes are by workers that are kept from test to test."""
+    with warm_pools():
+        yield
+
+
+@contextmanager
+def warm():
+    """Inside, what starts worker processes is given those that are kept."""
+    from joblib.externals import loky
+
+    from warm_workers import get_executor
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loky, "get_reusable_executor", get_executor)
+        yield
+
+
+@pytest.fixture(scope="session")
 def census_tree(cache_folder):
     """The decision tree on the encoded census, and its domain."""
     from fairprobe import subjects

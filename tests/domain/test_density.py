@@ -147,7 +147,7 @@ def test_bins_hold_every_level_once(data):
     else:
         parameter = Integer("p", 0, n_levels - 1 - (kind == "missing"), missing=kind == "missing")
     bins = Bins.of_rows(parameter, codes)
-    every, logs = bins.look_up(np.arange(n_levels))
+    every, logs = bins.bins_of(np.arange(n_levels)), bins.log_parts(np.arange(n_levels))
     assert bins.sizes.sum() == n_levels
     assert (bins.sizes > 0).all()
     assert np.bincount(every).tolist() == bins.sizes.tolist()
@@ -155,7 +155,7 @@ def test_bins_hold_every_level_once(data):
     for number in range(len(bins)):
         assert np.exp(logs[every == number]).sum() == pytest.approx(1)
     drawn = bins.draw(every, np.random.default_rng(0))
-    assert np.array_equal(bins.look_up(drawn)[0], every)
+    assert np.array_equal(bins.bins_of(drawn), every)
     if kind == "missing":
         assert bins.sizes[every[-1]] == 1  # no number is mixed with a missing value
 

@@ -31,7 +31,7 @@ def by_hand(domain, inputs, rows):
                 if pd.isna(one) or pd.isna(other):
                     far[i, j] += pd.isna(one) != pd.isna(other)
                 elif step is not None:
-                    far[i, j] += min(1, abs(one - other) / max(spans[name], step))
+                    far[i, j] += abs(one - other) / max(spans[name], step)
                 else:
                     far[i, j] += one != other
     return far / len(columns)

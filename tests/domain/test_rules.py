@@ -117,8 +117,9 @@ print(Domain([*parameters, Category("sex", ["Female", "Male"])], ["sex"], rules)
 """
 
 
-def test_another_hash_seed_gives_the_same_inputs():
-    outputs = {
+def test_another_hash_seed_gives_the_same_inputs(capsys):
+    exec(SCRIPT, {})  # this process has a seed of its own
+    outputs = {capsys.readouterr().out} | {
         subprocess.run(
             [sys.executable, "-c", SCRIPT],
             env=os.environ | {"PYTHONHASHSEED": str(seed)},
@@ -126,7 +127,7 @@ def test_another_hash_seed_gives_the_same_inputs():
             text=True,
             check=True,
         ).stdout
-        for seed in range(1, 5)
+        for seed in range(1, 4)
     }
     assert len(outputs) == 1
     assert len(outputs.pop().split()) == 301

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from fairprobe.engine import checked_jobs, make_engine
 from fairprobe.errors import RunError, SettingError
@@ -71,14 +72,14 @@ def as_told(shard, seconds, report):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_deadline_travels_as_seconds_left(engines, n_jobs):
+def test_a_deadline_travels_as_seconds_left(warm_workers, engines, n_jobs):
     left = itertools.count(10, -1)
     results = engines(as_told, n_jobs, None, lambda: next(left)).results()
     assert list(itertools.islice(results, 4)) == [10, 9, 8, 7]
     assert next(engines(as_told, n_jobs).results()) is None
 
 
-def test_who_finishes_first_does_not_matter(engines):
+def test_who_finishes_first_does_not_matter(warm_workers, engines):
     assert list(itertools.islice(engines(slow_first, 2).results(), 5)) == [0, 1, 2, 3, 4]
 
 
@@ -89,7 +90,7 @@ def test_progress_is_told(engines):
     assert seen == [[(0, 0, 0)], [(1, 0, 0)], [(2, 0, 0)]]
 
 
-def test_workers_tell_how_far_they_got_and_hand_over_what_they_have(engines):
+def test_workers_tell_how_far_they_got_and_hand_over_what_they_have(warm_workers, engines):
     def interrupt(counts):
         if counts[0][0] > 0 and counts[1][0] > 0:
             raise KeyboardInterrupt
@@ -102,7 +103,7 @@ def test_workers_tell_how_far_they_got_and_hand_over_what_they_have(engines):
     assert all(n_reports > 0 for _, n_reports in finished[:2])
 
 
-def test_a_failing_shard(engines):
+def test_a_failing_shard(warm_workers, engines):
     results = engines(failing, 2).results()
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(RunError, match="a shard must not fail, got ArithmeticError: two is too many"):
@@ -113,6 +114,21 @@ def test_a_dying_worker(engines):
     results = engines(dying, 2).results()
     with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
         list(itertools.islice(results, 3))
+
+
+def test_a_worker_that_died_before_a_shard_is_sent(warm_workers, engines, monkeypatch):
+    """What was under way before comes out all the same."""
+    engine = engines(square, 2)
+
+    def fail(*_):
+        raise TerminatedWorkerError("gone")
+
+    results = engine.results()
+    assert next(results)[0] == 0
+    monkeypatch.setattr(engine._executor, "submit", fail)
+    assert [next(results)[0], next(results)[0]] == [1, 4]
+    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
+        next(results)
 
 
 def test_a_task_that_cannot_be_sent():

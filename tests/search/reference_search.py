@@ -157,7 +157,7 @@ class Reference:
         family = tuple(row[c] for c in self.free)
         self.seen.add(family)
         members = self.twins(row)
-        outputs = [self.answer(member) for member in members]
+        outputs = self.answered(members)
         gap, ends = self.gap(outputs)
         hit = gap > self.threshold
         if hit and family not in self.known:
@@ -194,15 +194,15 @@ class Reference:
         other = high if numbers[case] == low else low
         return members[case], members[numbers.index(other)]
 
-    def answer(self, member):
-        """The model's output for one input alone; a tuple of numbers where it is not a label."""
-        if member not in self.answers:
+    def answered(self, members):
+        """The model's outputs for one family alone; tuples of numbers where they are not labels."""
+        if members[0] not in self.answers:
             predict = getattr(self.model, "predict", self.model)
-            members = [member] if self.is_numeric else self.everything()  # a frame of one row takes too long to make
-            outputs = np.asarray(predict(self.as_batch(members)))
-            for one, output in zip(members, outputs, strict=True):
+            asked = members if self.is_numeric else self.everything()  # a frame of few rows takes too long to make
+            outputs = np.asarray(predict(self.as_batch(asked)))
+            for one, output in zip(asked, outputs, strict=True):
                 self.answers[one] = output if self.output == "label" else tuple(np.atleast_1d(output).tolist())
-        return self.answers[member]
+        return [self.answers[member] for member in members]
 
     def as_batch(self, members):
         """What the model eats."""

@@ -113,11 +113,8 @@ def test_hints_are_counted_where_cases_end_the_search():
     assert found.n_queries == counting.n_rows
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    ["guided", pytest.param("anchored", marks=pytest.mark.slow), pytest.param("genetic", marks=pytest.mark.slow)],
-)
-def test_processes_change_nothing(strategy):
+@pytest.mark.parametrize("strategy", ["guided", "anchored", "genetic"])
+def test_processes_change_nothing(warm_workers, strategy):
     one, two = (run(Scored(), strategy=strategy, n_jobs=n, shard_inputs=1_000, max_cases=800) for n in (1, 2))
     assert one.to_frame().equals(two.to_frame())
     assert (one.n_inputs, one.n_judged, one.n_queries) == (two.n_inputs, two.n_judged, two.n_queries)

@@ -104,14 +104,14 @@ def strategies():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize(("strategy", "error"), [("clumsy", "ZeroDivisionError: oops"), ("late", "TimeoutError: not")])
-def test_a_strategy_that_fails_loses_nothing(strategies, strategy, error, n_jobs):
+def test_a_strategy_that_fails_loses_nothing(warm_workers, strategies, strategy, error, n_jobs):
     """With two processes just as with one; and an error that looks like one of waiting is not waited for."""
     with pytest.raises(RunError, match=error) as caught:
         search(model, DOMAIN, strategy=strategy, n_jobs=n_jobs, **SETTINGS)
     assert caught.value.found.n_cases > 100
 
 
-def test_health_does_not_depend_on_the_processes():
+def test_health_does_not_depend_on_the_processes(warm_workers):
     settings = SETTINGS | {"shard_inputs": 2000}
     one, two = (search(lambda X: X[:, 0] > 40, DOMAIN, n_jobs=n, **settings) for n in (1, 2))
     assert one.health == two.health

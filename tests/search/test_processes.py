@@ -48,12 +48,16 @@ SHARDED = {
 }
 
 
-# Each costs two processes that import everything; all limits "together" are cut by the same code as each alone.
-ALONE = [pytest.param(name, marks=pytest.mark.slow) for name in ("inputs", "queries")]
+@pytest.mark.parametrize("limits", SHARDED)
+def test_two_processes_give_the_same_bytes(warm_workers, limits):
+    check_two_processes(limits)
 
 
-@pytest.mark.parametrize("limits", ["cases", "together", *ALONE])
-def test_two_processes_give_the_same_bytes(limits):
+def test_two_processes_that_have_just_begun_give_the_same_bytes():
+    check_two_processes("together")
+
+
+def check_two_processes(limits):
     one, two = (run(BOX.model, BOX.domain, n_jobs=n_jobs, **SHARDED[limits]) for n_jobs in (1, 2))
     assert one.n_cases > 100
     assert digest(one) == digest(two)
@@ -68,7 +72,7 @@ def test_two_processes_on_the_census_tree(census_tree):
     assert digest(one) == digest(two)
 
 
-def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_processes():
+def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_processes(warm_workers):
     toy = testing.loans()
     wide = [Integer(f"x{i}", 1, 10**9) for i in range(8)]
     domain = Domain([*toy.domain.parameters, *wide], ["sex"], [lambda rows: rows["age"] > 24])
@@ -84,7 +88,7 @@ def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_process
     assert digest(one) == digest(two)
 
 
-def test_a_constrained_domain_with_max_queries_on_all_cores():
+def test_a_constrained_domain_with_max_queries_on_all_cores(warm_workers):
     """Families differ in size, so how many queries are left is known only in order: the limit holds all the same."""
     domain = Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) | (rows["group"] == 0)])
     found = [run(BOX.model, domain, n_jobs=n_jobs, max_queries=3000, shard_inputs=500) for n_jobs in (1, 2, -1)]
@@ -92,7 +96,7 @@ def test_a_constrained_domain_with_max_queries_on_all_cores():
     assert len({digest(each) for each in found}) == 1
 
 
-def test_rows_to_start_from_in_two_processes():
+def test_rows_to_start_from_in_two_processes(warm_workers):
     """Few rows, many shards: later shards meet the same rows again, whether or not they know the earlier ones."""
     rows = BOX.domain.sample(3000, seed=5)
     rows = rows[BOX.is_case(rows.to_numpy())].head(4)
@@ -182,12 +186,12 @@ def raises_on_a_rare_family(X):
 
 
 @pytest.fixture(scope="module")
-def failures():
+def failures(warm_pools):
     """The failures of the same run in one process and in two."""
     settings = {"max_inputs": 30_000, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
     caught = {}
     for n_jobs in (1, 2):
-        with pytest.raises(ModelError) as error:
+        with warm_pools(), pytest.raises(ModelError) as error:
             run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings)
         caught[n_jobs] = error.value
     return caught, run(BOX.model, BOX.domain, **settings)
@@ -212,7 +216,7 @@ def test_a_failing_model_fails_the_same_in_two_processes(failures):
     assert digest(caught[1].found) == digest(caught[2].found)
 
 
-def test_a_failure_after_the_limit_is_none(failures):
+def test_a_failure_after_the_limit_is_none(warm_workers, failures):
     """The run needs no more than the cases before the failure: in two processes it must not fail either."""
     caught, _ = failures
     n_cases = caught[1].found.n_cases
@@ -285,7 +289,7 @@ def test_a_worker_that_dies():
     assert caught.value.found.stop_reason == "failed"
 
 
-def test_max_seconds_in_two_processes():
+def test_max_seconds_in_two_processes(warm_workers):
     def slow(X):
         time.sleep(0.05)
         return BOX.model(X)
@@ -296,7 +300,7 @@ def test_max_seconds_in_two_processes():
     assert found.n_judged < 2_000_000  # within a shard, which would take two hours
 
 
-def test_nothing_found_and_exhausted_in_two_processes():
+def test_nothing_found_and_exhausted_in_two_processes(warm_workers):
     toy = testing.box(n_free=2, levels=9, low=3, high=5)
     found = run(toy.model, toy.domain, n_jobs=2, shard_inputs=50)
     assert found.stop_reason == "exhausted"

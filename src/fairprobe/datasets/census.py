@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -83,6 +84,13 @@ def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.Dat
     """
     if split not in get_args(Split):
         raise SettingError(f"split must be 'train' or 'test', got {split!r}")
+    rows, label = _read(encoded=bool(encoded), split=split)
+    return rows.copy(), label.copy()
+
+
+@cache
+def _read(*, encoded: bool, split: Split) -> tuple[pd.DataFrame, pd.Series]:
+    """What is loaded, kept: a subject is loaded with its rows each time."""
     import pandas as pd
 
     with files("fairprobe.datasets").joinpath("census", f"{split}.csv.gz").open("rb") as file:

@@ -78,26 +78,39 @@ class Bins:
     def _bin_at(self, places: Codes) -> Codes:
         return np.searchsorted(self.starts, places, side="right") - 1
 
-    @cached_property
-    def _tables(self) -> tuple[Codes, Floats] | None:
-        """By level: its bin, and the logarithm of its part of the bin."""
-        if self.n_levels > MOST_TABLE:
-            return None
-        levels = np.arange(self.n_levels)
-        return self._worked_out(levels)
+    @property
+    def is_mixed(self) -> bool:
+        """Whether a bin has several levels."""
+        return len(self) < self.n_levels
 
-    def _worked_out(self, codes: Codes) -> tuple[Codes, Floats]:
+    @cached_property
+    def _levels(self) -> Codes | None:
+        return np.arange(self.n_levels) if self.n_levels <= MOST_TABLE else None
+
+    @cached_property
+    def _bin_table(self) -> Codes | None:
+        return None if self._levels is None else self._bin_at(_places(self.order, self._levels))
+
+    @cached_property
+    def _log_table(self) -> Floats | None:
+        return None if self._levels is None else self._logs_of(self._levels)
+
+    def bins_of(self, codes: Codes) -> Codes:
+        """The bin of each code; of none that is below 0, anything."""
+        if not self.is_mixed:
+            return codes
+        return self._bin_at(_places(self.order, codes)) if self._bin_table is None else self._bin_table.take(codes)
+
+    def log_parts(self, codes: Codes) -> Floats:
+        """The logarithm of each code's part of its bin."""
+        return self._logs_of(codes) if self._log_table is None else self._log_table.take(codes)
+
+    def _logs_of(self, codes: Codes) -> Floats:
         places = _places(self.order, codes)
         bins = self._bin_at(places)
         at = np.searchsorted(self.seen, places).clip(max=max(0, len(self.seen) - 1))
         counts = np.where(self.seen[at] == places, self.counts[at], 0)
-        return bins, np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
-
-    def look_up(self, codes: Codes) -> tuple[Codes, Floats]:
-        """The bin of each code, and the logarithm of its part of that bin."""
-        if self._tables is None:
-            return self._worked_out(codes)
-        return self._tables[0].take(codes), self._tables[1].take(codes)
+        return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
 
     def best_strength(self) -> float:
         """What makes each row likeliest by all the others."""

@@ -104,7 +104,7 @@ class Density:
         n_held = min(MOST_HELD_OUT, max(1, round(HELD_OUT * n)))
         held, fitted = rows[:n_held], rows[n_held:]
         bins = [Bins.of_rows(domain.parameters[c], fitted[:, place]) for place, c in enumerate(columns)]
-        table = np.column_stack([each.look_up(fitted[:, place])[0] for place, each in enumerate(bins)])
+        table = np.column_stack([each.bins_of(fitted[:, place]) for place, each in enumerate(bins)])
         factors = learned(table, [len(each) for each in bins])
         made = cls(domain, bins, factors, np.empty(0), n_rows=len(fitted), n_left_out=len(codes) - n)
         made.held_out = np.sort(made._log_chances([held[:, place] for place in range(len(columns))]))
@@ -191,15 +191,14 @@ class Density:
     def _log_chances(self, codes: Sequence[Codes]) -> Floats:
         bins: list[Codes] = []
         total: Floats = np.zeros(len(codes[0]))
-        for column, each in zip(codes, self.bins, strict=True):
-            places, logs = each.look_up(np.maximum(column, 0))
-            bins.append(places)
-            total += logs
-        for factor in self.factors:
-            total += factor.log_chances(bins)
-        for column, known in zip(codes, self._translations, strict=True):
+        for column, each, known in zip(codes, self.bins, self._translations, strict=True):
+            bins.append(each.bins_of(column))
+            if each.is_mixed:
+                total += each.log_parts(column)
             if known is not None:  # what stands in a row and is none of the domain's values
                 total[column < 0] = -math.inf
+        for factor in self.factors:
+            total += factor.log_chances(bins)
         return total
 
     def _known(self, codes: Codes, place: int) -> Codes:

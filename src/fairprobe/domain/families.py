@@ -365,6 +365,8 @@ class FrameMembers:
         """Some of the rows, each as a member of its own."""
         import pandas as pd
 
+        if self._is_plain:
+            return self._in_one(places, rows)
         parts = {place: np.flatnonzero(places == place) for place in np.unique(places).tolist()}
         frames = [self._as(place, rows[which]).set_axis(which) for place, which in parts.items()]
         return pd.concat(frames).sort_index()
@@ -380,8 +382,22 @@ class FrameMembers:
         """Some of the members, member after member."""
         import pandas as pd
 
+        if self._is_plain:
+            return self._in_one(*np.nonzero(mask))
         blocks = [self._as(place, np.flatnonzero(rows)) for place, rows in enumerate(mask) if rows.any()]
         return pd.concat(blocks, ignore_index=True) if blocks else self._frame.iloc[:0]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether only the sensitive values change, and none is held."""
+        return not self._along and not self._domain.derived and len(self.members) == len(self._families)
+
+    def _in_one(self, places: NDArray[np.intp], rows: NDArray[np.intp]) -> pd.DataFrame:
+        """Some rows, each as a member of its own, where that is plain."""
+        changed = self._frame.iloc[rows].reset_index(drop=True)
+        for name, codes in zip(self._domain.sensitive, self.members.T, strict=True):
+            changed[name] = in_dtype(self._domain[name].decode(codes[places]), changed[name].dtype)
+        return changed
 
     def _as(self, place: int, rows: NDArray[np.intp]) -> pd.DataFrame:
         """Some rows as a member."""
@@ -406,10 +422,12 @@ class FrameMembers:
 
     def _put(self, changed: pd.DataFrame, name: str, rows: NDArray[np.intp], values: Any) -> None:
         """Other values in some rows of a column, in its dtype."""
+        import pandas as pd
+
         if len(rows):
-            column = changed[name].astype(object)
-            column.iloc[rows] = np.asarray(values, dtype=object)
-            changed[name] = in_dtype(column, self._frame[name].dtype)
+            column = changed[name].astype(object).to_numpy(copy=True)
+            column[rows] = np.asarray(values, dtype=object)
+            changed[name] = in_dtype(pd.Series(column, dtype=object), self._frame[name].dtype)
 
     # What changes along
 

@@ -1,7 +1,7 @@
 """The real row nearest to an input, by Gower's distance: the mean over the columns of how far apart they are.
 
-A column of names is 0 or 1 apart, one of numbers by the fraction of the rows' range (1 at most, as is a missing value
-from any other). What is sensitive, derived or changes along does not count: roles are compared.
+A column of names is 0 or 1 apart, one of numbers in terms of the rows' range, and 1 where one of the two is missing.
+What is sensitive, derived or changes along does not count: roles are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAIRS = 4_000_000
 
 
 def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
-    """For each input the nearest of the rows, the first of several, and its distance, 0 to 1."""
+    """For each input the nearest of the rows, the first of several, and its distance: up to 1 among the rows."""
     columns = list(domain.free_columns)
     if not columns:
         return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))
@@ -28,9 +28,7 @@ def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Flo
     for column, place in enumerate(numbers):
         scaled = _scaled(ours[:, place], theirs[:, place], domain, columns[place])
         here[:, column], there[:, column] = scaled
-    # A tree knows no missing value, and of no distance that ends at 1.
-    within = (here >= there.min(axis=0)) & (here <= there.max(axis=0))
-    if not named and within.all() and not np.isnan(there).any():
+    if not named and not (np.isnan(here).any() or np.isnan(there).any()):  # which a tree does not know
         found, far = _by_tree(here, there)
     else:
         found, far = _by_blocks(ours[:, named], theirs[:, named], here, there)
@@ -58,6 +56,7 @@ def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple
     """Names first, which is quick: only rows that differ in few enough of them are held against numbers."""
     small = np.uint8 if max(ours.max(initial=0), theirs.max(initial=0)) < 256 else np.int64
     ours, theirs = ours.astype(small), np.ascontiguousarray(theirs.astype(small).T)
+    here, there = np.asfortranarray(here), np.asfortranarray(there)
     found, far = np.zeros(len(ours), dtype=np.int64), np.zeros(len(ours))
     size = max(1, PAIRS // theirs.shape[1])
     for first in range(0, len(ours), size):
@@ -70,12 +69,14 @@ def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple
         while len(left):
             # A row that differs in more names than the best is far in all is farther: numbers only add.
             which, row = np.nonzero(differ[left] <= within[left, None])
-            total = differ[left[which], row] + _apart(here[first + left[which]], there[row])
+            total = differ[left[which], row].astype(np.float64)
+            for column in range(here.shape[1]):
+                total += _apart(here[first + left, column].take(which), there[:, column].take(row))
             best = np.minimum.reduceat(total, np.searchsorted(which, np.arange(len(left))))
             is_best = np.flatnonzero(total == best[which])
             place = is_best[np.searchsorted(which[is_best], np.arange(len(left)))]
             found[first + left], far[first + left] = row[place], best
-            more = np.floor(best).astype(np.uint8)
+            more = np.minimum(np.floor(best), len(theirs)).astype(np.uint8)
             is_open = more > within[left]
             within[left] = np.maximum(within[left], more)
             left = left[is_open]
@@ -83,8 +84,9 @@ def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple
 
 
 def _apart(here: Floats, there: Floats) -> Floats:
-    """Pair by pair, over all columns of numbers."""
-    apart = np.minimum(np.abs(here - there), 1.0)
-    if np.isnan(apart).any():
-        apart = np.where(np.isnan(apart), np.isnan(here) != np.isnan(there), apart)
-    return apart.sum(axis=1)
+    """Pair by pair, in a column of numbers."""
+    apart = np.abs(here - there)
+    unknown = np.flatnonzero(np.isnan(apart))
+    if len(unknown):
+        apart[unknown] = np.isnan(here[unknown]) != np.isnan(there[unknown])
+    return apart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -29,7 +30,7 @@ def sample(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
     codes = np.empty((n, len(levels)), dtype=np.int64)
     for columns in words(range(len(levels)), levels):
         sizes = [int(levels[column]) for column in columns]
-        rest = rng.integers(0, np.prod(sizes, dtype=np.int64), size=n)
+        rest = rng.integers(0, math.prod(sizes), size=n)
         for column, size in zip(reversed(columns), reversed(sizes), strict=True):
             quotient = rest // size
             codes[:, column] = rest - quotient * size

@@ -93,14 +93,14 @@ def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
         "hidden": list(domain.hidden),
         "constraints": [rule.text for rule in domain.constraints if isinstance(rule, Rule)],
         "data": {name: value for name, value in (data or {}).items() if value},
-        "link": [_link_table(link) for link in domain.links],
+        "link": [link_table(link) for link in domain.links],
         "parameter": tables,
     }
     needed = {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
     return tomli_w.dumps(needed)
 
 
-def _link_table(link: Link) -> dict[str, Any]:
+def link_table(link: Link) -> dict[str, Any]:
     """TOML's keys are texts, so a link's values are written beside each other."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:

@@ -63,9 +63,18 @@ class ProcessEngine:
             while len(self._pending) <= self._n_jobs:
                 ahead = shard + len(self._pending)
                 self._board.row(ahead)[:] = 0
-                self._pending.append((ahead, self._executor.submit(_run, ahead, self._seconds_left())))
+                self._pending.append((ahead, self._submitted(ahead)))
             yield self._result(self._pending[0][1])
             self._pending.popleft()
+
+    def _submitted(self, shard: int) -> Future[Any]:
+        """A shard under way. Where a worker has just died it can't be: that is told in its turn, after the results."""
+        try:
+            future: Future[Any] = self._executor.submit(_run, shard, self._seconds_left())
+        except Exception as error:
+            future = Future()
+            future.set_exception(error)
+        return future
 
     def _result(self, future: Future[Any]) -> Any:
         while not wait([future], timeout=POLL_SECONDS).done:

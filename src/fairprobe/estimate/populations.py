@@ -229,7 +229,9 @@ class Population:
         asker.domain = self.domain
         self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
-        some = None if self.rows is None else self.domain.families.of_frame(self.rows.iloc[:FEW]).frame
+        some = None
+        if self.rows is not None and asker.output != "label":  # labels have no resolution
+            some = self.domain.families.of_frame(self.rows.iloc[:FEW]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=some))
 
     def quiet(self) -> AbstractContextManager[Any]:

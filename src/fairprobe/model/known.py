@@ -51,6 +51,9 @@ FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
 """Trees work on float32; so does a committee whose members all do."""
 
+LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
+"""The kinds made of trees: their scores are steps."""
+
 THREADED = frozenset({"kernel", "libsvm"})
 """The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
 long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
@@ -149,11 +152,11 @@ def _kind(model: Any, classes: dict[type, str | None], *, with_parts: bool = Tru
 
 def _path(cls: type) -> str | None:
     """Where the very class is to be found, if it is in the table."""
+    ending = f":{cls.__name__}"
     for path in KINDS:
-        module, _, name = path.partition(":")
         # Only a class of that name and package is worth an import, which then is none: the model brought it along.
-        if cls.__name__ == name and _package(cls.__module__) == _package(module):
-            return path if getattr(import_module(module), name, None) is cls else None
+        if path.endswith(ending) and _package(cls.__module__) == _package(module := path.removesuffix(ending)):
+            return path if getattr(import_module(module), cls.__name__, None) is cls else None
     return None
 
 
@@ -170,9 +173,16 @@ def _is_class_replaced(cls: type) -> bool:
     """Whether a method of the class, or of one that it is derived from, comes from none of their packages."""
     bases = [base for base in cls.__mro__ if _package(base.__module__) not in ("abc", "builtins")]
     packages = {_package(base.__module__) for base in bases}
-    methods = (value for base in bases for value in vars(base).values() if hasattr(value, "__get__") or callable(value))
-    sources = (getattr(method, "__module__", None) for method in methods)
-    return any(source is not None and _package(source) not in packages for source in sources)
+    theirs: set[Any] = {None}
+    for value in (value for base in bases for value in vars(base).values()):
+        source = getattr(value, "__module__", None)
+        if source in theirs:
+            continue
+        if _package(source) in packages:
+            theirs.add(source)
+        elif hasattr(value, "__get__") or callable(value):
+            return True
+    return False
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:

@@ -15,7 +15,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
-from fairprobe.model.known import LABELS_FOLLOW, THREADED, kin, last_step, own_kind, works_on_float32
+from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, last_step, own_kind, works_on_float32
 
 EXACT_IN_FLOAT32 = 2**24
 
@@ -34,7 +34,7 @@ def abilities(model: Any) -> Abilities:
         name=type(model).__name__,
         scores=hasattr(model, "decision_function"),
         probabilities=hasattr(model, "predict_proba"),
-        leaves=hasattr(model, "apply"),
+        leaves=hasattr(model, "apply") or kin(model) in LEAFY,
         threads=kin(model) in THREADED,
         labels_follow=LABELS_FOLLOW.get(kind or ""),
         classes=getattr(model, "classes_", None),

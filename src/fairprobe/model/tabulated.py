@@ -24,7 +24,7 @@ from fairprobe.domain.values import is_missing
 from fairprobe.model.adapters import Adapter
 from fairprobe.model.categories import category_places
 from fairprobe.model.known import own_kind
-from fairprobe.model.tables import FEW, WIDE, Seen, Table, UnfitError, passes, positions
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, passes, positions
 
 LOOKED_UP: Final = 200_000
 """Numbers of more levels are computed for each batch: a table would not stay in the processor's cache."""
@@ -272,7 +272,7 @@ def _slots(seen: Seen, parameter: int) -> list[Slot]:
     kind = seen.domain.parameters[parameter]
     if kind.name in seen.domain.hidden:
         return []
-    if kind.levels > FEW and isinstance(kind, Integer | Real):
+    if kind.levels > NARROW and isinstance(kind, Integer | Real):
         ways = _ways(seen, kind.name)
         if ways is not None:
             return _numbers(seen, parameter, ways)

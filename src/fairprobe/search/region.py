@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families
@@ -46,6 +46,17 @@ class Region(Domain):
     def reaches(self, codes: Codes) -> Mask:
         """Which inputs are plausible enough."""
         return np.asarray(self.density.log_chances(codes) >= self.floor)
+
+    def takes(self, before: Floats, after: Codes, rng: np.random.Generator) -> Mask:
+        """Which moves to make, from inputs so likely: to what is less likely only as often as it is that.
+
+        There is more room where people are unlikely, and walkers would end up there; by this rule, Metropolis's, they
+        are where people are.
+        """
+        likely = self.density.log_chances(after)
+        may = (likely >= self.floor) & (likely - before >= np.log(rng.random(len(after))))
+        may[may] = self.whole.allows(after[may])
+        return may
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """`n` inputs drawn from the density, none less plausible than asked."""

@@ -27,6 +27,9 @@ HALF_WORD = 2**31
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd numbers, those of splitmix64: multiplied by them, a word's low bits reach its high ones."""
 
+FEW = 1_000
+"""Up to that many keys are sooner sorted than put into a hash table."""
+
 SMALL = 10_000
 """Up to that many keys an index is not worth its while."""
 
@@ -69,10 +72,14 @@ def mixed(words: Words) -> Codes:
 
 def first_seen(words: Words) -> Mask:
     """Which keys are the first of their kind in the batch."""
+    if len(words) <= FEW and words.shape[1] == 1:
+        first: Mask = np.zeros(len(words), dtype=bool)
+        first[np.unique(words[:, 0], return_index=True)[1]] = True
+        return first
     import pandas as pd
 
     mixes = pd.Series(mixed(words))
-    first: Mask = ~mixes.duplicated().to_numpy()
+    first = ~mixes.duplicated().to_numpy()
     if words.shape[1] > 1 and not first.all():
         rows = np.flatnonzero(mixes.isin(mixes[~first]))  # only where mixes are the same can keys be
         first[rows] = _counts_up(numbered(words.take(rows, axis=0)))

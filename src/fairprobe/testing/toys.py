@@ -105,7 +105,8 @@ def _is_first_above(X: Batch, bound: Fraction) -> Mask:
 
 def _depends_on_sex(frame: pd.DataFrame) -> Mask:
     """For clerks of age, if the rate is a half or more."""
-    return np.asarray((frame["job"] == "clerk") & (frame["rate"] >= 0.5) & (frame["age"] >= 30))
+    job, rate, age = (frame[name].to_numpy() for name in ("job", "rate", "age"))
+    return np.asarray((job == "clerk") & (rate >= 0.5) & (age >= 30))
 
 
 # Models
@@ -143,8 +144,8 @@ def _probabilities(X: Batch, levels: int) -> Floats:
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
     """Lends to whoever is 30 or older; never to a woman who is a clerk and would pay a rate of a half or more."""
-    refused = _depends_on_sex(frame) & (frame["sex"] == "Female").to_numpy()
-    return np.where((frame["age"] >= 30).to_numpy() & ~refused, "lend", "refuse")
+    refused = _depends_on_sex(frame) & (frame["sex"].to_numpy() == "Female")
+    return np.where((frame["age"].to_numpy() >= 30) & ~refused, "lend", "refuse")
 
 
 # Toys

@@ -9,6 +9,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
+from fairprobe.search.region import Region
 from fairprobe.search.settings import SearchSettings
 from fairprobe.search.strategy import Strategy
 from fairprobe.store import Keys
@@ -33,8 +34,8 @@ BITS = 12
 
 NOBODY = -1
 
-MOST_REDRAWS = 20
-"""How often a walker whose jump is forbidden draws another."""
+REDRAWS = (4, 6, 10)
+"""How many others a walker whose jump is forbidden draws at once, again and again."""
 
 CROWDED = 2
 """Times the mean of all cells: a cell visited more often is over-represented."""
@@ -155,15 +156,21 @@ class Anchored(Strategy):
 
     def _retry(self, proposal: Codes) -> Codes:
         """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
-        stuck = self._forbidden(proposal, self._walkers)
-        for _ in range(MOST_REDRAWS):
+        if isinstance(self.domain, Region):
+            self._likely = self.domain.density.log_chances(self.position)
+        stuck = self._walkers[~self._may_go(self._walkers, self._jumps, proposal)]
+        for n in REDRAWS:
             if not len(stuck):
                 return proposal
-            again = self.draw(stuck)
-            self._jumps.put(stuck, again)
-            proposal[stuck] = self.position[stuck]
-            proposal.put(again.places, again.after)
-            stuck = self._forbidden(proposal, stuck)
+            several = np.repeat(stuck, n)
+            jumps = self.draw(several)
+            there = jumps.made(self.position[several], self.columns)
+            may = self._may_go(several, jumps, there).reshape(-1, n)
+            found = may.any(axis=1)
+            first = np.flatnonzero(found) * n + may[found].argmax(axis=1)
+            self._jumps.put(stuck[found], jumps.of(first))
+            proposal[stuck[found]] = there[first]
+            stuck = stuck[~found]
         if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
             self._jumps = self._jumps.undone()
             return self.position.copy()
@@ -172,13 +179,16 @@ class Anchored(Strategy):
         self._jumps = self._jumps.of(self._asked)
         return proposal[self._asked]
 
-    def _forbidden(self, proposal: Codes, walkers: Codes) -> Codes:
-        """Which of these walkers may not go where they would; and how often which parameter may, is learned."""
-        allowed = self.domain.allows(proposal[walkers])
-        chosen, n = self._jumps.chosen[0][walkers], len(self.columns)
+    def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> Mask:
+        """Which of these walkers may go where they would; and how often which parameter may be moved, is learned."""
+        if isinstance(self.domain, Region):
+            may = self.domain.takes(self._likely[walkers], there, self.rng)
+        else:
+            may = self.domain.allows(there)
+        chosen, n = jumps.chosen[0], len(self.columns)
         self._drawn += np.bincount(chosen, minlength=n)
-        self._allowed += np.bincount(chosen[allowed], minlength=n)
-        return walkers[~allowed]
+        self._allowed += np.bincount(chosen[may], minlength=n)
+        return may
 
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
@@ -213,6 +223,12 @@ class Jumps:
         """Other jumps for some walkers."""
         for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
             ours[:, walkers] = theirs
+
+    def made(self, rows: Codes, columns: Codes) -> Codes:
+        """Inputs, one a walker, after their jumps."""
+        for chosen, after in zip(self.chosen, self.after, strict=True):
+            rows[np.arange(len(rows)), columns[chosen]] = after
+        return rows
 
     def of(self, walkers: Codes) -> Jumps:
         """Those of some walkers."""
