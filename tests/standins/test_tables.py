@@ -178,6 +178,21 @@ def test_scores_of_exactly_0_are_summed_as_the_model_does():
     assert "accelerate-off" not in dict(auto.health)
 
 
+def test_sums_in_single_precision_are_close_calls():
+    steps = columns(one_hot(dtype=np.float32), "drop", more=[("gain", "drop", ["gain"])], sparse_threshold=1.0)
+    model = fitted(steps, LAST["logistic"])
+    assert model[-1].coef_.dtype == np.float32
+    form = tabulate(Seen(model, DOMAIN))
+    assert Sums(form, model[-1].coef_.ravel(), 1.0).error > 1e-6 > Sums(form, np.ones(10), 1.0).error
+    found_both_ways(model, DOMAIN)
+
+
+def test_a_missing_value_among_many_is_no_finite_number():
+    domain = Domain([Integer("weight", 0, 10**6, missing=True), Category("sex", ["f", "m"])], sensitive=["sex"])
+    steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
+    assert not tabulate(Seen(fitted(steps, LAST["tree"], domain), domain)).is_finite
+
+
 # Families of which some members do not count
 
 RULE = "work != 'state' or sex == 'Male' or age > 40"
