@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
@@ -26,7 +27,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
-from fairprobe.errors import HealthWarning
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
 from fairprobe.model.tabulated import Sums, tabulate
@@ -109,6 +110,25 @@ def test_same_cases_with_tables_and_without(name, last):
     assert "accelerate-off" not in dict(auto.health)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_same_cases_on_random_data(seed):
+    rng = np.random.default_rng(seed)
+    steps, domain = ALL[rng.choice(list(ALL))]
+    sensitive = rng.choice(["sex", "degree", "work"], size=rng.integers(1, 3), replace=False).tolist()
+    domain = Domain(domain.parameters, sensitive=sensitive)
+    model = fitted(steps, LAST[rng.choice(list(LAST))], domain, n=int(rng.integers(60, 300)), seed=seed)
+    strategy = rng.choice(["uniform", "random", "fully-directed", "anchored", "guided", "genetic"])
+    found_both_ways(model, domain, strategy=str(strategy), seed=seed, confirm=str(rng.choice(["all", "sample"])))
+
+
+def test_a_stand_in_can_be_sent_to_another_process():
+    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
+    for last in LAST.values():
+        stand_in = compile_stand_in(fitted(PREPROCESSING["quantiles"], last), DOMAIN)
+        again = pickle.loads(pickle.dumps(stand_in))
+        np.testing.assert_array_equal(again.ask_families(codes), stand_in.ask_families(codes))
+
+
 @pytest.mark.parametrize("last", LAST)
 def test_labels_of_three_classes(last):
     found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last], n_classes=3), DOMAIN)
@@ -156,6 +176,21 @@ def test_scores_of_exactly_0_are_summed_as_the_model_does():
     last.coef_, last.intercept_ = np.array([[0.1, 0.3, -0.1, 0.2, 0.3, 0.1]]), np.array([-0.3])
     auto, _ = found_both_ways(model, domain, max_inputs=2000)
     assert "accelerate-off" not in dict(auto.health)
+
+
+def test_sums_in_single_precision_are_close_calls():
+    steps = columns(one_hot(dtype=np.float32), "drop", more=[("gain", "drop", ["gain"])], sparse_threshold=1.0)
+    model = fitted(steps, LAST["logistic"])
+    assert model[-1].coef_.dtype == np.float32
+    form = tabulate(Seen(model, DOMAIN))
+    assert Sums(form, model[-1].coef_.ravel(), 1.0).error > 1e-6 > Sums(form, np.ones(10), 1.0).error
+    found_both_ways(model, DOMAIN)
+
+
+def test_a_missing_value_among_many_is_no_finite_number():
+    domain = Domain([Integer("weight", 0, 10**6, missing=True), Category("sex", ["f", "m"])], sensitive=["sex"])
+    steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
+    assert not tabulate(Seen(fitted(steps, LAST["tree"], domain), domain)).is_finite
 
 
 # Families of which some members do not count
@@ -293,6 +328,11 @@ def test_a_missing_value_that_the_last_step_does_not_take():
 
 
 # Confirming
+
+
+def test_confirm_is_all_or_sample():
+    with pytest.raises(SettingError, match="confirm must be one of all, sample, got 'some'"):
+        search(lambda frame: frame["age"] > 3, DOMAIN, confirm="some")
 
 
 def test_some_cases_are_confirmed():

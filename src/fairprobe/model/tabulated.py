@@ -24,7 +24,7 @@ from fairprobe.domain.values import is_missing
 from fairprobe.model.adapters import Adapter
 from fairprobe.model.categories import category_places
 from fairprobe.model.known import own_kind
-from fairprobe.model.tables import FEW, WIDE, Seen, Table, UnfitError, passes, positions
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, passes, positions
 
 LOOKED_UP: Final = 200_000
 """Numbers of more levels are computed for each batch: a table would not stay in the processor's cache."""
@@ -48,10 +48,14 @@ class Slot:
 
     parameter: int
     columns: Codes
-    """By level; the last one for all levels beyond."""
+    """By level; only one if the values are computed."""
     values: NDArray[Any]
     """By level, unless they are computed."""
     compute: Callable[[Codes], Floats] | None = None
+
+    def extremes(self, n_levels: int) -> NDArray[Any]:
+        """All values, or of those that are computed the first and the last: they rise, but for a missing one."""
+        return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
 
 
 class Tabulated:
@@ -93,7 +97,12 @@ class Tabulated:
     @cached_property
     def is_finite(self) -> bool:
         """Whether no value is missing or infinite."""
-        return bool(np.isfinite(self._values).all() and np.isfinite(self.background).all())
+        return all(np.isfinite(values).all() for values in (self.background, *self.extremes))
+
+    @cached_property
+    def extremes(self) -> list[NDArray[Any]]:
+        """By slot, values beyond which it has none."""
+        return [slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots]
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
         """By input, then slot: the column and the value."""
@@ -176,29 +185,23 @@ class Sums:
         self._form = form
         base = np.zeros((1, len(form.domain.levels)), dtype=np.int64)
         varied = [parameter for parameter, _ in form.domain.families.varied(base)]
-        slots = form.slots
-        self._fixed = [i for i, slot in enumerate(slots) if slot.parameter not in varied and slot.compute is None]
-        self._others = [i for i in range(len(slots)) if i not in self._fixed]
+        slots, precision = form.slots, np.finfo(np.result_type(form.background, weights, np.float32)).eps
+        weights = weights.astype(np.float64)
         self._weights = weights
         self._added = [slot.values * weights[slot.columns] for slot in slots]
-        sizes = [len(self._added[i]) for i in self._fixed]
-        self._table = np.concatenate([*(self._added[i] for i in self._fixed), np.zeros(1)])
-        self._starts = np.cumsum([0, *sizes])[:-1]
-        self._parameters = np.array([slots[i].parameter for i in self._fixed], dtype=np.int64)
+        fixed = [i for i, slot in enumerate(slots) if slot.parameter not in varied and slot.compute is None]
+        # Those that members share come first, so that they are added once.
+        others = (i for i in range(len(slots)) if i not in fixed)
+        self._others = sorted(others, key=lambda i: slots[i].parameter in varied)
+        self._table = np.concatenate([*(self._added[i] for i in fixed), np.zeros(1)])
+        self._starts = np.cumsum([0, *(len(self._added[i]) for i in fixed)])[:-1]
+        self._parameters = np.array([slots[i].parameter for i in fixed], dtype=np.int64)
         self._constant = constant + float(form.background @ weights)
-        largest = sum(float(np.abs(self._at_ends(i)).max()) for i in range(len(slots)))
-        largest += abs(constant) + float(np.abs(form.background) @ np.abs(weights))
-        self.error = 4 * (len(slots) + len(weights) + 2) * float(np.finfo(np.float64).eps) * largest
+        largest = abs(constant) + float(np.abs(form.background) @ np.abs(weights))
+        for slot, values in zip(slots, form.extremes, strict=True):
+            largest += float(np.abs(values * weights[slot.columns]).max())
+        self.error = 4 * (len(slots) + len(weights) + 2) * float(precision) * largest
         """What rounding may do to a sum, in whatever order it is taken, at the most."""
-
-    def _at_ends(self, place: int) -> Floats:
-        """What a slot adds, at its largest: of a number that is computed, at its first or last level."""
-        slot = self._form.slots[place]
-        if slot.compute is None:
-            return self._added[place]
-        n_levels = self._form.domain.parameters[slot.parameter].levels
-        ends = np.unique([0, max(0, n_levels - 2), n_levels - 1])  # the last may be a missing value
-        return np.asarray(slot.compute(ends) * self._weights[slot.columns[0]])
 
     def rows(self, codes: Codes) -> Floats:
         """For the inputs themselves."""
@@ -213,7 +216,6 @@ class Sums:
         varied = dict(form.domain.families.varied(codes))
         for place in self._others:
             parameter = form.slots[place].parameter
-            # Those that members share come first, so that they are added once.
             sums = sums + self._adds(place, varied.get(parameter, codes[:, parameter]))
         return np.broadcast_to(sums, (len(form.domain.families), len(codes)))
 
@@ -272,7 +274,7 @@ def _slots(seen: Seen, parameter: int) -> list[Slot]:
     kind = seen.domain.parameters[parameter]
     if kind.name in seen.domain.hidden:
         return []
-    if kind.levels > FEW and isinstance(kind, Integer | Real):
+    if kind.levels > NARROW and isinstance(kind, Integer | Real):
         ways = _ways(seen, kind.name)
         if ways is not None:
             return _numbers(seen, parameter, ways)

@@ -70,7 +70,7 @@ class Found:
     min_plausibility: float | None = None
     """Where there is a density: no input that was judged is less plausible."""
     confirm: str = "all"
-    """Whether "all" cases were judged by the whole model, or what stood in for it and a "sample" by the model."""
+    """Of the cases that something judged in the model's place, those that the model was to confirm: "all", "sample"."""
 
     @classmethod
     def of(

@@ -41,8 +41,8 @@ def linear(model: Any, columns: Columns) -> Compiled | None:
     if not is_plain:
         return None
     if n_scores == 1 and isinstance(columns.form, Tabulated):
-        weights, intercept = np.asarray(model.coef_, dtype=np.float64).ravel(), float(np.ravel(model.intercept_)[0])
-        return Compiled("linear model", partial(_by_sums, model, Sums(columns.form, weights, intercept)))
+        sums = Sums(columns.form, np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
+        return Compiled("linear model", partial(_by_sums, model, sums))
     return Compiled("linear model", partial(_by_scores, model))
 
 
@@ -57,8 +57,8 @@ def _by_sums(model: Any, sums: Sums, batch: Batch) -> Places:
     """The same by what each level adds to the score; only close calls need scikit-learn's own sums."""
     scores = (sums.families(batch.codes) if batch.with_twins else sums.rows(batch.codes)).reshape(-1)
     places = scores > 0
-    if (np.abs(scores) <= sums.error).any():
-        close = np.abs(scores) <= sums.error
+    close = np.abs(scores) <= sums.error
+    if close.any():
         places[close] = np.asarray(_by_scores(model, batch))[close]
     return places
 
