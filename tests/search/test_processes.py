@@ -117,7 +117,8 @@ def test_rows_to_start_from_do_not_depend_on_what_is_known():
             asked.append(X[X[:, -1] == 0].copy())
             return toy.model(X)
 
-        run(model, toy.domain, start=rows, max_inputs=max_inputs, shard_inputs=60, n_global=2, n_local=5, n_walkers=2, strategy="fully-directed")
+        few = {"n_global": 2, "n_local": 5, "n_walkers": 2, "strategy": "fully-directed"}
+        run(model, toy.domain, start=rows, max_inputs=max_inputs, shard_inputs=60, **few)
         seen[max_inputs] = np.concatenate(asked)
     alone = []
 
