@@ -20,9 +20,9 @@ that.
 | lightgbm | 42,145 | 59,893 | 86,071 | 2.04 | 1.42 | 2 and 1.3 | 1.22 |
 | xgboost | 40,279 | 53,814 | 82,519 | 2.05 | 1.34 | 2 and 1.3 | 1.16 |
 
-Where the last step is quick, what is left is the search's own work, about a microsecond a case, of which strategy,
-recorder and the counting of distinct inputs have two thirds. To confirm a case takes two rows of the whole pipeline, 2.0
-to 2.3 microseconds each in batches of 40,000 (5.6 in those of 2,000, without tables).
+Where the last step is quick, what is left is the search's own work, about a microsecond a case; more than half of it is
+strategy, recorder and the counting of distinct inputs. To confirm a case takes two rows of the whole pipeline, 2.0 to
+2.3 microseconds each in batches of 40,000 (5.6 in those of 2,000, without tables).
 """
 
 from __future__ import annotations
