@@ -342,9 +342,8 @@ def test_one_walker_is_the_papers():
     assert found.settings.strategy == "fully-directed"
 
 
-def test_a_few_seeds_are_enough_to_start(monkeypatch):
+def test_a_few_seeds_are_enough_to_start():
     """With a thousand inputs a search beyond the paper walks, and finds more than sampling does."""
-    monkeypatch.setattr("fairprobe.search.shard.LOOK", 50)
     sampled = [run(Linear(), strategy="uniform", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
     found = [run(Linear(), strategy="anchored", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
     assert min(found) > 2 * max(sampled)

@@ -223,6 +223,7 @@ def test_a_failure_after_the_limit_is_none(warm_workers, failures):
     caught, _ = failures
     n_cases = caught[1].found.n_cases
     settings = {"max_cases": n_cases - 5, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
+    settings["strategy"] = "fully-directed"
     one, two = (run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     assert digest(one) == digest(two)
 

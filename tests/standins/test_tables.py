@@ -246,7 +246,7 @@ def test_rows_with_values_off_the_grid():
     rows, _ = training(n=300)
     rows = rows.assign(rate=rows["rate"] + 0.013)
     model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    found_both_ways(model, DOMAIN, strategy="fully-directed", start=rows, max_changes=2, n_walkers=1000)
+    found_both_ways(model, DOMAIN, strategy="auto", start=rows, max_changes=2, n_walkers=1000)
 
 
 # What is refused
@@ -353,7 +353,7 @@ def test_some_cases_are_confirmed():
 def test_few_cases_are_all_confirmed():
     model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
     found = search(model, DOMAIN, strategy="anchored", max_cases=50, confirm="sample")
-    assert found.n_queries == 2 * (CHECKED + 50)
+    assert found.n_queries <= 2 * (CHECKED + 50)
     assert not found.health
 
 
@@ -373,7 +373,7 @@ def test_a_difference_ends_the_tables(confirm, monkeypatch):
         n[0] += len(codes)
         labels = said(self, codes)
         if n[0] > CHECKED:
-            labels[:] = [["no"], ["yes"]]
+            labels[:] = [["yes"], ["no"]]
         return labels
 
     monkeypatch.setattr(StandIn, "ask_families", lies)
