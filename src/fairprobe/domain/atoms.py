@@ -49,7 +49,7 @@ _SYMBOLS = {
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(ABC):
     """A parameter's column, row by row as atoms."""
 
     parameter: Parameter
@@ -72,9 +72,9 @@ class Column:
         """Whether rows have other values than the parameter's."""
         return bool((self.atoms == OUTSIDE).any())
 
+    @abstractmethod
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
         """What is true of all but some atoms, as parts to be joined by `or`."""
-        raise NotImplementedError
 
     def _with_missing(self, parts: list[Formula], forbidden: Mask, holds_for_missing: bool) -> list[Formula]:
         """The same, true of a missing value if that is allowed and of none if it is forbidden."""

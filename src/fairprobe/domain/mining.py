@@ -83,7 +83,7 @@ class MinedRule(Rule):
 
 
 @dataclass(frozen=True)
-class Limits:
+class Standard:
     """What makes a rule."""
 
     min_expected: float
@@ -97,22 +97,22 @@ class Limits:
 
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
     """The rules that rows keep, those that name a sensitive parameter last; see `Domain.mine_constraints`."""
-    limits = _checked(min_expected, tolerance, error)
-    least = limits.min_expected
+    standard = _checked(min_expected, tolerance, error)
+    least = standard.min_expected
     frame = domain.as_frame(rows)
     columns = columns_of(domain, frame)
     if len(frame) < rows_needed(least):
         return []
-    found = dependencies(domain, frame, least=least, most_broken=limits.most_broken)
+    found = dependencies(domain, frame, least=least, most_broken=standard.most_broken)
     follow = {dependency.target for dependency in found}
     free = [column for column in columns if column.name not in follow]
-    edges = [*orders(free, least, limits.most_broken), *ranges(free, least)]
+    edges = [*orders(free, least, standard.most_broken), *ranges(free, least)]
     candidates = [
         *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
-        *(_as_candidate(*rectangle) for rectangle in _rectangles(free, limits)),
+        *(_as_candidate(*rectangle) for rectangle in _rectangles(free, standard)),
         *(_Candidate(edge.formula, edge.support, edge.expected) for edge in edges),
     ]
-    return _chosen(domain, frame, candidates, limits)
+    return _chosen(domain, frame, candidates, standard)
 
 
 def rows_needed(min_expected: float) -> int:
@@ -120,14 +120,14 @@ def rows_needed(min_expected: float) -> int:
     return int(np.ceil(4 * min_expected))
 
 
-def _checked(min_expected: Any, tolerance: Any, error: Any) -> Limits:
+def _checked(min_expected: Any, tolerance: Any, error: Any) -> Standard:
     if not is_number(min_expected) or min_expected < 1:
         raise SettingError.about("min_expected", f"must be a number of at least 1, got {min_expected!r}")
     if not is_number(tolerance) or not 0 <= tolerance < 1:
         raise SettingError.about("tolerance", f"must lie in [0, 1), got {tolerance!r}")
     if not is_number(error) or not 0 < error < 1:
         raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
-    return Limits(float(min_expected), float(tolerance), float(error))
+    return Standard(float(min_expected), float(tolerance), float(error))
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ class _Pair:
         by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(len(joint), 1)
         return cls(one, other, seen.astype(np.int64), by_chance)
 
-    def forbidden(self, limits: Limits, error: float) -> Mask:
+    def forbidden(self, standard: Standard, error: float) -> Mask:
         """Which atoms do not go together, though they would by chance."""
         from scipy.special import pdtr
 
         support = np.minimum.outer(self.seen.sum(axis=1), self.seen.sum(axis=0))
-        rare = (self.expected >= limits.min_expected) & (self.seen <= limits.most_broken(support, self.expected))
+        rare = (self.expected >= standard.min_expected) & (self.seen <= standard.most_broken(support, self.expected))
         rare[rare] = pdtr(self.seen[rare], self.expected[rare]) <= error
         if not rare.any():
             return rare
@@ -181,23 +181,23 @@ class _Pair:
         return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
 
 
-def _rectangles(columns: Sequence[Column], limits: Limits) -> Iterator[tuple[_Pair, Mask, Mask]]:
+def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
     """Sets of atoms of two columns that do not go together, none with any."""
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
-    n_looked_at = sum(int((pair.expected >= limits.min_expected).sum()) for pair in pairs)
+    n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
-        forbidden = pair.forbidden(limits, limits.error / max(n_looked_at, 1))
-        for some, others in _kept(pair, forbidden, limits):
-            if pair.expected[np.ix_(some, others)].sum() >= limits.min_expected:
+        forbidden = pair.forbidden(standard, standard.error / max(n_looked_at, 1))
+        for some, others in _kept(pair, forbidden, standard):
+            if pair.expected[np.ix_(some, others)].sum() >= standard.min_expected:
                 yield pair, some, others
 
 
-def _kept(pair: _Pair, forbidden: Mask, limits: Limits) -> Iterator[tuple[Mask, Mask]]:
+def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
     """Rectangles that rows keep: where too many break one as a whole, it is cut into what none does and the rest."""
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
-        if pair.seen[cells].sum() <= limits.most_broken(support, pair.expected[cells].sum()):
+        if pair.seen[cells].sum() <= standard.most_broken(support, pair.expected[cells].sum()):
             yield some, others
             continue
         part = np.outer(some, others)
@@ -243,7 +243,9 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 # Which to keep
 
 
-def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], limits: Limits) -> list[MinedRule]:
+def _chosen(
+    domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], standard: Standard
+) -> list[MinedRule]:
     """Those that the rows keep and no others imply; what names a sensitive parameter last, then by count expected."""
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
@@ -256,7 +258,7 @@ def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate
         formula = bind(Rule(text), domain.parameters)
         n_broken = int((~Restrictions(domain.parameters, [formula], ()).allows_rows(frame)).sum())
         support, expected = candidate.support, candidate.expected
-        if n_broken <= limits.most_broken(support, expected) and not _is_implied(domain, known, formula):
+        if n_broken <= standard.most_broken(support, expected) and not _is_implied(domain, known, formula):
             known.append(formula)
             derived = candidate.derived
             kept.append(MinedRule(text, support=support, expected=expected, n_broken=n_broken, derived=derived))
