@@ -6,6 +6,7 @@ gains: below, at and above that. A missing value is an atom of its own, the last
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
