@@ -47,15 +47,14 @@ class Region(Domain):
         """Which inputs are plausible enough."""
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
-    def takes(self, before: Floats, after: Codes, rng: np.random.Generator) -> Mask:
-        """Which moves to make, from inputs so likely: to what is less likely only as often as it is that.
+    def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
+        """Which moves to make, from inputs so likely to others so likely: to what is less so only as often as it is.
 
         There is more room where people are unlikely, and walkers would end up there; by this rule, Metropolis's, they
         are where people are.
         """
-        likely = self.density.log_chances(after)
-        may = (likely >= self.floor) & (likely - before >= np.log(rng.random(len(after))))
-        may[may] = self.whole.allows(after[may])
+        may = (after >= self.floor) & (after - before >= np.log(rng.random(len(after))))
+        may[may] = self.whole.allows(codes[may])
         return may
 
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:

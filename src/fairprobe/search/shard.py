@@ -48,6 +48,9 @@ LOOK = 100
 ENOUGH, LONG = 8, 500
 """It ends when there are so many start cases, or after so many inputs as soon as there is one."""
 
+ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
+"""The same within a density, where start cases say where people are."""
+
 FIRST, LONGER = 6, 3
 """From each start case a first local search goes on for as many inputs as so many walkers judge, each next one for as
 many times as long: what little is known at first is not relied on for long."""
@@ -191,7 +194,8 @@ class _Shard:
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
         size = LOOK if strategy.is_eager and not is_whole else len(sample)
         starts, n_judged = sample[:0], 0
-        while n_judged < len(sample) and (is_whole or len(starts) < (ENOUGH if n_judged < LONG else 1)):
+        enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
+        while n_judged < len(sample) and (is_whole or len(starts) < (enough if n_judged < long else 1)):
             some = sample[n_judged : n_judged + size]
             starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
             n_judged += len(some)

@@ -40,8 +40,8 @@ BITS = 12
 
 NOBODY = -1
 
-REDRAWS = (4, 6, 10)
-"""How many others a walker whose jump is forbidden draws at once, again and again."""
+REDRAWS = (4,)
+"""How many others a walker whose jump is forbidden draws at once, and once more for each number."""
 
 CROWDED = 2
 """Times the mean of all cells: a cell visited more often is over-represented."""
@@ -79,6 +79,10 @@ class Anchored(Strategy):
         """0, 1, 2, ...: kept, as every trial needs them several times."""
         self._asked = self._walkers
         """Those that are asked about: all but the ones that found no way out."""
+        self._likely: Floats | None = None
+        """Within a density: how likely each walker's place is, as long as that is known."""
+        self._then = np.empty(0)
+        """And how likely the places are where they would go."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
         """By parameter, how many jumps were drawn where some are forbidden, and how many of these were allowed."""
 
@@ -102,12 +106,14 @@ class Anchored(Strategy):
         self.position = self.position[walkers]
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
+        self._likely = None
 
     def admit(self, seeds: Codes, reach: Floats) -> None:
         """Add walkers at these seeds."""
         self.position = np.concatenate([self.position, seeds])
         self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
         self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
+        self._likely = None
 
     def _renew(self) -> None:
         """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
@@ -115,7 +121,9 @@ class Anchored(Strategy):
         if self.settings.diversify:
             again, crowded, visits = self._visits.add(self.position)
             self.is_dry = bool(again.mean() > DRY)
-            leaves, weights = leaves | again | crowded, 1 / visits
+            leaves |= again
+            if not isinstance(self.domain, Region):  # where people are, it may be crowded
+                leaves, weights = leaves | crowded, 1 / visits
         walkers = np.arange(len(self.position))
         well = np.flatnonzero(~leaves & (self.misses == 0))
         if len(well):
@@ -168,45 +176,51 @@ class Anchored(Strategy):
 
     def _retry(self, proposal: Codes) -> Codes:
         """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
-        if isinstance(self.domain, Region):
+        if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
-        stuck = self._walkers[~self._may_go(self._walkers, self._jumps, proposal)]
+        may, self._then = self._may_go(self._walkers, self._jumps, proposal)
+        stuck = self._walkers[~may]
         for n in REDRAWS:
             if not len(stuck):
                 return proposal
             several = np.repeat(stuck, n)
             jumps = self.draw(several)
             there = jumps.made(self.position[several], self.columns)
-            may = self._may_go(several, jumps, there).reshape(-1, n)
+            may, then = self._may_go(several, jumps, there)
+            may = may.reshape(-1, n)
             found = may.any(axis=1)
             first = np.flatnonzero(found) * n + may[found].argmax(axis=1)
             self._jumps.put(stuck[found], jumps.of(first))
-            proposal[stuck[found]] = there[first]
+            proposal[stuck[found]], self._then[stuck[found]] = there[first], then[first]
             stuck = stuck[~found]
         if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
-            self._jumps = self._jumps.undone()
+            self._jumps, self._likely = self._jumps.undone(), None
             return self.position.copy()
         self.misses[stuck] += 1
         self._asked = np.delete(self._walkers, stuck)
         self._jumps = self._jumps.of(self._asked)
         return proposal[self._asked]
 
-    def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> Mask:
-        """Which of these walkers may go where they would; and how often which parameter may be moved, is learned."""
-        if isinstance(self.domain, Region):
-            may = self.domain.takes(self._likely[walkers], there, self.rng)
+    def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
+        """Which of these walkers may go where they would, and how likely that is; what is rarely allowed is learned."""
+        if isinstance(self.domain, Region) and self._likely is not None:
+            then = self.domain.density.log_chances(there)
+            may = self.domain.takes(self._likely[walkers], then, there, self.rng)
         else:
-            may = self.domain.allows(there)
+            then, may = np.zeros(len(there)), self.domain.allows(there)
         chosen, n = jumps.chosen[0], len(self.columns)
         self._drawn += np.bincount(chosen, minlength=n)
         self._allowed += np.bincount(chosen[may], minlength=n)
-        return may
+        return may, then
 
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
         self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
         self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
+        if self._likely is not None:
+            moved = self._asked[judgement.hits]
+            self._likely[moved] = self._then[moved]
         self._n_trials += 1
         self._n_hits += int(judgement.hits.sum())
         self._n_asked += len(judgement.hits)
