@@ -12,7 +12,7 @@ from evaluation.ledger import Cell, Ledger, write_whole
 from evaluation.numbers import Estimate, average
 from evaluation.plan import Plan
 from evaluation.printed import TITLES
-from fairprobe.estimate.drawing import svg_panels
+from fairprobe.svg import svg_panels
 
 
 @dataclass(frozen=True)

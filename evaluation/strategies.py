@@ -85,6 +85,9 @@ def text(plan: Plan, ledger: Ledger) -> str:
 def _notes(plan: Plan) -> str:
     n = plan.duel_inputs
     return (
+        "Taken before the strategies beyond the paper (`genetic`, `anchored`, `guided`) started with a few seeds, not "
+        "with those of a whole global round, and before `guided` asked once for labels and scores: at small budgets "
+        "they find more now (`benchmarks/small_budgets.py`).\n\n"
         "Medians over seeds. Yield measures a search, never a model. Recall, of the cases that independent uniform "
         "sampling finds, and the mean pairwise Hamming distance (of 12) say how widely the cases are spread; so do the "
         "cells of a coarse grid and, for trees, the combinations of leaves that the cases fall into.\n\n"

@@ -4,7 +4,19 @@
 # here and now, not on demand: `fairprobe.search` is a package too, and importing that later would hide the function.
 from fairprobe import datasets, errors, subjects, testing
 from fairprobe._version import __version__
-from fairprobe.domain import Category, Derived, Domain, Integer, Link, Ordinal, Parameter, Real, Rule
+from fairprobe.domain import (
+    Category,
+    Density,
+    Derived,
+    Domain,
+    Integer,
+    Link,
+    MinedRule,
+    Ordinal,
+    Parameter,
+    Real,
+    Rule,
+)
 from fairprobe.estimate import (
     Comparison,
     Proxies,
@@ -27,11 +39,13 @@ from fairprobe.search import Found, search
 __all__ = [
     "Category",
     "Comparison",
+    "Density",
     "Derived",
     "Domain",
     "Found",
     "Integer",
     "Link",
+    "MinedRule",
     "Ordinal",
     "Parameter",
     "Proxies",

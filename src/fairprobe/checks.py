@@ -47,3 +47,12 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
 def is_number(value: Any) -> bool:
     """Whether it is a finite number; truth values are none."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def shown(number: int) -> str:
+    """A number as a sentence shows it.
+
+    >>> shown(46_656_000), shown(2_150_000_000_000_000)
+    ('46,656,000', '2.2e15')
+    """
+    return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")

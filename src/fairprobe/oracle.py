@@ -116,13 +116,7 @@ class Oracle:
     def judge(self, inputs: Codes | Members) -> Judgement:
         """Compute the gap of each input: all members in one model call, those that do not count left out."""
         members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
-        present = members.present
-        if present is None:
-            return self.judgement(members, self.asker.ask_families(members.codes))
-        answers = self.asker.ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
-        outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
-        outputs[present] = answers
-        return self.judgement(members, outputs)
+        return self.judgement(members, self.asker.ask_members(members))
 
     def judgement(self, members: Members, outputs: NDArray[Any]) -> Judgement:
         """What follows from the outputs of an input's members."""

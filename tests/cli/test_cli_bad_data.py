@@ -111,6 +111,7 @@ def test_columns_of_the_model_and_of_the_data_differ(fairprobe, folder, columns,
         "tree = DecisionTreeClassifier().fit(rows, [0, 1])\n"
     )
     command = ["search", "--model", "fitted:tree", "--data", "rows.csv", "--label", "income", "--sensitive", "sex"]
+    command += ["--from", "domain"]
     fairprobe(*command).refuses(*parts)
 
 

@@ -63,7 +63,7 @@ def test_estimator_that_is_not_fitted(search, folder):
 )
 @pytest.mark.parametrize("dry", [False, True])
 def test_model_that_fails(search, model, arguments, parts, dry):
-    outcome = search("--global", 5000, *arguments, *(["--dry-run"] if dry else []), model=model)
+    outcome = search("--strategy", "random", "--global", 5000, *arguments, *(["--dry-run"] if dry else []), model=model)
     if dry:
         assert outcome.code in (0, 3)  # a small sample may not meet the rows that it fails on
         assert "Traceback" not in outcome.err
@@ -94,5 +94,5 @@ def test_failure_in_json(search):
 
 def test_failure_without_a_case_leaves_an_older_file_alone(search, folder):
     (folder / "cases.csv").write_text("older")
-    assert search("--out", "cases.csv", model="toys:raises").code == 3
+    assert search("--strategy", "random", "--out", "cases.csv", model="toys:raises").code == 3
     assert (folder / "cases.csv").read_text() == "older"

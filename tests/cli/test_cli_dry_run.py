@@ -21,7 +21,7 @@ def test_says_what_it_would_do_and_writes_nothing(search, folder):
         "sex (2 values)",
         "1 twin",
         "2 queries",
-        "fully-directed, seed 7",
+        "anchored, seed 7",
         "3 parameters, 740,000 inputs",
         "integer, 17 to 90",
         "--max-inputs 1,000,000: 2,000,000 queries at most",

@@ -262,7 +262,7 @@ def test_a_search_starts_from_rows_and_says_so(run):
     assert (content["from"], content["n_start_rows"], content["n_judged"]) == ("rows", 5, 5)
     assert [case["row"] for case in content["cases"]] == [0, 1]
     outcome = run("search", *SEX, "--link", LINK, "--max-inputs", 5)
-    assert "  from      5 rows of people.csv; 2 cases of these as they are" in outcome.out
+    assert "  from      5 rows of people.csv; 2 cases of these rows as they are" in outcome.out
     assert "note: start-rows-outside: 1 of 6 rows" in outcome.err  # a woman who is a husband
     assert "1. row 0 (line 2): sex M -> F, role Husband -> Wife changes yes to no" in outcome.out
     assert "2. row 1 (line 3): sex F -> M, role Wife -> Husband changes no to yes" in outcome.out
@@ -305,7 +305,7 @@ def test_a_few_changes(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--from", "row"], ["--from must be one of rows, domain", "did you mean 'rows'?"]),
+        (["--from", "row"], ["--from must be one of rows, density, domain", "did you mean 'rows'?"]),
         (["--from", "domain", "--max-changes", "2"], ["--max-changes is about the rows", "--from domain"]),
         (["--from", "rows", "--strategy", "uniform"], ["--from rows needs a strategy that walks", "uniform"]),
         (["--max-changes", "-1"], ["--max-changes must be", "-1"]),
@@ -427,7 +427,10 @@ def test_a_gate_names_a_share(run, folder, gate, code, about):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["--gate", "rows domain", "--max-share", "0.1"], ["--gate must be one of rows, domain, valid, linked, plain"]),
+        (
+            ["--gate", "rows domain", "--max-share", "0.1"],
+            ["--gate must be one of rows, domain, valid, density, linked, plain"],
+        ),
         (["--gate", "linkd", "--max-share", "0.1"], ["did you mean 'linked'?"]),
         (["--gate", "plain", "--max-share", "0.1"], ["--gate plain needs that share, got only the linked share"]),
         (["--weights", "wt"], ["--weights must be one of the columns", "did you mean 'w'?"]),

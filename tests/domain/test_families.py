@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, search
 from fairprobe.estimate.exact import NotSolved, solve
+from fairprobe.model import Asker
 from fairprobe.retrain.augment import Augmenter, Recipe
 from fairprobe.retrain.parts import LabelledRows
 from fairprobe.standins import compile_stand_in
@@ -144,8 +145,10 @@ def test_who_can_not_follow_refuses():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 10, 200), rng.integers(0, 3, 200), rng.integers(0, 2, 200)])
     tree = DecisionTreeClassifier(random_state=0).fit(X, rng.integers(0, 2, 200))
-    assert compile_stand_in(tree, numbers) is not None
-    assert compile_stand_in(tree, linked) is None
+    stand_in, asker = compile_stand_in(tree, linked), Asker(tree, linked)
+    codes = linked.sample_codes(50, rng)
+    assert stand_in is not None
+    assert np.array_equal(stand_in.ask_families(codes), asker.ask_families(codes))  # which can
     assert not isinstance(solve(tree, numbers), NotSolved)
     assert isinstance(solve(tree, linked), NotSolved)
 

@@ -20,9 +20,9 @@ from fairprobe.datasets import census_domain, load_census
 from fairprobe.estimate import estimation
 from fairprobe.estimate.estimation import Options
 from fairprobe.estimate.exact import NotSolved, Solved, solve, solving, trees
-from fairprobe.estimate.exact.preprocessing import Seen
 from fairprobe.estimate.exact.solving import TRIED, boxes_foreseen, boxes_worth
 from fairprobe.estimate.exact.walk import BoxWalk
+from fairprobe.model.tables import Seen
 from fairprobe.testing import CountingModel, box
 
 WIDE = Domain(

@@ -24,8 +24,8 @@ from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingErro
 from fairprobe.estimate import populations
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.exact import walk
-from fairprobe.estimate.exact.solved import UnfitError
 from fairprobe.model import asking
+from fairprobe.model.tables import UnfitError
 from fairprobe.testing import (
     CountingModel,
     all_toys,
@@ -702,7 +702,10 @@ def test_a_fresh_seed_is_recorded_and_can_be_replayed(settings):
         ({"exact_limit": "all"}, "exact_limit must"),
         ({"method": "guess"}, "method must be auto, sample or exact, got 'guess'"),
         ({"method": None}, "method must"),
-        ({"population": "everyone"}, "population must be 'domain', 'valid' or a frame of rows, got 'everyone'"),
+        (
+            {"population": "everyone"},
+            "population must be 'domain', 'valid', a frame of rows or a Density, got 'everyone'",
+        ),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"seed": 0.5}, "seed must"),
         ({"output": "score"}, "output='score' needs a threshold"),

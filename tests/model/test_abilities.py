@@ -88,9 +88,15 @@ def test_a_function_can_nothing_but_answer():
 
 
 def test_leaves_are_told_by_trees():
-    assert {name for name in MODELS if abilities_of(MODELS[name]).leaves} == {"tree", "forest", "boosting"}
+    assert {name for name in MODELS if abilities_of(MODELS[name]).leaves} == {
+        "tree",
+        "forest",
+        "boosting",
+        "histograms",
+    }
     assert choose_strategy(MODELS["tree"]) == "anchored"
     assert choose_strategy(MODELS["logistic"]) == "guided"
+    assert choose_strategy(make_pipeline(StandardScaler(), MODELS["histograms"])) == "anchored"
 
 
 def test_an_adapter_of_ones_own(monkeypatch):

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scored import DOMAIN, MIXED, Failing, Linear, Misleading, Moved, Scored, ThreeClasses
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.registry import choose_strategy, register, strategy_path
-from fairprobe.search.settings import SearchSettings
+from fairprobe.search.settings import Limits, SearchSettings
 from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, Anchored, Visits
 from fairprobe.search.strategies.guided import Guided
 from fairprobe.testing import CountingModel
@@ -149,11 +154,28 @@ def test_a_walker_stands_on_a_case():
         assert Linear().is_case(walkers.position).all()
 
 
-def test_seeds_are_asked_about_first():
-    walkers = make()
+def test_seeds_are_asked_about_first_where_hints_on_them_are_needed():
     begin = seeds(40)
+    known = {*map(tuple, begin)}
+    walkers = make(Guided)
     walkers.start(begin)
-    assert {*map(tuple, walkers.ask())} == {*map(tuple, begin)}
+    assert {*map(tuple, walkers.ask())} == known
+    walkers = make()
+    walkers.start(begin)
+    assert not {*map(tuple, walkers.ask())} & known
+
+
+def test_a_walker_that_finds_little_is_spent():
+    walkers = make()
+    walkers.start(seeds(40))
+    drive(walkers, Linear(), 20)
+    assert not walkers.is_spent
+    for _ in range(20):
+        judgement = Oracle(Asker(Linear(), DOMAIN)).judge(walkers.ask())
+        walkers.tell(replace(judgement, hits=np.zeros_like(judgement.hits)))
+    assert walkers.is_spent
+    walkers.start(seeds(40))
+    assert not walkers.is_spent
 
 
 def test_walkers_that_have_learned_are_copied():
@@ -163,7 +185,7 @@ def test_walkers_that_have_learned_are_copied():
     for _ in range(6):
         drive(walkers, Linear(), RENEW_EVERY)
         sizes.append(len(walkers.position))
-    assert sizes == [5, 10, 20, 40, 40, 40, 40]  # an eighth of the walkers at first
+    assert sizes == [3, 6, 12, 24, 40, 40, 40]  # each seed once, then copied
 
 
 def test_new_seeds_join_those_who_walk():
@@ -230,14 +252,17 @@ def test_diversify_is_part_of_the_settings():
 def test_visits():
     visits = Visits(DOMAIN)
     low, high = np.zeros((1, 7), dtype=np.int64), np.full((1, 7), 30)
-    overrun, counts = visits.add(np.concatenate([low, high]))
+    again, crowded, counts = visits.add(np.concatenate([low, high]))
+    overrun = again | crowded
     assert (overrun.tolist(), counts.tolist()) == ([False, False], [1, 1])
-    overrun, counts = visits.add(np.concatenate([low, low + 1, low + 2]))
+    again, crowded, counts = visits.add(np.concatenate([low, low + 1, low + 2]))
+    overrun = again | crowded
     assert (overrun.tolist(), counts.tolist()) == ([True, False, False], [4, 4, 4])  # stood there before
     corners = np.array([[30 * (i >> p & 1) for p in range(7)] for i in range(1, 30)])
     visits.add(corners)
-    overrun, counts = visits.add(np.concatenate([low + 3, low + 4, high - 1]))
-    assert overrun.tolist() == [True, True, False]  # 6 visits, where the mean of all cells is less than 2
+    again, crowded, counts = visits.add(np.concatenate([low + 3, low + 4, high - 1]))
+    assert not again.any()
+    assert crowded.tolist() == [True, True, False]  # 6 visits, where the mean of all cells is less than 2
 
 
 def test_guided_learns_slopes_from_scores():
@@ -284,10 +309,44 @@ def test_auto_picks_by_what_the_model_offers():
     X, y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2
     assert choose_strategy(RandomForestClassifier(3).fit(X, y)) == "anchored"
     assert choose_strategy(LogisticRegression().fit(X, y)) == "guided"
-    assert choose_strategy(lambda X: X) == "guided"
+    assert choose_strategy(lambda X: X) == "anchored"
     assert choose_strategy(LogisticRegression(), "score") == "anchored"
     found = run(Scored(), strategy="auto", max_inputs=1_000)
     assert found.settings.strategy == "guided"
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"max_inputs": 1_000}, ["guided", "guided", "guided", "anchored"]),
+        ({"max_queries": 1_000}, ["guided", "guided", "anchored", "anchored"]),
+        ({"max_seconds": 1.0}, ["anchored", "guided", "anchored", "anchored"]),
+        ({"max_seconds": 1.0, "max_inputs": 1_000}, ["anchored", "guided", "anchored", "anchored"]),
+        ({"max_cases": 1_000}, ["guided", "guided", "anchored", "anchored"]),
+    ],
+)
+def test_auto_picks_by_the_limits(limits, expected):
+    """Scores that come with the labels are free; else they are queries of their own."""
+    X, y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2
+    models = [
+        LogisticRegression().fit(X, y),
+        make_pipeline(StandardScaler(), MLPClassifier((3,), max_iter=300, tol=1e-2)).fit(X, y),
+        SVC().fit(X, y),
+        RandomForestClassifier(3).fit(X, y),
+    ]
+    assert [choose_strategy(model, limits=Limits(**limits)) for model in models] == expected
+
+
+def test_one_walker_is_the_papers():
+    found = run(Scored(), strategy="auto", n_walkers=1, max_inputs=100)
+    assert found.settings.strategy == "fully-directed"
+
+
+def test_a_few_seeds_are_enough_to_start():
+    """With a thousand inputs a search beyond the paper walks, and finds more than sampling does."""
+    sampled = [run(Linear(), strategy="uniform", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
+    found = [run(Linear(), strategy="anchored", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
+    assert min(found) > 2 * max(sampled)
 
 
 def test_auto_is_a_name_that_is_taken():

@@ -49,7 +49,7 @@ def test_the_guilty_row_is_named():
         return model(X)
 
     with pytest.raises(ModelError, match="for age=77, years=3"):
-        search(refuses, DOMAIN, **SETTINGS)
+        search(refuses, DOMAIN, strategy="fully-directed", **SETTINGS)
 
 
 @pytest.mark.parametrize("limit", [2000, 4500, 10_000])
@@ -116,5 +116,5 @@ def test_health_does_not_depend_on_the_processes(warm_workers):
     one, two = (search(lambda X: X[:, 0] > 40, DOMAIN, n_jobs=n, **settings) for n in (1, 2))
     assert one.health == two.health
     assert dict(one.health).keys() == {"unused-sensitive"}
-    small = search(model, DOMAIN, max_inputs=500)
+    small = search(model, DOMAIN, max_inputs=100)
     assert "small-budget" in dict(small.health)

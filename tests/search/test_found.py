@@ -295,8 +295,15 @@ def test_scores_below_the_threshold_are_no_sign_of_disuse():
 )
 def test_small_budget(settings):
     toy = testing.box()
-    _, names = heard(toy.model, toy.domain, n_global=1000, max_cases=None, **settings)
+    _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
     assert names == ["small-budget"]
+
+
+@pytest.mark.parametrize(("settings", "is_small"), [({"max_inputs": 100}, True), ({"max_inputs": 101}, False)])
+def test_a_strategy_that_starts_early_needs_less(settings, is_small):
+    toy = testing.box()
+    _, names = heard(toy.model, toy.domain, strategy="anchored", max_cases=None, **settings)
+    assert ("small-budget" in names) == is_small
 
 
 def test_a_budget_beyond_the_first_round_is_not_small():

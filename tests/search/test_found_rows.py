@@ -60,7 +60,7 @@ def test_a_name_of_the_frame_that_is_a_parameter_s():
     parameters = [Integer("row", 0, 9), Integer("n_changes", 0, 9), Integer("sex", 0, 1)]
     rows = pd.DataFrame({"row": [1], "n_changes": [2], "sex": [0]})
     frame = search(lambda X: X[:, 2], Domain(parameters, ["sex"]), start=rows, max_inputs=50).to_frame()
-    assert list(frame.columns[-2:]) == ["row_", "n_changes_"]
+    assert list(frame.columns[-3:]) == ["row_", "n_changes_", "distance"]
     share = estimate(lambda X: X[:, 2], Domain(parameters, ["sex"]), rows)
     assert list(share.to_frame().columns) == [
         "row_",

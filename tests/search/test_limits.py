@@ -329,7 +329,7 @@ def test_reasons_are_sentences():
 
 def test_n_queries_of_a_batch_cut_by_max_cases_counts_the_whole_batch():
     model = CountingModel(testing.always().model)
-    found = run(testing.always(), model=model, max_cases=5, n_global=200)
+    found = run(testing.always(), model=model, max_cases=5, n_global=200, strategy="fully-directed")
     assert found.n_judged < 200
     assert found.n_queries == model.n_rows == 400
 

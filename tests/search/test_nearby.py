@@ -93,7 +93,7 @@ def test_links_and_what_is_derived_go_along():
 def test_without_a_limit_on_changes_walkers_walk_from_the_rows():
     X = rows()
     found = search(model, DOMAIN, start=X, batch="frame", **QUICK)
-    assert found.settings.strategy == "fully-directed"
+    assert found.settings.strategy == "anchored"
     assert found.origins["n_changes"].max() > 2
 
 

@@ -117,7 +117,8 @@ def test_rows_to_start_from_do_not_depend_on_what_is_known():
             asked.append(X[X[:, -1] == 0].copy())
             return toy.model(X)
 
-        run(model, toy.domain, start=rows, max_inputs=max_inputs, shard_inputs=60, n_global=2, n_local=5, n_walkers=2)
+        few = {"n_global": 2, "n_local": 5, "n_walkers": 2, "strategy": "fully-directed"}
+        run(model, toy.domain, start=rows, max_inputs=max_inputs, shard_inputs=60, **few)
         seen[max_inputs] = np.concatenate(asked)
     alone = []
 
@@ -189,6 +190,7 @@ def raises_on_a_rare_family(X):
 def failures(warm_pools):
     """The failures of the same run in one process and in two."""
     settings = {"max_inputs": 30_000, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
+    settings["strategy"] = "fully-directed"
     caught = {}
     for n_jobs in (1, 2):
         with warm_pools(), pytest.raises(ModelError) as error:
@@ -221,6 +223,7 @@ def test_a_failure_after_the_limit_is_none(warm_workers, failures):
     caught, _ = failures
     n_cases = caught[1].found.n_cases
     settings = {"max_cases": n_cases - 5, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
+    settings["strategy"] = "fully-directed"
     one, two = (run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     assert digest(one) == digest(two)
 

@@ -113,7 +113,7 @@ def test_the_arguments_of_the_design_are_there():
 
     parameters = inspect.signature(search).parameters
     expected = {
-        "strategy": "fully-directed",
+        "strategy": "auto",
         "max_cases": 10_000,
         "max_seconds": None,
         "max_queries": None,

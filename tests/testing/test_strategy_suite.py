@@ -85,7 +85,7 @@ class ChangesSeeds(RandomWalk):
 
 class IgnoresConstraints(RandomWalk):
     def _retry(self, proposal):
-        pass
+        return proposal
 
 
 class OwnDraws(RandomWalk):

@@ -9,7 +9,8 @@ from pathlib import Path
 from fairprobe.cli.command import Request, rule_lines, sensitive_words, size_words
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import COLUMNS, TABLE, Option, option, out
+from fairprobe.cli.mine import Mined
+from fairprobe.cli.options import COLUMNS, TABLE, Option, option, out, switch
 from fairprobe.cli.words import notes, say
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.toml import write
@@ -17,6 +18,11 @@ from fairprobe.domain.toml import write
 OPTIONS = [
     option("data", "FILE", f"Rows: {TABLE}", kind=str, default=Option.empty),
     *COLUMNS,
+    switch(
+        "mine",
+        "Look for rules that the rows never break, for parameters that follow from another and for links, and write "
+        "them with a comment each.",
+    ),
     out("Write it as .toml; overwrites. By default, or as -, it goes to the standard output."),
 ]
 
@@ -37,22 +43,31 @@ def run(request: Request) -> int:
 
     It is TOML, and is passed to other commands as --domain FILE. It remembers --label, --ignore, --missing,
     constraints, links and what is hidden, so that these need not be said again.
+
+    With --mine, rules that the rows keep are written too; those that name a sensitive parameter, and links, only as
+    comments, for you to decide about.
     """
     target = Destination.of(request["out"] or "-", (".toml",))
     assert target is not None
     with notes():
         source = request.source
-        domain, _ = source.load()
+        domain, rows = source.load()
+        mined = None
+        if request["mine"]:
+            assert rows is not None  # --data is needed for a domain to be inferred
+            mined = Mined.of(domain, rows)
+            domain = mined.domain
         warn_of_health(health_of_domain(domain))
     remembered = {"label": source.label, "ignore": names(source.ignore or ()), "missing": list(source.missing or ())}
     with tempfile.TemporaryDirectory(prefix="fairprobe-") as folder:
         path = Path(folder) / "domain.toml"
-        write(path, domain, remembered)
-        target.write_text(COMMENT + path.read_text(encoding="utf-8"))
+        write(path, domain.without_constraints() if mined else domain, remembered)
+        text = path.read_text(encoding="utf-8")
+        target.write_text(COMMENT + (mined.commented(text) if mined else text))
     if not target.is_stdout:
         say(f"{target.name}: {size_words(domain)}, sensitive: {sensitive_words(domain)}")
-        for line in rule_lines(domain):
-            say(line)
+        for line in mined.lines() if mined else rule_lines(domain):
+            say(line, 2)
         data = f" --data {shlex.quote(request['data'])}"
         say(f"next: look at its bounds, then fairprobe search --model module:attribute --domain {target.name}{data}")
     return 0

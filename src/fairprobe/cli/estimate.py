@@ -24,6 +24,7 @@ from fairprobe.cli.estimate_words import (
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
+from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
@@ -57,8 +58,9 @@ OPTIONS = [
     o.several(
         "population",
         "NAME",
-        f"Whose share: {', '.join(POPULATIONS)} (the part of the domain that its constraints allow is valid); give it "
-        "again or put commas between them. Default: all there are.",
+        f"Whose share: {', '.join(POPULATIONS)} (valid is the part of the domain that its constraints allow, density "
+        "what is fitted to the rows of --data); give it again or put commas between them. Default: all there are but "
+        "the density.",
         o.HOW,
         POPULATIONS,
     ),
@@ -183,9 +185,12 @@ class Estimate(Command):
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""
         valid = "valid" if self.domain.constraints else None
-        every = {"rows": self.rows, "valid": valid, "domain": "domain"}
-        if "rows" in self.asked and self.rows is None:
-            raise SettingError("--population rows needs --data, got none")
+        every: dict[str, Any] = {"rows": self.rows, "valid": valid, "domain": "domain"}
+        for name in ("rows", "density"):
+            if name in self.asked and self.rows is None:
+                raise SettingError(f"--population {name} needs --data, got none")
+        if "density" in self.asked:
+            every["density"] = Density.fit(self.domain, self.rows)
         if "valid" in self.asked and valid is None:
             raise SettingError(
                 "--population valid is the part of the domain that constraints allow, got a domain without any: "
@@ -215,6 +220,8 @@ class Estimate(Command):
             n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
             domain = self.domain if name == "valid" else self.domain.without_constraints()
             hows[name] = options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
+            if name == "density":
+                hows[name] = "sample"
         if self.plot is not None and set(hows.values()) <= {"rows", "enumerate"}:
             if list(hows) == ["rows"]:
                 got, instead = "only rows, all of which are judged", "give no --plot"

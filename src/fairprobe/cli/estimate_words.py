@@ -187,7 +187,8 @@ def outcome_lines(share: Share, favourable: str | None) -> list[str]:
     outcomes = share.outcomes
     if outcomes is None or outcomes.empty:
         return []
-    what = {"rows": "rows", "domain": "inputs of the domain"}.get(share.population, "inputs that the constraints allow")
+    names = {"rows": "rows", "domain": "inputs of the domain", "density": "inputs drawn from the density"}
+    what = names.get(share.population, "inputs that the constraints allow")
     chosen = match(favourable, outcomes.columns) if favourable is not None else None
     along = f", {' and '.join(share.linked)} changed along" if share.linked else ""
     lines = [f"How often each gets which outcome, among the discriminatory {what}{along}:"]

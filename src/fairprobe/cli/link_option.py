@@ -55,6 +55,25 @@ def parse_link(text: str, value: Value) -> Link:
     return Link(column, sensitive, shift=_shift(text, how[0], sensitive, value))
 
 
+def link_text(link: Link) -> str:
+    """A link by roles, as it is said to --link.
+
+    >>> link_text(Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}, {"Male": "son, in law"}]))
+    'relationship~sex: Male=Husband, Female=Wife; Male="son, in law"'
+    """
+    table = (link.roles or {}).values()
+    roles = [", ".join(f"{_quoted(key)}={_quoted(player)}" for key, player in role.items()) for role in table]
+    return f"{_quoted(link.column)}~{_quoted(link.sensitive)}: {'; '.join(roles)}"
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    if text.strip() == text and text and not set(MARKS) & set(text) and text[0] not in QUOTES:
+        return text
+    quote = next((quote for quote in QUOTES if quote not in text), QUOTES[0])
+    return f"{quote}{text}{quote}"
+
+
 def _roles(text: str, said: str, column: str, sensitive: str, value: Value) -> Iterator[dict[Any, Any]]:
     for part in _split(said, ";"):
         role: dict[Any, Any] = {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,17 +14,23 @@ from fairprobe.checks import nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, aligned, counted, duration, flag, in_flags, progress, say, to_copy
-from fairprobe.errors import RunError, SettingError
+from fairprobe.cli.options import NONE, number, number_or_none, setting, whole, whole_or_none
+from fairprobe.cli.words import Line, aligned, counted, duration, flag, in_flags, note, progress, say, to_copy
+from fairprobe.domain import Density, Domain
+from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.estimate.share import percent
 from fairprobe.oracle import checked_threshold
 from fairprobe.search import STRATEGIES, Found, StopReason, search
 from fairprobe.search.forecast import LimitCost, plan
 from fairprobe.search.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
+from fairprobe.search.searching import CONFIRM, MIN_PLAUSIBILITY
 from fairprobe.search.settings import Limits, settled
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO)
-STARTS = ("rows", "domain")
+STARTS = ("rows", "density", "domain")
 LIMITS = "Limits (the first met ends the search; none for no limit)"
 
 SUMMARY = "Search a model for discriminatory inputs."
@@ -39,8 +46,8 @@ OPTIONS = [
     o.option(
         "start_from",
         "NAME",
-        "Where to start: rows (those of --data) or domain (uniform inputs of the domain, as the paper). Default: rows "
-        "if there are any.",
+        "Where to start: rows (those of --data), density (inputs drawn from what is fitted to them) or domain (uniform "
+        "inputs of the domain, as the paper). Default: rows if there are any.",
         o.WHAT,
         "--from",
         choices=STARTS,
@@ -49,6 +56,14 @@ OPTIONS = [
         "max_changes",
         whole,
         "Change so many values of a row at most, so that every case is about a row of --data.",
+        o.WHAT,
+    ),
+    _setting(
+        "min_plausibility",
+        number_or_none,
+        "No input is less plausible: the part of held-out rows of --data that it must be at least as likely as, by a "
+        f"density fitted to the others; none to go anywhere in the domain. Default: {MIN_PLAUSIBILITY:g} where there "
+        "are rows, unless --from domain or --max-changes is given.",
         o.WHAT,
     ),
     _setting(
@@ -68,6 +83,9 @@ OPTIONS = [
     _setting("shard_inputs", whole, "Judged inputs of a shard."),
     _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
     o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
+    _setting(
+        "confirm", str, "Which cases of a stand-in the model confirms: all, or a sample of 1,000.", choices=CONFIRM
+    ),
     _setting("max_cases", whole_or_none, "Distinct cases.", LIMITS),
     _setting("max_seconds", number_or_none, "Seconds.", LIMITS),
     _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),
@@ -84,7 +102,8 @@ def run(request: Request) -> int:
     """Search a model for discriminatory inputs.
 
     An input is discriminatory if the model's output changes when only its sensitive parameters change, and what is
-    linked to them. Where rows are given it starts from them, and every case says which row is nearest.
+    linked to them. Where rows are given it starts from them, keeps to people as likely as these, by a density fitted to
+    them, and every case says which row is nearest.
     """
     return Search(request).run()
 
@@ -119,16 +138,28 @@ class Search(Command):
         self.domain, rows = self.request.source.load()
         check_linked(self.request["linked"], self.domain)
         start, changes = self.request["start_from"], self.keywords["max_changes"]
-        if rows is None and (start == "rows" or changes is not None):
-            raise SettingError(f"{'--from rows' if start == 'rows' else '--max-changes'} needs --data, got none")
-        if start == "domain" and changes is not None:
-            raise SettingError("--max-changes is about the rows of --data, got --from domain: leave one of them out")
+        least = self.request["min_plausibility"]
+        if rows is None:
+            about_rows = {f"--from {start}": start in ("rows", "density"), "--max-changes": changes is not None}
+            for option, is_given in {**about_rows, "--min-plausibility": least is not None}.items():
+                if is_given:
+                    raise SettingError(f"{option} needs --data, got none")
+        if start in ("density", "domain") and changes is not None:
+            raise SettingError(f"--max-changes is about the rows of --data, got --from {start}: leave one of them out")
+        if (start == "domain" and least not in (None, NONE)) or (start == "density" and least == NONE):
+            raise SettingError(f"--min-plausibility {least} does not go with --from {start}: leave one of them out")
         strategy = self.keywords["strategy"]
         if rows is not None and changes is None and not load_strategy(strategy_path(strategy)).is_local:
             if start == "rows":
                 raise SettingError(f"--from rows needs a strategy that walks from them, got --strategy {strategy}")
-            start = "domain"
-        self.keywords["start"] = None if start == "domain" else rows
+            start = start or ("domain" if least in (None, NONE) else "density")
+        self.start = start or ("domain" if rows is None else "rows")
+        self.keywords["start"] = rows if self.start == "rows" else None
+        if self.start != "domain" and least != NONE and (changes is None or least is not None):
+            is_asked_for = start == "density" or least is not None
+            self.keywords["density"] = _density(self.domain, rows, is_asked_for=is_asked_for)
+        if self.keywords["density"] is None:
+            self.keywords["min_plausibility"] = MIN_PLAUSIBILITY  # of no meaning
         self.model = self.load_model()
 
     def work(self) -> None:
@@ -165,7 +196,8 @@ class Search(Command):
             return
         if self.to_stdout and self.out is not None and self.written:
             self.out.write_frame(found.to_frame())
-        lines = summary_lines(found, self.start_words(found), None if self.to_stdout else self.written)
+        written = None if self.to_stdout else self.written
+        lines = summary_lines(found, self.start_words(found), written, self.within_words(found))
         lines += parameter_lines(found) if len(found.domain.sensitive) > 1 and found.n_cases else []
         for line in [*lines, *(self.case_lines(found) if found.n_cases and not self.to_stdout else [])]:
             say(*line, err=self.to_stdout)
@@ -178,27 +210,36 @@ class Search(Command):
         title = "The same again" if is_exact else "Much the same again"
         to_copy(title, self.request.again(**changes), err=self.to_stdout)
 
-    @property
-    def start(self) -> str:
-        """What it starts from."""
-        return "domain" if self.keywords["start"] is None else "rows"
-
     def start_words(self, found: Found | None = None) -> str:
         """What it starts from, and what could be had instead."""
         data, start, most = self.request["data"], self.keywords["start"], self.keywords["max_changes"]
         if start is None:
-            return "uniform inputs of the domain"
+            if self.start == "domain":
+                return "uniform inputs of the domain"
+            return f"inputs drawn from a density fitted to the rows of {data}"
         n = len(start) if found is None or found.start is None else len(found.start.frame)
         rows = f"{counted(n, 'row')} of {data}"
         if most is not None:
             return f"{rows}, with {counted(most, 'change')} at most"
+        if self.keywords["density"] is not None:
+            rows += ", then inputs drawn from a density fitted to them"
         if found is None or found.origins is None or not found.n_cases:
             return f"{rows} (--from domain: uniform inputs)"
         n_same = int((found.origins["n_changes"] == 0).sum())
         return (
-            f"{rows}; {counted(n_same, 'case')} of these as they are, others with changes (--max-changes N allows N at "
-            "most; --from domain starts from uniform inputs)"
+            f"{rows}; {counted(n_same, 'case')} of these rows as they are, others with changes (--max-changes N allows "
+            "N at most; --from domain starts from uniform inputs)"
         )
+
+    def within_words(self, found: Found | None = None) -> list[str]:
+        """How plausible inputs are at least; nothing without a density."""
+        if self.keywords["density"] is None:
+            return []
+        least = self.keywords["min_plausibility"]
+        said = f"plausibility {least:g}: every input is at least as likely as {percent(least)} of held-out rows are"
+        if found is not None and found.start is not None and found.start.n_implausible:
+            said += f"; {counted(found.start.n_implausible, 'row')} less likely left out"
+        return [f"  within    {said} (--min-plausibility)"]
 
     def case_lines(self, found: Found) -> list[Line]:
         """A few cases: the first ones with their rows, or some from the first to the last found."""
@@ -232,6 +273,7 @@ class Search(Command):
             f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
             f"  settings   {', '.join(numbers)}",
             f"  from       {self.start_words()}",
+            *(line.replace("within ", "within  ", 1) for line in self.within_words()),
             *(["  linked     no: the links are set aside"] if self.domain.links and not keywords["linked"] else []),
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
         ]
@@ -245,6 +287,17 @@ class Search(Command):
             *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
         ]
         return DryRun(figures, lines, costs)
+
+
+def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Density | None:
+    """A density fitted to the rows; where it was not asked for, none of rows that are too few."""
+    try:
+        return Density.fit(domain, rows)
+    except DataError as error:
+        if is_asked_for:
+            raise
+        note(f"no-density: {error}. So inputs may be anywhere in the domain")
+        return None
 
 
 def cost_words(cost: LimitCost, limits: Limits) -> str:
@@ -261,12 +314,13 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
-def summary_lines(found: Found, started_from: str, written: str | None) -> list[Line]:
+def summary_lines(found: Found, started_from: str, written: str | None, within: Sequence[str] = ()) -> list[Line]:
     """The figures of a search."""
     lines = (
         f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
         "",
         f"  from      {started_from}",
+        *within,
         *(f"  linked    {link.words()}" for link in found.domain.links),
         f"  judged    {counted(found.n_judged, 'input')}, repeats included",
         f"  queries   {found.n_queries:,}",

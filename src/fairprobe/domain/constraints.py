@@ -88,7 +88,8 @@ def checked(constraints: Iterable[Any]) -> tuple[Rule | Constraint, ...]:
     """The constraints, texts as rules; what is neither text nor callable is refused."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
-    kept = tuple(Rule(each) if isinstance(each, str) else each for each in constraints)
+    texts = (each.text if isinstance(each, Rule) else each for each in constraints)
+    kept = tuple(Rule(each) if isinstance(each, str) else each for each in texts)
     for constraint in kept:
         if not isinstance(constraint, Rule) and not callable(constraint):
             raise DomainError(

@@ -31,10 +31,17 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from fairprobe.domain.mining import MinedRule
+    from fairprobe.domain.propose import Proposals
+    from fairprobe.domain.toml import Content
+
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
 
 MAX_COMBINATIONS = 1000
 """Each judged input costs the model that many rows: more is a mistake, not a wish."""
+
+MIN_EXPECTED = 30.0
+"""A rule is mined from rows if as many at least would break it by chance."""
 
 
 class Domain:
@@ -105,15 +112,15 @@ class Domain:
 
         content = read(path)
         try:
-            return cls(
-                content.parameters,
-                content.sensitive,
-                [*content.constraints, *constraints],
-                content.links,
-                content.hidden,
-            )
+            return cls._of(content, constraints)
         except DomainError as error:
             raise DomainError(f"{path}: {error}") from None
+
+    @classmethod
+    def _of(cls, content: Content, constraints: Iterable[Constraint] = ()) -> Domain:
+        """What a file holds, and constraints that no file can."""
+        rules: list[Any] = [*content.constraints, *constraints]
+        return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
     def to_toml(self, path: str | PathLike[str]) -> None:
         """Write the domain to a file; constraints that are callables cannot be."""
@@ -141,6 +148,15 @@ class Domain:
     def without_links(self) -> Domain:
         """Twins that differ in the sensitive parameters alone, and nothing that links forbid."""
         return self._but(links=())
+
+    def with_derived(self, derived: Iterable[Derived]) -> Domain:
+        """The same, with parameters that follow from another in the place of those of their names."""
+        by_name = {parameter.name: parameter for parameter in derived}
+        for name in by_name:
+            self[name]  # which refuses a name that is none's
+            if name in self.sensitive:
+                raise DomainError(f"a sensitive parameter must not be derived, got {name!r}")
+        return self._but(parameters=_all_bound(by_name.get(p.name, p) for p in self.parameters))
 
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
@@ -174,6 +190,50 @@ class Domain:
             links=tuple(link for link in self.links if link.sensitive in kept),
             hidden=tuple(name for name in self.hidden if name in kept),
         )
+
+    # What data tell of it
+
+    def mine_constraints(
+        self,
+        rows: pd.DataFrame | NDArray[Any],
+        *,
+        min_expected: float = MIN_EXPECTED,
+        tolerance: float = 0.002,
+        error: float = 0.01,
+    ) -> list[MinedRule]:
+        """Rules that rows never, or almost never, break, though they would break them often by chance.
+
+        They are proposals to read: `domain.with_constraints(rules)` makes use of them, and `rule.derived` is a
+        parameter that follows from another. Those that name a sensitive parameter come last: they may leave many rows
+        without a twin, and belong with a link (`propose_links`).
+
+        Args:
+            rows: real ones; a frame, or an array with its columns in domain order.
+            min_expected: as many rows at least would have to break a rule by chance.
+            tolerance: the part of the rows that a rule speaks about which may break it; never more than 1% of the count
+                expected.
+            error: the chance that a rule is found where columns have nothing to do with each other, split over all
+                pairs of values.
+        """
+        from fairprobe.domain.mining import mine
+
+        return mine(self, rows, min_expected=min_expected, tolerance=tolerance, error=error)
+
+    def propose_links(self, rows: pd.DataFrame | NDArray[Any], *, error: float = 0.01) -> Proposals:
+        """Links that rows suggest: which value plays, among women, the part that `Husband` plays among men.
+
+        Values that occur under some sensitive values and (almost) never under others are matched by what else goes
+        along with them. A proposal to read and edit: `domain.with_links(links)` makes use of it; `links.evidence` says
+        what each rests on.
+
+        Args:
+            rows: real ones; a frame, or an array with its columns in domain order.
+            error: the chance that a value is taken for one that does not occur under a sensitive value, where the two
+                have nothing to do with each other, split over all that are looked at.
+        """
+        from fairprobe.domain.propose import propose
+
+        return propose(self, rows, error=error)
 
     def _but(self, **changes: Any) -> Domain:
         other = object.__new__(Domain)
@@ -315,7 +375,7 @@ class Domain:
 
     def allows(self, codes: Codes) -> Mask:
         """Which of a batch of inputs no constraint forbids."""
-        return self.restrictions.allows(codes, self.decode)
+        return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
 
     def allows_frame(self, frame: pd.DataFrame) -> Mask:
         """Which rows no constraint forbids; their values may lie off the grid."""
@@ -449,8 +509,13 @@ def _checked_parameters(
             f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
             f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
         )
-    kept = {p.name: _restricted(p, p.name in compared, compared.get(p.name)) for p in given}
-    return tuple(_bound(p, kept) if isinstance(p, Derived) else p for p in kept.values())
+    return _all_bound(_restricted(p, p.name in compared, compared.get(p.name)) for p in given)
+
+
+def _all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """Parameters, of which the derived ones know their source's values."""
+    by_name = {parameter.name: parameter for parameter in parameters}
+    return tuple(_bound(p, by_name) if isinstance(p, Derived) else p for p in by_name.values())
 
 
 def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:

@@ -13,7 +13,9 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
+from fairprobe.domain.propose import propose
 from fairprobe.errors import DataError, HealthWarning
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ FIRST_ROWS = 500
 """Most pairs of columns are told apart by these already."""
 EXPECTED = 20
 """So many rows at least would have to contradict a dependency if there were none."""
+ERROR = 0.01
+"""Of proposing a link."""
 MOST_PAIRS = 5
 """Pairs named; of more, their number."""
 
@@ -222,7 +226,9 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     columns = {name: _numbered(rows[name]) for name in domain.names}
     columns = {name: column for name, column in columns.items() if 0 < column.max() < MOST_VALUES}
     found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
-    sensitive = [_of_sensitive(*pair) for pair in found if pair[0] in domain.sensitive]
+    with_sensitive = [pair for pair in found if pair[0] in domain.sensitive]
+    links = propose(domain, rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
+    sensitive = [_of_sensitive(*pair) + _proposed(links, *pair[:2]) for pair in with_sensitive]
     others = [f"{one!r} {how} {other!r}" for one, other, how in found if one not in domain.sensitive]
     remarks = [("determined-column", text) for text in sensitive]
     if others:
@@ -243,6 +249,14 @@ def _of_sensitive(sensitive: str, other: str, how: str) -> str:
         f"the sensitive parameter {sensitive!r} {how} {other!r}: twins that change {sensitive!r} and not {other!r} may "
         f"be people who cannot exist, and a model that uses {other!r} in its place is not found out by them"
     )
+
+
+def _proposed(links: Iterable[Link], sensitive: str, other: str) -> str:
+    """The link that may be wanted, as the end of a remark."""
+    for link in links:
+        if (link.column, link.sensitive) == (other, sensitive):
+            return f"; a link to read and edit, as propose_links gives it: {link.words()}"
+    return ""
 
 
 def _dependencies(columns: dict[str, Numbers], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:

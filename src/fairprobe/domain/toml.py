@@ -76,6 +76,11 @@ class Content:
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
     """Write the file."""
+    Path(path).write_text(text_of(domain, data), encoding="utf-8")
+
+
+def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
+    """What stands in the file."""
     import tomli_w
 
     sensitive = domain.sensitive
@@ -88,14 +93,14 @@ def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | N
         "hidden": list(domain.hidden),
         "constraints": [rule.text for rule in domain.constraints if isinstance(rule, Rule)],
         "data": {name: value for name, value in (data or {}).items() if value},
-        "link": [_link_table(link) for link in domain.links],
+        "link": [link_table(link) for link in domain.links],
         "parameter": tables,
     }
     needed = {name: value for name, value in content.items() if value or name in ("sensitive", "parameter")}
-    Path(path).write_text(tomli_w.dumps(needed), encoding="utf-8")
+    return tomli_w.dumps(needed)
 
 
-def _link_table(link: Link) -> dict[str, Any]:
+def link_table(link: Link) -> dict[str, Any]:
     """TOML's keys are texts, so a link's values are written beside each other."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:
@@ -130,12 +135,13 @@ def read(path: str | PathLike[str]) -> Content:
     """Read the file."""
     content = _load(Path(path))
     try:
-        return _parse(content)
+        return parse(content)
     except DomainError as error:
         raise DomainError(f"{path}: {error}") from None
 
 
-def _parse(content: dict[str, Any]) -> Content:
+def parse(content: dict[str, Any]) -> Content:
+    """What a file's tables say."""
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
     known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")

@@ -12,7 +12,7 @@ from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.populations import Population, sides_of
+from fairprobe.estimate.populations import Population, bound, sides_of
 from fairprobe.estimate.share import Share, percent
 from fairprobe.estimate.survey import Survey, split_confidence, warn_of
 from fairprobe.model import Model
@@ -96,7 +96,7 @@ def compare(
 
     A model may lack sensitive columns that the other one takes.
     """
-    sides = sides_of(domain, linked)
+    sides, population = sides_of(domain, linked), bound(population, domain)
     confidence = split_confidence(confidence, len(sides))
     n = checked_count("n_experiments", n_experiments) * checked_count("n_samples", n_samples)
     seed = checked_seed(seed)

@@ -1,31 +1,15 @@
-"""Drawing: the convergence plot, how the estimate settles as experiments are added (the paper's figure).
-
-Drawn by matplotlib as SVG. The same shares give the same bytes: no date, a fixed salt for ids, text kept as text.
-"""
+"""Drawing: the convergence plot, how the estimate settles as experiments are added (the paper's figure)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
 from fairprobe.errors import SettingError
 from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 
-INK = "#1b4965"
-SOFT = "#5b6770"
-BAND = "#bee3f0"
-RULES: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "fairprobe",
-    "font.family": "sans-serif",
-    "font.size": 10.0,
-    "text.parse_math": False,  # a parameter may be named "a$b"
-    "path.simplify": True,
-    "figure.constrained_layout.w_pad": 0.1,
-    "figure.constrained_layout.h_pad": 0.1,
-}
 WIDTH, HEIGHT = 7.2, 3.6
 """Of a panel, in inches."""
 
@@ -50,25 +34,6 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
     with svg_panels(path, WIDTH, HEIGHT, n_rows=len(panels)) as all_axes:
         for axes, share in zip(all_axes, panels, strict=True):
             _draw(axes, share)
-
-
-@contextmanager
-def svg_panels(
-    path: str | PathLike[str], width: float, height: float, *, n_rows: int = 1, n_columns: int = 1
-) -> Iterator[list[Any]]:
-    """Panels of a size in inches to draw on, row by row; in the end they are written as SVG."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    # Without what the user's own matplotlibrc says, so that the bytes are the same everywhere.
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(RULES)
-        figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
-        FigureCanvasSVG(figure)
-        yield list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": "fairprobe"})
 
 
 def has_history(share: Share) -> bool:
@@ -126,12 +91,3 @@ def as_shares(axis: Any) -> None:
 
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
     axis.set_major_locator(MaxNLocator(6))
-
-
-def tidy(axes: Any, grid: str) -> None:
-    """The look that all panels share: a faint grid along some axes, no frame above and to the right."""
-    axes.grid(axis=grid, color="#e6e9eb", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=SOFT, length=3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(SOFT)

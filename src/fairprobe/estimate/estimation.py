@@ -16,7 +16,7 @@ from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
-from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, chunk, judged_rows, sides_of
+from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, bound, chunk, judged_rows, sides_of
 from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
@@ -60,8 +60,9 @@ def estimate(
     Args:
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
-        population: "domain" (uniform, constraints aside), "valid" (uniform over what the constraints allow), or a
-            frame of real rows, all of which are judged as they are, only their sensitive columns replaced.
+        population: "domain" (uniform, constraints aside), "valid" (uniform over what the constraints allow), a frame of
+            real rows, all of which are judged as they are, only their sensitive columns replaced, or a `Density`, from
+            which inputs are drawn within the constraints and links.
         n_experiments: experiments of a fixed run, 400 by default; at most 100,000 with `width` or `max_share`.
         n_samples: inputs of an experiment.
         confidence: of the interval low to high (two-sided) and of the bounds lower and upper (one-sided each).
@@ -88,7 +89,7 @@ def estimate(
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Share(exactly 13.51% of the domain: 20 of 148 inputs)
     """
-    sides = sides_of(domain, linked)
+    sides, population = sides_of(domain, linked), bound(population, domain)
     each = split_confidence(confidence, len(sides))
     options = Options(
         n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
@@ -193,6 +194,10 @@ class Estimation:
         progress: bool | Progress | None = None,
     ) -> None:
         self.population = population
+        if population.density is not None:
+            if options.method == "exact":
+                raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
+            options = replace(options, method="sample")  # only what is uniform can be counted or solved
         self.options = options
         self.sets = sets
         self.progress = teller(progress)
@@ -214,7 +219,9 @@ class Estimation:
                 return solved
             if self.options.method == "exact":
                 survey.health.append(("not-exact", f"{survey.detail}; sampled instead"))
-        if how != "rows":
+        if self.population.density is not None:
+            survey.health += self.population.density.health
+        elif how != "rows":
             survey.health += health_of_domain(self.population.domain)
         sequences = [ConfidenceSequence(self.options.confidence) for _ in self.sets] if how == "sequential" else []
         self._count(self.population.families(self.options.n, survey.seed, self.sets), sequences)
@@ -310,6 +317,7 @@ def options_of(arguments: dict[str, Any]) -> Options:
 
 def plan(model: Any, domain: Domain, population: Any, **arguments: Any) -> EstimatePlan:
     """What `estimate` would do with the same arguments, all of them given; the model is asked for about a second."""
+    population = bound(population, domain)
     sides = [_plan_of(model, side, population, arguments) for side in sides_of(domain, arguments["linked"])]
     totals = {name: sum(getattr(each, name) for each in sides) for name in ("n_queries", "n_measured", "seconds")}
     return replace(sides[0], **totals)

@@ -15,7 +15,7 @@ from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
 from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
-from fairprobe.estimate.populations import Population, sides_of
+from fairprobe.estimate.populations import Population, bound, sides_of
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.survey import beside, split_confidence, warn_of
 from fairprobe.model import Model
@@ -53,7 +53,7 @@ def breakdown(
     `sets` names the sets, by default all.
     """
     names = _checked_sets(checked_domain(domain), sets)
-    sides = sides_of(domain, linked)
+    sides, population = sides_of(domain, linked), bound(population, domain)
     each = split_confidence(confidence, len(names) * len(sides))
     options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
     found = []

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import nearest
+from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
@@ -139,6 +140,11 @@ def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
     return [domain] if set(domain.sensitive) == set(domain.hidden) else [domain, domain.without_links()]
 
 
+def bound(population: Any, domain: Domain) -> Any:
+    """A density as that of the domain, whose rules and links it is drawn within; any other population as it is."""
+    return checked_density(population, domain) if isinstance(population, Density) else population
+
+
 def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
     """The rows whose sensitive values are known, as the model is used to them, and which they are."""
     rows = domain.as_frame(frame)
@@ -174,7 +180,7 @@ def _as_taken(model: Any, domain: Domain) -> Domain:
 
 
 class Population:
-    """Who a call is about, and the oracle that judges them: inputs uniform over a domain, or real rows."""
+    """Who a call is about, and the oracle that judges them: inputs drawn uniformly or from a density, or real rows."""
 
     def __init__(
         self,
@@ -192,14 +198,15 @@ class Population:
         self.model = model
         self.batch = batch
         self.domain = checked_domain(domain)
-        self.name = population if isinstance(population, str) else "rows"
+        self.density = population if isinstance(population, Density) else None
+        self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
         self.rows: pd.DataFrame | None = None
         self.n_left_out = 0
         """Rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
         self.groups: Codes | None = None
         """Of the rows that are known."""
-        if not isinstance(population, str):
+        if self.name == "rows" and not isinstance(population, str):
             self.rows, known = known_rows(self.domain, population)
             self.n_left_out = len(known) - len(self.rows)
             index = getattr(population, "index", None)
@@ -210,10 +217,10 @@ class Population:
         elif weights is not None or groups is not None:
             name = "groups" if weights is None else "weights"
             raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
-        elif population not in ("domain", "valid"):
+        elif self.density is None and population not in ("domain", "valid"):
             near = nearest(population, ("domain", "valid"))
             raise SettingError.about(
-                "population", f"must be 'domain', 'valid' or a frame of rows, got {population!r}{near}"
+                "population", f"must be 'domain', 'valid', a frame of rows or a Density, got {population!r}{near}"
             )
         # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
         if self.name == "domain" and self.domain.constraints:
@@ -232,13 +239,13 @@ class Population:
         return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
-        """All rows, or so many inputs drawn uniformly, constraints respected; the same ones for the same seed."""
+        """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""
         if self.rows is not None:
             yield from judged_rows(self.oracle, self.rows, sets or [self.domain.sensitive], twice=self.twice)
             return
         rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
         while done < n:
-            codes = self.domain.sample_codes(chunk(self.oracle, n - done), rng)
+            codes = (self.density or self.domain).sample_codes(chunk(self.oracle, n - done), rng)
             yield judged(self.oracle, codes, twice=self.twice)
             done += len(codes)
 

@@ -17,6 +17,7 @@ POPULATIONS = {
     "domain": "the domain",
     "valid": "the allowed part of the domain",
     "rows": "the rows",
+    "density": "the density fitted to rows",
 }
 
 
@@ -46,7 +47,7 @@ class Share:
     method: str
     """One of exact, sample, sequential (it stopped when tight), strata, rows."""
     population: str
-    """One of domain, valid, rows."""
+    """One of domain, valid, rows, density."""
     confidence: float
     sensitive: tuple[str, ...]
     threshold: float

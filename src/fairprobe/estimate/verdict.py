@@ -52,7 +52,7 @@ class Verdict:
         return as_html("Verdict", self.sentence, figures, self.share.health)
 
 
-GATES = ("rows", "domain", "valid")
+GATES = ("rows", "domain", "valid", "density")
 """What a limit is about by default: the first of these that there is."""
 
 WHICH = ("linked", "plain")

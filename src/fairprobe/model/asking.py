@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import Members
 from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
@@ -27,7 +28,17 @@ LEAST_ROWS: Final = 64
 """A part of a batch with fewer rows is not worth a thread."""
 
 
-class Answering(Protocol):
+class Answers(Protocol):
+    """Anything that answers about inputs."""
+
+    def ask(self, codes: Codes) -> NDArray[Any]:
+        """One answer for each input."""
+
+    def ask_families(self, codes: Codes) -> NDArray[Any]:
+        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+
+
+class Answering(Answers, Protocol):
     """What an oracle asks: a model, by its `Asker`, or something that stands in for one."""
 
     domain: Domain
@@ -35,11 +46,8 @@ class Answering(Protocol):
     n_queries: int
     """Rows sent to the model."""
 
-    def ask(self, codes: Codes) -> NDArray[Any]:
-        """One answer for each input."""
-
-    def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """The answers for those members that count, by member, then input; nothing in the others' places."""
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -80,6 +88,10 @@ class Asker:
         batch = self.adapter.form.families(codes)
         answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
         return answer.reshape(len(families), len(codes), *answer.shape[1:])
+
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """The answers for those members that count, by member, then input; nothing in the others' places."""
+        return ask_members(self, members)
 
     def ask_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
@@ -164,6 +176,17 @@ class Asker:
         except Exception:
             return True
         return False
+
+
+def ask_members(asked: Answers, members: Members) -> NDArray[Any]:
+    """The answers for members in one call: whole families where all count, else the rows of those that do."""
+    present = members.present
+    if present is None:
+        return asked.ask_families(members.codes)
+    answers = asked.ask(members.rows[present.ravel()]) if present.any() else np.zeros(0)
+    spread = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+    spread[present] = answers
+    return spread
 
 
 def describe(domain: Domain, codes: Codes) -> str:

@@ -30,30 +30,36 @@ _CLASSES = (
     ("identity", "sklearn.preprocessing", "FunctionTransformer"),
     ("columnwise", "sklearn.feature_selection", "SelectFromModel SelectKBest SelectPercentile VarianceThreshold"),
     ("columnwise", "sklearn.preprocessing", "Binarizer KBinsDiscretizer OneHotEncoder OrdinalEncoder"),
-    ("columnwise", "sklearn.preprocessing", "PowerTransformer QuantileTransformer"),
+    ("columnwise", "sklearn.preprocessing", "PowerTransformer QuantileTransformer TargetEncoder"),
     ("regression-tree", "sklearn.tree", "DecisionTreeRegressor ExtraTreeRegressor"),
     ("regression-forest", "sklearn.ensemble", "ExtraTreesRegressor RandomForestRegressor"),
     ("regression-vote", "sklearn.ensemble", "VotingRegressor"),
     ("libsvm", "sklearn.svm", "NuSVC NuSVR SVR"),
     ("constant", "sklearn.dummy", "DummyClassifier"),
+    ("booster", "lightgbm", "LGBMClassifier"),
+    ("booster", "xgboost", "XGBClassifier"),
 )
 KINDS: dict[str, str] = {f"{module}:{name}": kind for kind, module, names in _CLASSES for name in names.split()}
 """By class, its kind: the one place where classes of scikit-learn are named.
 
 Of the transformers, a "monotone" one never makes a larger number a smaller one, in floating point either, and a
-"columnwise" one makes each of its columns out of one column. Those after them are known as parts only.
+"columnwise" one makes each of its columns out of one column. Those after them are known as parts only, but for a
+"booster", whose batches are.
 """
 
 FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
 """Trees work on float32; so does a committee whose members all do."""
 
+LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
+"""The kinds made of trees: their scores are steps."""
+
 THREADED = frozenset({"kernel", "libsvm"})
 """The kinds that were measured to gain by threads that ask them side by side: libsvm computes outside the lock, and for
 long. A forest releases it too, but holds it between its trees so often that two threads are no faster than one."""
 
 LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
-    **dict.fromkeys(("tree", "forest", "boosting", "histogram-boosting", "network"), "proba"),
+    **dict.fromkeys(("tree", "forest", "boosting", "histogram-boosting", "network", "booster"), "proba"),
     "linear": "score",
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
@@ -185,7 +191,7 @@ def _calls_a_function(model: Any, kind: str) -> bool:
         return getattr(model, "func", None) is not None
     if kind == "constant":
         return getattr(model, "strategy", None) != "prior"
-    return any(callable(getattr(model, name, None)) for name in ("kernel", "importance_getter"))
+    return any(callable(getattr(model, name, None)) for name in ("kernel", "importance_getter", "objective"))
 
 
 def _parts(model: Any) -> Iterator[Any]:

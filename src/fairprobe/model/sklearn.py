@@ -15,7 +15,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
-from fairprobe.model.known import LABELS_FOLLOW, THREADED, kin, last_step, own_kind, works_on_float32
+from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, last_step, own_kind, works_on_float32
 
 EXACT_IN_FLOAT32 = 2**24
 
@@ -34,7 +34,7 @@ def abilities(model: Any) -> Abilities:
         name=type(model).__name__,
         scores=hasattr(model, "decision_function"),
         probabilities=hasattr(model, "predict_proba"),
-        leaves=hasattr(model, "apply"),
+        leaves=hasattr(model, "apply") or kin(model) in LEAFY,
         threads=kin(model) in THREADED,
         labels_follow=LABELS_FOLLOW.get(kind or ""),
         classes=getattr(model, "classes_", None),
@@ -55,7 +55,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         )
     form = _form(model, domain, batch)
     finite_only = isinstance(form, ArrayForm) and not any(parameter.missing for parameter in domain.parameters)
-    careful: Callable[..., Any] = _function(model, output)
+    careful: Callable[..., Any] = method_for(model, output)
     if isinstance(form, FrameForm) and may_need_advice(model, domain, form.categories):
         careful = advised(careful)
     function = careful
@@ -113,7 +113,8 @@ def _is_regressor(model: Any) -> bool:
         return False  # it only looks like an estimator
 
 
-def _function(model: Any, output: str) -> Callable[[Any], Any]:
+def method_for(model: Any, output: str) -> Callable[[Any], Any]:
+    """The method that gives an output."""
     if output in ("label", "value"):
         return model.predict
     name = type(model).__name__

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.compare import Comparison
-from fairprobe.estimate.drawing import BAND, INK, SOFT, as_shares, svg_panels, tidy
+from fairprobe.estimate.drawing import as_shares
 from fairprobe.estimate.share import Remark, Share, percent
 from fairprobe.notebook import as_html
 from fairprobe.retrain.controls import Control
 from fairprobe.retrain.judging import JUDGED, Assessment, Loss
 from fairprobe.retrain.rounds import Round, best_of, front_of
+from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 
 if TYPE_CHECKING:
     import pandas as pd

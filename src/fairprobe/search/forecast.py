@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
+from fairprobe.search.region import Region
 from fairprobe.search.registry import settled_strategy
 from fairprobe.search.searching import search
 from fairprobe.search.settings import Limits, SearchSettings, settled
@@ -41,7 +42,7 @@ class Pilot:
     n_cases: int
     seconds_per_input: float
     how: str
-    """"uniform inputs", "rows" or "a short search"."""
+    """"uniform inputs", "inputs drawn from the density", "rows" or "a short search"."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class SearchPlan:
 def plan(model: Any, domain: Domain, **arguments: Any) -> SearchPlan:
     """What `search` would do with the same arguments, all of them given; the model is asked for about a second."""
     settings, limits = settled(**arguments)
-    strategy = settled_strategy(settings.strategy, model, arguments["output"], settings.max_changes)
-    settings = replace(settings, strategy=strategy)
+    settings = settled_strategy(settings, limits, model, arguments["output"])
+    arguments["strategy"] = settings.strategy
     domain = domain if arguments["linked"] else domain.without_links()
     seen = _pilot(model, domain, settings, arguments)
     return SearchPlan(settings, limits, seen, costs(domain, limits, seen))
@@ -78,15 +79,17 @@ def plan(model: Any, domain: Domain, **arguments: Any) -> SearchPlan:
 
 def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict[str, Any]) -> Pilot:
     """Ask about growing batches of what it starts from; a quick model is then searched for half a second."""
-    rows, rng = None, np.random.default_rng(0)
+    rows, rng, density, least = None, np.random.default_rng(0), arguments["density"], arguments["min_plausibility"]
     if arguments["start"] is not None:
         begun = start_rows(domain, arguments["start"], keep=settings.max_changes is not None)
+        begun = begun if density is None else begun.plausible(density, least)
         domain, rows = begun.domain, begun.codes
+    region = domain if density is None else Region.of(domain, density.within(domain), density.floor(least))
     asker = Asker(model, domain, output=arguments["output"], batch=arguments["batch"])
     oracle = Oracle(asker, arguments["threshold"])
 
     def judge(n: int) -> int:
-        sample = domain.sample_codes(n, rng) if rows is None else rows[rng.integers(0, len(rows), size=n)]
+        sample = region.sample_codes(n, rng) if rows is None else rows[rng.integers(0, len(rows), size=n)]
         return int(oracle.judge(sample).hits.sum())
 
     seen = measured(judge, settings.n_global if settings.strategy == "uniform" else settings.n_walkers)
@@ -97,7 +100,8 @@ def _pilot(model: Any, domain: Domain, settings: SearchSettings, arguments: dict
         if found.n_judged:
             n_queries, per_input = asker.n_queries + found.n_queries, found.seconds / found.n_judged
             return Pilot(found.n_judged, n_queries, found.n_cases, per_input, "a short search")
-    how = "uniform inputs" if rows is None else "rows"
+    drawn = "uniform inputs" if density is None else "inputs drawn from the density"
+    how = drawn if rows is None else "rows"
     return Pilot(seen.n_inputs, asker.n_queries, seen.hits, seen.per_input, how)
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import checked_count
+from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.nearest import nearest_rows
 from fairprobe.domain.values import is_missing
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
@@ -19,7 +21,7 @@ from fairprobe.notebook import as_html
 from fairprobe.oracle import sets_of
 from fairprobe.search.job import Job, Remark
 from fairprobe.search.settings import Limits, SearchSettings, StopReason
-from fairprobe.search.start_rows import StartRows, nearest_rows
+from fairprobe.search.start_rows import StartRows, count_changes, fewest_changes
 from fairprobe.search.tally import Tally
 from fairprobe.store import Cases
 
@@ -63,6 +65,12 @@ class Found:
     """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
     start: StartRows | None = None
     """The rows that it started from, where there are some."""
+    density: Density | None = None
+    """What inputs were drawn from and held against, where that was not the whole domain."""
+    min_plausibility: float | None = None
+    """Where there is a density: no input that was judged is less plausible."""
+    confirm: str = "all"
+    """Of the cases that something judged in the model's place, those that the model was to confirm: "all", "sample"."""
 
     @classmethod
     def of(
@@ -92,6 +100,9 @@ class Found:
             n_not_comparable=tally.n_not_comparable,
             resolution=job.resolution,
             start=start,
+            density=job.density,
+            min_plausibility=None if job.density is None else job.min_plausibility,
+            confirm=job.confirm,
             _cases=tally.cases(),
         )
 
@@ -119,19 +130,40 @@ class Found:
     def origins(self) -> pd.DataFrame | None:
         """The start row nearest to each case: its index among the rows given, and how many of its values are changed.
 
-        With `max_changes` it is the row that the case is about. None where no rows were given.
+        With `max_changes` it is the row that the case is about, else the one at the least of Gower's `distance`, the
+        mean over the columns of how far apart they are. None where no rows were given.
         """
         import pandas as pd
 
         if self.start is None:
             return None
-        places, changes = self._nearest
-        return pd.DataFrame({"row": self.start.frame.index[places], "n_changes": changes})
+        places, changes, distances = self._nearest
+        columns: dict[str, Any] = {"row": self.start.frame.index[places], "n_changes": changes}
+        return pd.DataFrame(columns if distances is None else {**columns, "distance": distances})
 
     @cached_property
-    def _nearest(self) -> tuple[Codes, Codes]:
+    def _nearest(self) -> tuple[Codes, Codes, Floats | None]:
         assert self.start is not None
-        return nearest_rows(self.domain, self._cases.case.astype(np.int64), self.start.codes)
+        cases, rows = self._cases.case.astype(np.int64), self.start.codes
+        if self.settings.max_changes is not None:
+            return *fewest_changes(self.domain, cases, rows), None
+        places, distances = nearest_rows(self.domain, cases, rows)
+        return places, count_changes(self.domain, cases, rows[places]), distances
+
+    @cached_property
+    def plausibility(self) -> pd.DataFrame | None:
+        """How plausible each case and its twin are, with the same index; None without a density.
+
+        The fraction of held-out rows that are no likelier. That of a twin may be below what was asked of cases.
+        """
+        import pandas as pd
+
+        if self.density is None:
+            return None
+        density = self.density.within(self.domain)
+        pair = (self._cases.case, self._cases.twin)
+        case, twin = (density.plausibility_of(codes.astype(np.int64)) for codes in pair)
+        return pd.DataFrame({"case": case, "twin": twin})
 
     @cached_property
     def parameters(self) -> pd.Series:
@@ -154,6 +186,8 @@ class Found:
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(_changes(case, twin, self.domain.sensitive))
         said = f"{changed} changes {_shown(outputs['case'])} to {_shown(outputs['twin'])}"
+        if self.plausibility is not None:
+            said += " (plausibility {:.2g}, twin {:.2g})".format(*self.plausibility.iloc[place])
         if self.start is None or self.origins is None:
             return said
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
@@ -183,15 +217,16 @@ class Found:
     def to_frame(self) -> pd.DataFrame:
         """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
 
-        Then which sensitive parameters did it, where there are several, and the row it comes from with the number of
-        changes, where it started from rows. A column of these that is also the name of a parameter has underscores
-        added until it is not.
+        Then which sensitive parameters did it, where there are several, how plausible both are, where there is a
+        density, and the row it comes from with the number of changes, where it started from rows. A column of these
+        that is also the name of a parameter has underscores added until it is not.
         """
         import pandas as pd
 
         twins = self.twins[list(self.domain.families.varying)].add_prefix("twin_")
         parts = [twins, self.outputs.add_prefix("output_"), self.gaps]
         parts += [self.parameters] if len(self.domain.sensitive) > 1 else []
+        parts += [] if self.plausibility is None else [self.plausibility.add_prefix("plausibility_")]
         about = pd.concat(parts if self.origins is None else [*parts, self.origins], axis=1)
 
         def free(name: str) -> str:
@@ -238,6 +273,9 @@ class Found:
             "parameters": {str(name): int(n) for name, n in self.parameters.value_counts().items()},
             "linked": [link.column for link in self.domain.links],
             "n_start_rows": None if self.start is None else len(self.start.frame),
+            "n_start_rows_implausible": None if self.start is None else self.start.n_implausible,
+            "min_plausibility": self.min_plausibility,
+            "confirm": self.confirm,
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
             "health": [{"check": name, "message": message} for name, message in self.health],

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
+from fairprobe.search.region import Region
 from fairprobe.search.settings import SearchSettings, StopReason
 from fairprobe.search.strategy import Strategy
 from fairprobe.standins import StandIn, compile_stand_in
@@ -41,6 +43,17 @@ class Job:
     """Whether the model is known to say the same whenever it is asked."""
     resolution: float = 0.0
     """How far apart the model's outputs for one row may be by rounding."""
+    density: Density | None = None
+    min_plausibility: float = 0.0
+    confirm: str = "all"
+    """Whether the model is asked about "all" cases that it did not judge itself, or about a "sample" in the end."""
+
+    @cached_property
+    def region(self) -> Domain:
+        """Where inputs come from and walkers may go: the domain, or what the density says is plausible."""
+        if self.density is None:
+            return self.domain
+        return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
 
     @property
     def costs_vary(self) -> bool:
@@ -54,7 +67,7 @@ class Job:
     @cached_property
     def stand_in(self) -> StandIn | None:
         """What may stand in for the model; compiled once a process, and only if a shard asks for it."""
-        return compile_stand_in(self.model, self.domain, self.output)
+        return compile_stand_in(self.model, self.domain, self.output, self.batch)
 
 
 @dataclass(frozen=True)

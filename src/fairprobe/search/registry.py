@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 from fairprobe.model.adapters import abilities_of
+from fairprobe.search.settings import Limits, SearchSettings
 
 if TYPE_CHECKING:
     from fairprobe.search.strategy import Strategy
@@ -31,10 +33,8 @@ NEARBY = "nearby"
 ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.search.strategies.nearby:Nearby"}
 """For real rows with a few changes only: what `max_changes` is about."""
 
-DEFAULT = "fully-directed"
-
 AUTO = "auto"
-"""Stands for the strategy that suits the model; `guided` as long as that is not known."""
+"""Stands for the strategy that suits the model and the limits; `guided` as long as these are not known."""
 
 
 def strategy_path(name: str) -> str:
@@ -61,24 +61,38 @@ def register(name: str, path: str) -> None:
     STRATEGIES[name] = path
 
 
-def settled_strategy(strategy: str, model: Any, output: str, max_changes: int | None = None) -> str:
-    """The strategy asked for, "auto" settled for the model; with `max_changes` the one that keeps to it."""
-    if max_changes is not None and strategy in (DEFAULT, AUTO):
-        return NEARBY
-    return choose_strategy(model, output) if strategy == AUTO else strategy
+def settled_strategy(settings: SearchSettings, limits: Limits, model: Any, output: str) -> SearchSettings:
+    """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it."""
+    if settings.strategy != AUTO:
+        return settings
+    if settings.max_changes is not None:
+        name = NEARBY
+    elif settings.n_walkers == 1:  # who asks for one walker asks for the paper's algorithm
+        name = "fully-directed"
+    else:
+        name = choose_strategy(model, output, limits)
+    return replace(settings, strategy=name)
 
 
-def choose_strategy(model: Any, output: str = "label") -> str:
-    """The name of a strategy.
+def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:
+    """The name of the strategy that suits a model and the limits of a search (`docs/strategies.md` has the figures).
 
-    - The gradients of a torch module guide best.
-    - Trees have leaves: their scores are steps, which guide no better than labels, at twice the queries.
-    - Other models are guided by their scores, or by their labels where they give none.
     - Gaps of scores above a threshold have no boundary to aim at.
+    - The gradients of a torch module guide best.
+    - Trees have leaves: their scores are steps, which guide no better than labels do.
+    - Other models are guided by their scores, if these come with the labels in one answer. Where they are queries of
+      their own, that pays only if it is inputs that are few; and for a linear model, which answers at once, not if it
+      is seconds.
     """
     if output != "label":
         return "anchored"
-    can = abilities_of(model)
+    can, few = abilities_of(model), limits or Limits()
     if can.gradients:
         return "gradient"
-    return "anchored" if can.leaves else "guided"
+    if can.leaves or not (can.scores or can.probabilities):
+        return "anchored"
+    if can.labels_follow is None:
+        is_worth_it = few.max_inputs is not None and few.max_queries is None and few.max_seconds is None
+    else:
+        is_worth_it = few.max_seconds is None or can.labels_follow == "proba"
+    return "guided" if is_worth_it else "anchored"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
+from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
@@ -21,12 +23,12 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search.confirm import confirmed
+from fairprobe.search.confirm import confirmed, sampled
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
-from fairprobe.search.registry import DEFAULT, NEARBY, load_strategy, settled_strategy, strategy_path
+from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, StopReason, settled
-from fairprobe.search.shard import Quota, run_shard
+from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
@@ -39,13 +41,15 @@ N_LOCAL = 150
 SHARD_INPUTS = 1_000_000
 SHOW_SECONDS = 0.1
 ACCELERATE = ("auto", "off")
+CONFIRM = ("all", "sample")
+MIN_PLAUSIBILITY = 0.05
 
 
 def search(
     model: Model,
     domain: Domain,
     *,
-    strategy: str = DEFAULT,
+    strategy: str = AUTO,
     max_cases: int | None = 10_000,
     max_seconds: float | None = None,
     max_queries: int | None = None,
@@ -63,8 +67,11 @@ def search(
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
     max_changes: int | None = None,
+    density: Density | None = None,
+    min_plausibility: float = MIN_PLAUSIBILITY,
     n_jobs: int = 1,
     accelerate: str = "auto",
+    confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
     progress: bool | Progress = False,
@@ -75,7 +82,7 @@ def search(
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be, and which parameters are sensitive.
         strategy: "uniform", "random", "semi-directed", "fully-directed" (the paper's), "anchored", "guided", "genetic",
-            "gradient" (torch modules), or "auto", which picks by what the model offers.
+            "gradient" (torch modules), or "auto", which picks by what the model offers and by the limits given.
         max_cases: stop after so many distinct cases.
         max_seconds: stop after so long.
         max_queries: never send the model more rows.
@@ -83,8 +90,9 @@ def search(
         max_barren: stop when so many inputs in a row brought no new case.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
-        n_walkers: walkers in lockstep over shared probabilities; with 1, the paper's algorithm trial by trial.
-        n_global: uniform inputs of a global round, whose cases are the seeds of the local search.
+        n_walkers: walkers in lockstep; with 1, the paper's algorithm trial by trial ("auto" is then "fully-directed").
+        n_global: uniform inputs of a global round at most, whose cases are the seeds of the local search. Strategies
+            beyond the paper start as soon as there are enough of them.
         n_local: trials of a walker.
         delta_v: how much a trial changes the probability of a direction.
         delta_pr: how much a case changes the probability of a parameter.
@@ -95,10 +103,16 @@ def search(
             whose sensitive value is none of those compared is taken as the first that is.
         max_changes: with `start`, change so many values of a row at most, and draw no uniform input: every case is then
             about one of your rows (`found.origins`). Values off the grid are kept.
+        density: inputs are drawn from it instead of uniformly, and none is judged that is less plausible than asked;
+            twins need only be allowed. Rows to start from that are less plausible are left out.
+        min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
             result does not depend on it.
-        accelerate: "auto" lets a compiled stand-in for the model, where there is one, say which inputs may be cases,
-            and asks the model about those alone; "off" asks the model about all, as does a limit on queries.
+        accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
+            the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
+            make of each value. "off" asks the model about all, as does a limit on queries.
+        confirm: "all" reports no case that the whole model did not judge; "sample" asks it about 1,000 of the cases in
+            the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
@@ -117,13 +131,14 @@ def search(
     1   49    1
     """
     domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    strategy = settled_strategy(strategy, model, output, max_changes)
+    n_jobs = checked_jobs(n_jobs)
+    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
+    settings = settled_strategy(settings, limits, model, output)
+    strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
             "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={strategy!r}"
         )
-    n_jobs = checked_jobs(n_jobs)
-    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     repeats = is_repeatable(model)
     limits.check_affords(len(domain.families), asked_twice=not repeats)
     chosen = load_strategy(strategy_path(strategy))
@@ -132,14 +147,22 @@ def search(
         raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
     # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
     remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
+    if density is not None:
+        density = checked_density(density, domain)
+        density.floor(min_plausibility)
+        remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
     seed = checked_seed(seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
+        begun = begun if density is None else begun.plausible(density, min_plausibility)
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
     if accelerate not in ACCELERATE:
         raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
+    if confirm not in CONFIRM:
+        raise SettingError.about("confirm", f"must be one of {', '.join(CONFIRM)}, got {confirm!r}")
+    may_use = may_screen(model, n_walkers, confirms_all=confirm == "all")
     job = Job(
         model=model,
         domain=domain,
@@ -150,22 +173,31 @@ def search(
         threshold=threshold,
         seed=seed,
         start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
+        accelerate=accelerate == "auto" and max_queries is None and may_use,
         n_threads=n_jobs if abilities_of(model).threads else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
+        density=density,
+        min_plausibility=min_plausibility,
+        confirm=confirm,
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
-    if chosen.is_local and budget <= settings.n_global:
+    n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
+    if chosen.is_local and budget <= n_first:
         text = (
-            f"{budget:,} inputs are no more than the {settings.n_global:,} of one global round, so the local search of "
-            f"{strategy!r} never starts: raise the limit or lower n_global"
+            f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local "
+            f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
     found = confirmed(job, run.run(remarks, begun), run.tally)
+    found, difference = sampled(job, found)
+    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
+        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
+        found = confirmed(job, run.run(remarks, begun), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found

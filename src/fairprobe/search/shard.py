@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from dataclasses import dataclass, replace
@@ -27,6 +26,9 @@ FIRST_SLICE = 64
 SLICE_SECONDS = 0.2
 """Under a deadline a batch is judged in slices of about so long."""
 
+CHECKED_BOTH = 32
+"""Cases, with their twins, that show whether labels follow from scores: they lie on both sides of the boundary."""
+
 REPORT_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 """How long what waits may take to be confirmed after an interruption."""
@@ -39,6 +41,19 @@ HASTY_ROWS = 4000
 
 MOST_ROWS = 200_000
 """Hits wait until confirming takes so many rows."""
+
+LOOK = 100
+"""Inputs of a global round that are judged at a time, where the strategy is eager to start."""
+
+ENOUGH, LONG = 8, 500
+"""It ends when there are so many start cases, or after so many inputs as soon as there is one."""
+
+FIRST, LONGER = 6, 3
+"""From each start case a first local search goes on for as many inputs as so many walkers judge, each next one for as
+many times as long: what little is known at first is not relied on for long."""
+
+MOST_DRY = 7
+"""Each local search in a row that finds nothing new is followed by twice as many global rounds."""
 
 FLUSH = 400_000
 """Cases that need no confirming wait until there are so many: a set grows cheaper in large batches."""
@@ -86,17 +101,19 @@ class _Shard:
         self.asker.limit = quota.n_queries
         self.oracle = self.judging = Oracle(self.asker, job.threshold, job.resolution)
         self.screen: Screen | None = None
-        # Where some twins are forbidden, the oracle asks about the others row by row: a screen could not help.
-        if job.accelerate and job.domain.families.is_complete and job.stand_in is not None:
+        if job.accelerate and job.stand_in is not None:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
-        self.confirms = self.screen is not None or not job.is_repeatable
+        self.walking: Oracle | None = None
+        """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
+        self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
         self.recorder = Recorder(self.oracle, known)
-        self.strategy = job.strategy(job.domain, job.settings, self.rng)
-        self.hinter = make_hinter(job, self.strategy.wants)
+        self.strategy = job.strategy(job.region, job.settings, self.rng)
+        self.hinter = make_hinter(job, self.strategy.wants, self.asker)
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
         self.slice = FIRST_SLICE
+        self.n_walks = self.n_dry = self.n_whole = 0
         self.next_report = time.monotonic() + REPORT_SECONDS
 
     def run(self) -> Trace:
@@ -122,7 +139,7 @@ class _Shard:
         # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
         # they are, unless it has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)
-        if self.screen is None and not self.recorder.is_contradicted:
+        if (self.screen is None or not self.confirms) and not self.recorder.is_contradicted:
             self.recorder.sift()
             asked_once = self.recorder.settle_all()
         return self.recorder.trace(
@@ -151,54 +168,101 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Global search, then local search from its cases, again and again; after rows in vain, uniform inputs.
+        """Global search, then local search from its cases, again and again; after rows in vain, inputs drawn.
 
-        With `max_changes` no uniform input is drawn: cases are about the rows given.
+        With `max_changes` no input is drawn: cases are about the rows given.
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
-        for turn in itertools.count(self.shard):
-            # As many of the rows given as a global round has, in turn over rounds and shards.
-            if rows is not None and self._explore(rows[(turn * n + np.arange(min(n, len(rows)))) % len(rows)]):
-                continue
-            if stays:
-                continue
-            self._explore(self.job.domain.sample_codes(n, self.rng))
+        place = self.shard * n
+        while True:
+            if rows is not None:
+                # As many of the rows given as a global round has, in turn over rounds and shards.
+                n_judged, found = self._explore(rows[(place + np.arange(min(n, len(rows)))) % len(rows)])
+                place += n_judged
+                if (found and not self.n_whole) or stays:
+                    continue
+            self._explore(self.job.region.sample_codes(n, self.rng))
 
-    def _explore(self, sample: Codes) -> bool:
-        """Judge a global sample and walk from its cases; says whether there were any."""
-        cases = sample[self._judge(self.oracle.families.of(sample)).hits]
-        n = self.job.settings.n_walkers
-        starts = sample if self.strategy.starts_anywhere else cases
-        if self.strategy.is_local and self.job.settings.max_changes != 0:
+    def _explore(self, sample: Codes) -> tuple[int, bool]:
+        """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
+        settings, strategy = self.job.settings, self.strategy
+        # Where local search has found all that is near, only what is drawn anew can lead on.
+        is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
+        size = LOOK if strategy.is_eager and not is_whole else len(sample)
+        starts, n_judged = sample[:0], 0
+        while n_judged < len(sample) and (is_whole or len(starts) < (ENOUGH if n_judged < LONG else 1)):
+            some = sample[n_judged : n_judged + size]
+            starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
+            n_judged += len(some)
+        found = len(starts) > 0
+        if strategy.starts_anywhere:
+            starts = sample
+        if strategy.is_local and not is_whole and settings.max_changes != 0:
+            n = settings.n_walkers
             for first in range(0, len(starts), n):
-                group = starts[first : first + n]
-                self._walk(group[np.arange(n) % len(group)])  # where there are fewer than walkers, in turn
-        return len(cases) > 0
+                self._walk(starts[first : first + n])
+        return n_judged, found
 
-    def _walk(self, cases: Codes) -> None:
-        """Local search from these cases, for as many inputs as `n_local` trials of all walkers are."""
-        self.strategy.start(cases)
-        left = self.job.settings.n_local * self.job.settings.n_walkers
-        while left > 0:
-            members = self.oracle.families.of(self.strategy.ask())
+    def _walk(self, starts: Codes) -> None:
+        """Local search from these, for as many inputs as `n_local` trials of all walkers are; eagerly, for fewer."""
+        settings, strategy = self.job.settings, self.strategy
+        n = settings.n_walkers
+        strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
+        n_walking = min(n, FIRST * len(starts) * LONGER ** min(self.n_walks, 10)) if strategy.is_eager else n
+        self.n_walks += 1
+        left = settings.n_local * n_walking
+        if self.walking is None:
+            self.walking = self._who_walks(starts)
+        before, self.judging = self.judging, self.walking
+        while left > 0 and not strategy.is_spent:
+            members = self.oracle.families.of(strategy.ask())
             judgement = self._judge(members)
-            self.strategy.tell(judgement, self._hints(members))
+            strategy.tell(judgement, self._hints(members))
             left -= len(judgement.codes)
+        self.judging = before
+        self.n_dry = min(self.n_dry + 1, MOST_DRY) if strategy.is_dry else 0
+        self.n_whole = 2**self.n_dry - 1
+
+    def _who_walks(self, cases: Codes) -> Oracle:
+        """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""
+        members = self.oracle.families.of(cases[:CHECKED_BOTH])
+        n_rows = 2 * int(members.sizes.sum()) + len(members.families)
+        if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
+            return self.judging
+        try:
+            labels = self.hinter.ask_members(members)
+        except ModelError as error:
+            self._go_on_without(error)
+            return self.judging
+        self.hinter.hints(members)  # nobody wants these
+        differ = self.oracle.differ(self.judging.asker.ask_members(members), labels, members.present).any(axis=0)
+        if not differ.any():
+            return self.oracle.by(self.hinter)
+        self.remarks.append(
+            (
+                "asked-twice",
+                f"the labels of {int(differ.sum()):,} of {len(members):,} inputs are not those that follow from the "
+                f"model's {self.hinter.asker.output}, so it was asked for both",
+            )
+        )
+        return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
         """Hints for a strategy that wants them, if the quota has room for these and for another input."""
-        hinter = self.hinter
-        if hinter is None or self._queries_left() < (len(members) + 1) * len(members.families):
+        if self.hinter is None:
             return None
-        before = hinter.asker.n_queries
+        if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
+            return None
         try:
-            hints = hinter.hints(members)
+            return self.hinter.hints(members)
         except ModelError as error:  # it answers with labels, which is all that counts
-            hints = self.hinter = None
-            self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
-        self.asker.n_queries += hinter.asker.n_queries - before
-        return hints
+            self._go_on_without(error)
+        return None
+
+    def _go_on_without(self, error: ModelError) -> None:
+        self.hinter = None
+        self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
 
     # Judging within the quota
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError
+from fairprobe.errors import DataError, SettingError
 from fairprobe.search.job import Remark
 
 if TYPE_CHECKING:
@@ -29,6 +30,21 @@ class StartRows:
     frame: pd.DataFrame
     """The same rows as they were given."""
     remarks: list[Remark]
+    n_implausible: int = 0
+    """Rows that were left out, as they are less plausible than asked."""
+
+    def plausible(self, density: Density, least: float) -> StartRows:
+        """Those that are at least so plausible."""
+        likely = density.within(self.domain).plausibility_of(self.codes)
+        kept = likely >= least
+        if not kept.any():
+            raise SettingError.about(
+                "min_plausibility",
+                f"must be one that a row to start from reaches, got {least:g}: the highest among {len(kept):,} rows is "
+                f"{likely.max():.4g}",
+            )
+        n = len(kept) - int(kept.sum())
+        return replace(self, codes=self.codes[kept], frame=self.frame[kept], n_implausible=n)
 
 
 def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
@@ -74,19 +90,27 @@ def _as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFram
     return domain.typed(compared.infer_objects())
 
 
-def nearest_rows(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
+def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
     """For each case the row with the fewest changes, the first of several, and how many those are.
 
     What is sensitive, derived or changes along does not count: roles are compared.
     """
-    columns = list(domain.free_columns)
-    ours, theirs = (domain.families.canonical(codes)[:, columns].astype(np.int32) for codes in (cases, rows))
+    ours, theirs = _compared(domain, cases), _compared(domain, rows)
     nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
     for first in range(0, len(cases), BLOCK):
         some = ours[first : first + BLOCK]
         differ = np.zeros((len(some), len(theirs)), dtype=np.uint8)
-        for column in range(len(columns)):
+        for column in range(theirs.shape[1]):
             differ += some[:, [column]] != theirs[None, :, column]
         nearest[first : first + BLOCK] = differ.argmin(axis=1)
         changes[first : first + BLOCK] = differ.min(axis=1)
     return nearest, changes
+
+
+def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
+    """In how many values each case differs from a row of its own."""
+    return np.asarray((_compared(domain, cases) != _compared(domain, rows)).sum(axis=1))
+
+
+def _compared(domain: Domain, codes: Codes) -> Codes:
+    return domain.families.canonical(codes)[:, list(domain.free_columns)].astype(np.int32)

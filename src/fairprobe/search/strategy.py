@@ -40,6 +40,15 @@ class Strategy(ABC):
     wants: str | None = None
     """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
 
+    is_eager = False
+    """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
+
+    is_dry = False
+    """Whether it comes only where it has been before."""
+
+    is_spent = False
+    """Whether it finds so little that new seeds would help more than going on from these."""
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         self.domain = domain
         self.settings = settings
@@ -94,10 +103,8 @@ class Walk(Strategy):
 
     def _ask(self) -> Codes:
         proposal, self._chosen, self._down = self._propose(self._position)
-        self._kept: Mask | None = None
-        if self.domain.is_restricted:
-            self._retry(proposal)
-        return proposal
+        self._moved: Codes | None = None
+        return self._retry(proposal) if self.domain.is_restricted else proposal
 
     def _propose(self, position: Codes) -> tuple[Codes, Codes, Mask]:
         n_draws = 3 if self.moves.sizes_vary else 2
@@ -108,22 +115,28 @@ class Walk(Strategy):
         proposal, down = self.moves.apply(position, chosen, steps)
         return proposal, chosen, down
 
-    def _retry(self, proposal: Codes) -> None:
-        """Draw again for walkers whose move is forbidden; one that finds no way out stays, and teaches nothing."""
+    def _retry(self, proposal: Codes) -> Codes:
+        """Draw again for walkers whose move is forbidden. One that finds no way out stays and is not asked about."""
         stuck = np.flatnonzero(~self.domain.allows(proposal))
         for _ in range(MOST_RETRIES):
             if not len(stuck):
-                return
+                return proposal
             proposal[stuck], self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
             stuck = stuck[~self.domain.allows(proposal[stuck])]
-        proposal[stuck] = self._position[stuck]
-        self._kept = np.ones(len(proposal), dtype=bool)
-        self._kept[stuck] = False
+        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
+            self._moved = np.arange(0)
+            return self._position.copy()
+        self._moved = np.delete(np.arange(len(proposal)), stuck)
+        return proposal[self._moved]
 
     def _tell(self, judgement: Judgement) -> None:
-        self._position = judgement.codes
-        kept = slice(None) if self._kept is None else self._kept
-        self.learn(self._chosen[kept], self._down[kept], judgement.hits[kept])
+        moved = self._moved
+        if moved is None:
+            self._position = judgement.codes
+            self.learn(self._chosen, self._down, judgement.hits)
+        elif len(moved):
+            self._position[moved] = judgement.codes
+            self.learn(self._chosen[moved], self._down[moved], judgement.hits)
 
 
 MOST_RETRIES = 5

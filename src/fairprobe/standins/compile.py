@@ -1,13 +1,16 @@
 """Compiling: from a fitted model to its stand-in, where there is a way that was measured to be faster.
 
 Each kind of model has a function that is given the model and the columns that it sees, and gives a `Compiled` or None.
+Behind preprocessing that works column by column it is the last step that is compiled, or else asked itself, and what it
+sees comes out of tables.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -16,11 +19,13 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import DataError, FairprobeError, SettingError
 from fairprobe.model.adapters import abilities_of
-from fairprobe.model.forms import ArrayForm
-from fairprobe.model.known import known_kind
-from fairprobe.model.sklearn import adapt
+from fairprobe.model.forms import ArrayForm, FrameForm
+from fairprobe.model.known import known_kind, last_step
+from fairprobe.model.sklearn import adapt, method_for
+from fairprobe.model.tables import Seen, UnfitError
+from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
 COMPILERS: Final = {
     "forest": "unchecked:trees",
@@ -39,6 +44,15 @@ SCREENING_FEW: Final = ("linear", "network")
 """Kinds whose every call costs so much that it pays where few inputs are judged at a time."""
 
 FEW: Final = 100
+
+TABULATED: Final = ("pipeline", "booster")
+"""Kinds whose batches may come out of tables."""
+
+BY_ROWS: Final = ("forest", "linear", "network", "tree")
+"""Kinds that are compiled without regard to which rows are twins: these also behind preprocessing."""
+
+SLOW: Final = ("kernel", "vote")
+"""Last steps that take so long that it does not pay to spare the others, if every case is asked about again."""
 
 Places = NDArray[np.intp] | Mask
 """Places among a model's classes; of two classes also whether it is the second."""
@@ -66,19 +80,31 @@ def likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
 class Columns:
     """How the codes of a domain become the numbers in a model's columns, in the model's own order."""
 
-    def __init__(self, domain: Domain, form: ArrayForm, names: list[str]) -> None:
+    def __init__(self, domain: Domain, form: ArrayForm | Tabulated, names: list[str]) -> None:
+        self.domain = domain
         self.form = form
-        self.n_combinations = len(domain.families)
-        self.sensitive = [names.index(name) for name in domain.sensitive]
-        self.free = [column for column in range(len(names)) if column not in self.sensitive]
-        members = form.families(np.zeros((1, len(domain.levels)), dtype=np.int64))
-        self.combinations: Floats = members[:, self.sensitive].astype(np.float64)
+        self._names = names
+
+    @cached_property
+    def sensitive(self) -> list[int]:
+        """The model's columns of the sensitive parameters."""
+        return [self._names.index(name) for name in self.domain.sensitive]
+
+    @cached_property
+    def free(self) -> list[int]:
+        """The others."""
+        return [column for column in range(len(self._names)) if column not in self.sensitive]
+
+    @cached_property
+    def combinations(self) -> Floats:
         """By combination, the values of the sensitive columns: the same for all inputs."""
+        members = self.form.families(np.zeros((1, len(self.domain.levels)), dtype=np.int64))
+        return np.asarray(members[:, self.sensitive].astype(np.float64))
 
     @classmethod
     def of(cls, model: Any, domain: Domain) -> Columns | None:
         """For a model that sees all parameters as float64, never missing, in an array or a frame; None for others."""
-        for parameter in domain.parameters:
+        for parameter in domain.seen:
             if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
                 return None
         try:
@@ -87,60 +113,129 @@ class Columns:
             return None  # whoever asks the model says what is wrong
         if not isinstance(form, ArrayForm):
             return None
-        return cls(domain, form, list(abilities_of(model).columns or domain.names))
+        return cls(domain, form, list(abilities_of(model).columns or domain.visible))
 
 
 class Batch:
-    """Some inputs with all their twins. The members of a vote share what is worked out here."""
+    """Some inputs, with all their twins or without any. The members of a vote share what is worked out here."""
 
-    def __init__(self, columns: Columns, codes: Codes) -> None:
-        self._columns = columns
-        self._codes = codes
-        self.shape = columns.n_combinations, len(codes)
+    def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
+        self._form = columns.form
+        self.codes = codes
+        self.with_twins = with_twins
+        self.shape = len(columns.domain.families) if with_twins else 1, len(codes)
         """The number of combinations, and of inputs."""
 
     @cached_property
+    def rows(self) -> Any:
+        """All members, a block of rows for each combination: just what the estimator itself would be given."""
+        return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
+
+    @cached_property
     def doubles(self) -> Floats:
-        """All members, a block of rows for each combination: just what the model itself would be given."""
-        return np.ascontiguousarray(self._columns.form.families(self._codes), dtype=np.float64)
+        """The same in double precision, or as the steps before the estimator give them."""
+        rows: Floats = self.rows
+        return rows if isinstance(self._form, Tabulated) else np.ascontiguousarray(rows, dtype=np.float64)
 
     @cached_property
     def singles(self) -> NDArray[np.float32]:
         """The same as trees see them."""
-        return np.ascontiguousarray(self._columns.form.families(self._codes), dtype=np.float32)
+        if isinstance(self._form, Tabulated):
+            return self._form.singles(self.codes, with_twins=self.with_twins)
+        return np.ascontiguousarray(self.rows, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """Labels inputs of one domain in the place of one model."""
+    """Answers for inputs of one domain in the place of one model."""
 
-    compiled: Compiled
+    name: str
+    """What it stands in for, in words."""
     columns: Columns
-    classes: NDArray[Any]
-
-    @property
-    def name(self) -> str:
-        """What it stands in for, in words."""
-        return self.compiled.name
+    answer: Callable[[Batch], NDArray[Any]]
+    """One for each member, in the order of the batch's members."""
+    takes_rows: bool = True
+    """Whether it can answer for members one by one."""
+    last: Any = None
+    """Behind tables, the estimator that they are made for."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The labels for each input in all combinations of sensitive values: a row a combination, in domain order."""
+        """The answers for each input in all combinations of sensitive values: a row a combination, in domain order."""
         batch = Batch(self.columns, codes)
-        return self.classes.take(self.compiled.places(batch)).reshape(batch.shape)
+        answers = self.answer(batch)
+        return answers.reshape(*batch.shape, *answers.shape[1:])
+
+    def ask(self, codes: Codes) -> NDArray[Any]:
+        """One answer for each input."""
+        if self.takes_rows:
+            return self.answer(Batch(self.columns, codes, with_twins=False))
+        return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
+
+    def giving(self, output: str) -> StandIn | None:
+        """The same for another output; None where that is not known."""
+        if self.last is None:
+            return None
+        return replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
-def compile_stand_in(model: Any, domain: Domain, output: str = "label") -> StandIn | None:
+def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
     """Something that gives the model's labels for inputs and all their twins, but faster; None if there is no way.
 
     >>> from fairprobe.datasets import census_domain
     >>> compile_stand_in(lambda rows: rows[:, 0] > 5, census_domain()) is None
     True
     """
-    if output != "label" or known_kind(model) not in COMPILERS or not domain.families.is_plain:
+    kind = known_kind(model)
+    if output != "label":
+        return None
+    if kind in TABULATED:
+        return _behind_tables(model, domain, batch)
+    if kind not in COMPILERS or (kind not in BY_ROWS and (domain.hidden or not domain.families.is_plain)):
         return None
     columns = Columns.of(model, domain)
     compiled = None if columns is None else compiled_for(model, columns)
-    return None if columns is None or compiled is None else StandIn(compiled, columns, model.classes_)
+    if columns is None or compiled is None:
+        return None
+    return StandIn(compiled.name, columns, partial(_labels, compiled, model), takes_rows=kind in BY_ROWS)
+
+
+def _labels(compiled: Compiled, model: Any, batch: Batch) -> NDArray[Any]:
+    return np.asarray(model.classes_.take(compiled.places(batch)))
+
+
+def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | None:
+    """The last step of a pipeline, or a booster on a frame, with batches that come out of tables."""
+    last = last_step(model)
+    try:
+        form = _tabulated(model, domain, batch)
+    except (UnfitError, FairprobeError):
+        return None  # whoever asks the model says what is wrong, if anything is
+    columns = Columns(domain, form, list(domain.visible))
+    name = f"its {type(last).__name__}, on tables of what the steps before make of each value"
+    if known_kind(model) == "booster":
+        name = f"{type(last).__name__} on the numbers behind its categories"
+    compiled = compiled_for(last, columns) if known_kind(last) in BY_ROWS and form.is_finite else None
+    answer = partial(_answers, last.predict) if compiled is None else partial(_labels, compiled, last)
+    return StandIn(name, columns, answer, last=last)
+
+
+def _tabulated(model: Any, domain: Domain, batch: str | None) -> Tabulated:
+    if known_kind(model) == "booster":
+        adapter, names = adapt(model, domain, "label", batch), abilities_of(model).columns
+        if names is None or not isinstance(adapter.form, FrameForm):
+            raise UnfitError("there is no frame to spare")
+        return tabulate_frame(domain, names, adapter)
+    seen = Seen(model, domain, batch=batch)
+    if not seen.steps or type(seen.asker.adapter.form) is ArrayForm:
+        raise UnfitError("there is no step to spare, or none that takes long: numbers in an array")
+    return tabulate(seen)
+
+
+def _answers(method: Callable[[Any], Any], batch: Batch) -> NDArray[Any]:
+    """What the estimator itself says, which may miss the names of columns that it was fitted with."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(method(batch.rows))
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
@@ -153,7 +248,9 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
     return compiled
 
 
-def may_screen(model: Any, n_inputs: int) -> bool:
+def may_screen(model: Any, n_inputs: int, *, confirms_all: bool = True) -> bool:
     """Whether a search that judges so many inputs at a time is likely to gain by a stand-in that proposes."""
     kind = known_kind(model)
+    if kind in TABULATED:
+        return not confirms_all or known_kind(last_step(model)) not in SLOW
     return kind in SCREENING or (kind in SCREENING_FEW and n_inputs <= FEW)

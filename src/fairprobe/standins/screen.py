@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes
-from fairprobe.model.asking import Answering
+from fairprobe.domain.families import Members
+from fairprobe.model.asking import Answering, ask_members
+from fairprobe.model.measuring import tolerance
 from fairprobe.standins.compile import StandIn, compile_stand_in
 
 CHECKED: Final = 500
@@ -25,7 +26,7 @@ class DisagreementError(Exception):
 
 
 class Screen:
-    """Answers as the asker that it holds, but families by a stand-in: to an oracle, one is as good as the other."""
+    """Answers as the asker that it holds, but members by a stand-in: to an oracle, one is as good as the other."""
 
     def __init__(self, asker: Answering, stand_in: StandIn) -> None:
         self._asker = asker
@@ -33,7 +34,8 @@ class Screen:
         self._n_left = CHECKED
         self.domain, self.output = asker.domain, asker.output
         # Whatever else is asked goes to the model.
-        self.ask, self.ask_frame, self.quiet = asker.ask, asker.ask_frame, asker.quiet
+        self.ask, self.ask_families, self.ask_frame = asker.ask, asker.ask_families, asker.ask_frame
+        self.quiet = asker.quiet
 
     @property
     def n_queries(self) -> int:
@@ -44,24 +46,37 @@ class Screen:
     def n_queries(self, n: int) -> None:
         self._asker.n_queries = n
 
-    def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """What the stand-in says; of the first inputs, what the model says, if they agree."""
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """What the stand-in says of those that count; of the first inputs, what the model says, if they agree."""
         if not self._n_left:
-            return self._stand_in.ask_families(codes)
-        first = codes[: self._n_left]
-        truth = self._asker.ask_families(first)  # the model is asked first: its answers are the ones that count
-        self.check(self._stand_in.ask_families(first), truth)
+            return self._said(members)
+        first = members.head(self._n_left)
+        truth = self._asker.ask_members(first)  # the model is asked first: its answers are the ones that count
+        self.check(self._said(first), truth)
         self._n_left -= len(first)
-        if len(first) == len(codes):
+        if len(first) == len(members):
             return truth
-        return np.concatenate([truth, self._stand_in.ask_families(codes[len(first) :])], axis=1)
+        return np.concatenate([truth, self._said(members.tail(len(first)))], axis=1)
+
+    def _said(self, members: Members) -> NDArray[Any]:
+        try:
+            return ask_members(self._stand_in, members)
+        except Exception as error:
+            raise DisagreementError(
+                f"the stand-in for the model ({self._stand_in.name}) failed, so it was given up and the model alone "
+                f"was asked, got {type(error).__name__}: {error}"
+            ) from error
 
     def check(self, said: NDArray[Any], truth: NDArray[Any]) -> None:
-        """Raise if the model gives another label, or one of another type, to any of these."""
-        wrong = int((said != truth).any(axis=0).sum()) if said.dtype == truth.dtype else truth.shape[1]
+        """Raise if the model gives another label, or one of another type, to any of these; or another number."""
+        if self.output != "label":
+            differ = ~(np.abs(said - truth) <= tolerance(truth, 0.0))
+        else:
+            differ = said != truth if said.dtype == truth.dtype else np.ones(truth.shape, dtype=bool)
+        wrong = int(differ.reshape(*truth.shape[:2], -1).any(axis=(0, 2)).sum())
         if wrong:
             raise DisagreementError(
-                f"the stand-in for the model ({self._stand_in.name}) gave another label to {wrong:,} of "
+                f"the stand-in for the model ({self._stand_in.name}) gave another {self.output} to {wrong:,} of "
                 f"{truth.shape[1]:,} inputs, so it was given up and the model alone was asked"
             )
 
@@ -69,11 +84,11 @@ class Screen:
 def quick_asker(model: Any, asker: Answering) -> Answering:
     """A screen where the model has a stand-in that agrees with it, else the asker itself."""
     stand_in = compile_stand_in(model, asker.domain, asker.output)
-    if stand_in is None or not asker.domain.families.is_complete:
+    if stand_in is None:
         return asker
     screen = Screen(asker, stand_in)
     try:
-        screen.ask_families(asker.domain.sample_codes(CHECKED, np.random.default_rng(0)))
+        screen.ask_members(asker.domain.families.of(asker.domain.sample_codes(CHECKED, np.random.default_rng(0))))
     except DisagreementError:
         return asker
     return screen

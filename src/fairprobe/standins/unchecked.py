@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Floats
+from fairprobe.model.tabulated import Sums, Tabulated
 from fairprobe.standins.compile import Batch, Columns, Compiled, Places, likeliest
 
 
@@ -37,7 +38,12 @@ def linear(model: Any, columns: Columns) -> Compiled | None:
     """A fitted linear classifier of one label a row."""
     n_classes, n_scores = len(model.classes_), len(np.atleast_2d(model.coef_))
     is_plain = np.ndim(model.classes_) == 1 and n_scores == (1 if n_classes == 2 else n_classes)
-    return Compiled("linear model", partial(_by_scores, model)) if is_plain else None
+    if not is_plain:
+        return None
+    if n_scores == 1 and isinstance(columns.form, Tabulated):
+        sums = Sums(columns.form, np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
+        return Compiled("linear model", partial(_by_sums, model, sums))
+    return Compiled("linear model", partial(_by_scores, model))
 
 
 def _by_scores(model: Any, batch: Batch) -> Places:
@@ -45,6 +51,16 @@ def _by_scores(model: Any, batch: Batch) -> Places:
     # The weights as they are: a copy in another order may be summed in another, and in a tie rounding decides.
     scores = batch.doubles @ model.coef_.T + model.intercept_
     return np.asarray(scores.argmax(axis=1) if scores.size > len(scores) else scores.ravel() > 0)
+
+
+def _by_sums(model: Any, sums: Sums, batch: Batch) -> Places:
+    """The same by what each level adds to the score; only close calls need scikit-learn's own sums."""
+    scores = (sums.families(batch.codes) if batch.with_twins else sums.rows(batch.codes)).reshape(-1)
+    places = scores > 0
+    close = np.abs(scores) <= sums.error
+    if close.any():
+        places[close] = np.asarray(_by_scores(model, batch))[close]
+    return places
 
 
 def network(model: Any, columns: Columns) -> Compiled | None:

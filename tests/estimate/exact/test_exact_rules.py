@@ -19,8 +19,9 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
 from fairprobe.errors import DomainError
 from fairprobe.estimate.estimation import Options
-from fairprobe.estimate.exact import preprocessing, solve, solving
-from fairprobe.estimate.exact.preprocessing import Seen
+from fairprobe.estimate.exact import solve, solving
+from fairprobe.model import tables
+from fairprobe.model.tables import Seen
 
 SEEDS = st.integers(0, 2**31)
 
@@ -139,7 +140,7 @@ def test_wide_numbers_are_searched_for_what_matters(domain, seed):
     X, y = training_rows(domain.without_constraints(), seed)
     model = DecisionTreeClassifier(random_state=seed).fit(as_array(X), y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preprocessing, "WIDE", 3)  # above what a sensitive parameter has
+        patch.setattr(tables, "WIDE", 3)  # above what a sensitive parameter has
         assert_solved(model, domain)
 
 

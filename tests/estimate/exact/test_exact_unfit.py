@@ -17,7 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import ModelError
-from fairprobe.estimate.exact import NotSolved, Solved, axes, linear, preprocessing, solve, trees
+from fairprobe.estimate.exact import NotSolved, Solved, axes, linear, solve, trees
+from fairprobe.model import tables
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
 COLOURS = Category("colour", ["red", "green", "blue"])
@@ -202,8 +203,8 @@ def test_boxes():
     [
         (trees, "MAX_ENTRIES", "combinations of sensitive values make"),
         (axes, "MAX_BITS", "sets of its levels make"),
-        (preprocessing, "MAX_TABLE", "that can be looked at one by one"),
-        (preprocessing, "MAX_CELLS", "numbers that a table may have"),
+        (tables, "MAX_TABLE", "that can be looked at one by one"),
+        (tables, "MAX_CELLS", "numbers that a table may have"),
     ],
 )
 def test_other_limits_of_trees(monkeypatch, module, limit, words):
@@ -223,7 +224,7 @@ def test_look_ups(monkeypatch):
 
 @pytest.mark.parametrize("columns", [[1, 2], slice(1, 3), [False, True, True, False], np.array([1, -2])])
 def test_columns_by_number(columns, monkeypatch):
-    monkeypatch.setattr(preprocessing, "WIDE", 4)
+    monkeypatch.setattr(tables, "WIDE", 4)
     prepare = make_column_transformer((StandardScaler(), columns), (OneHotEncoder(), [0, 3]))
     model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
@@ -231,7 +232,7 @@ def test_columns_by_number(columns, monkeypatch):
 
 @pytest.mark.parametrize("columns", ["x", ["x", "y"], slice("x", "y"), lambda frame: ["x", "y"]])
 def test_columns_by_name(columns, monkeypatch):
-    monkeypatch.setattr(preprocessing, "WIDE", 4)
+    monkeypatch.setattr(tables, "WIDE", 4)
     X, y = training_rows(DOMAIN, 0, n=500)
     scaler = StandardScaler() if columns != "x" else KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
     prepare = make_column_transformer((scaler, [columns] if columns == "x" else columns), remainder="passthrough")
@@ -249,7 +250,7 @@ def test_columns_by_name(columns, monkeypatch):
     ],
 )
 def test_wide_numbers_in_order_or_not(prepare, monkeypatch):
-    monkeypatch.setattr(preprocessing, "WIDE", 4)
+    monkeypatch.setattr(tables, "WIDE", 4)
     model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
     assert_counted(solve(model, DOMAIN), model, DOMAIN)
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import shown
 from fairprobe.domain.boxes import Atoms
-from fairprobe.estimate.exact.preprocessing import Seen, Table
-from fairprobe.estimate.exact.solved import UnfitError, shown
+from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 200_000_000
 """What the tests of one parameter may take, a bit for every cell."""

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.estimate.exact.preprocessing import Seen, Table
-from fairprobe.estimate.exact.solved import Solved, UnfitError, exact_dtype, shown
+from fairprobe.checks import shown
+from fairprobe.estimate.exact.solved import Solved, exact_dtype
 from fairprobe.model.known import known_kind
+from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_NEAR = 100_000
 """Families whose scores are so close to 0 that only the model can say."""

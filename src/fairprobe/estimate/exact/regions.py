@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.boxes import Part
 from fairprobe.estimate.exact.axes import Axis, Slots, slots_of
-from fairprobe.estimate.exact.solved import UnfitError, exact_dtype
+from fairprobe.estimate.exact.solved import exact_dtype
+from fairprobe.model.tables import UnfitError
 
 Weights = NDArray[Any]
 

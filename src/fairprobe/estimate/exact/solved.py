@@ -48,19 +48,6 @@ class NotSolved:
     """Rows sent to the model before that was found out."""
 
 
-class UnfitError(Exception):
-    """Raised inside where something does not fit; `solve` makes a `NotSolved` of it."""
-
-
-def shown(number: int) -> str:
-    """A number as a sentence shows it.
-
-    >>> shown(46_656_000), shown(2_150_000_000_000_000)
-    ('46,656,000', '2.2e15')
-    """
-    return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")
-
-
 def exact_dtype(total: int) -> np.dtype[Any]:
     """What holds counts up to a total exactly: machine integers where they are wide enough, else Python's."""
     return np.dtype(np.int64) if total < 2**63 else np.dtype(object)

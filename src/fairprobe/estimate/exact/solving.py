@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Mask
+from fairprobe.checks import shown
 from fairprobe.domain.allowed import TooManyError
 from fairprobe.domain.boxes import Part
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.estimate.exact.linear import balanced, is_linear, solve_linear
-from fairprobe.estimate.exact.preprocessing import Seen, split
 from fairprobe.estimate.exact.regions import too_many
-from fairprobe.estimate.exact.solved import Method, NotSolved, Solved, UnfitError, shown
+from fairprobe.estimate.exact.solved import Method, NotSolved, Solved
 from fairprobe.estimate.exact.trees import are_trees, in_order, inner_levels, make_plan, read, trees_of
 from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.model.known import known_kind, why_unknown
+from fairprobe.model.tables import Seen, UnfitError, split
 
 MAX_BOXES = 1_500_000
 MAX_HALF = 10_000_000

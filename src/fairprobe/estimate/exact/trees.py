@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import shown
 from fairprobe.domain.boxes import Part
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.exact.axes import Axis, Slots, Tests, make_axis
-from fairprobe.estimate.exact.preprocessing import Seen, Table
 from fairprobe.estimate.exact.regions import Regions, make_regions
-from fairprobe.estimate.exact.solved import UnfitError, exact_dtype, shown
+from fairprobe.estimate.exact.solved import exact_dtype
 from fairprobe.model.known import known_kind
+from fairprobe.model.tables import Seen, Table, UnfitError
 from fairprobe.standins.vote import member_weights
 
 MAX_ENTRIES = 100_000_000

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.estimate.exact.axes import SetAxis, Slots
-from fairprobe.estimate.exact.solved import UnfitError
 from fairprobe.estimate.exact.trees import UNDECIDED, Small, TreePlan
 from fairprobe.model.asking import Asker
+from fairprobe.model.tables import UnfitError
 
 _BLOCK_NUMBERS = 1_000_000
 """About how many numbers a step works on: many boxes at a time, in bounded memory."""

@@ -9,8 +9,9 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
+from fairprobe.search.region import Region
 from fairprobe.search.settings import SearchSettings
-from fairprobe.search.strategy import MOST_RETRIES, Strategy
+from fairprobe.search.strategy import Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
@@ -19,11 +20,17 @@ LEAST_REACH = 0.005
 WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
-FEWEST = 8
+FEWEST = 24
 """One walker in so many at least begins at once."""
 
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
+
+POOR = 0.15
+"""If fewer of these trials give a case, new seeds are better than going on."""
+
+DRY = 0.95
+"""And if more of the walkers then stand where one stood before."""
 
 MOST_MISSES = 10
 """A walker that missed more often in a row is lost."""
@@ -32,6 +39,9 @@ BITS = 12
 """Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
 
 NOBODY = -1
+
+REDRAWS = (4, 6, 10)
+"""How many others a walker whose jump is forbidden draws at once, again and again."""
 
 CROWDED = 2
 """Times the mean of all cells: a cell visited more often is over-represented."""
@@ -49,6 +59,8 @@ class Anchored(Strategy):
     there are `n_walkers`, and they walk on beside those of the next global round.
     """
 
+    is_eager = True
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
@@ -65,6 +77,10 @@ class Anchored(Strategy):
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
         """0, 1, 2, ...: kept, as every trial needs them several times."""
+        self._asked = self._walkers
+        """Those that are asked about: all but the ones that found no way out."""
+        self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
+        """By parameter, how many jumps were drawn where some are forbidden, and how many of these were allowed."""
 
     # Walkers come and go
 
@@ -77,7 +93,9 @@ class Anchored(Strategy):
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
         self._walkers = np.arange(len(self.position))
-        self._n_trials = 0
+        self._new = self._walkers[len(self._walkers) - len(seeds) :]
+        self._n_trials = self._n_hits = self._n_asked = 0
+        self.is_spent = self.is_dry = False
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -95,8 +113,9 @@ class Anchored(Strategy):
         """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
-            overrun, visits = self._visits.add(self.position)
-            leaves, weights = leaves | overrun, 1 / visits
+            again, crowded, visits = self._visits.add(self.position)
+            self.is_dry = bool(again.mean() > DRY)
+            leaves, weights = leaves | again | crowded, 1 / visits
         walkers = np.arange(len(self.position))
         well = np.flatnonzero(~leaves & (self.misses == 0))
         if len(well):
@@ -108,18 +127,24 @@ class Anchored(Strategy):
     # Trials
 
     def _ask(self) -> Codes:
-        # Seeds are asked about again first, for hints on them, and to see whether the model contradicts itself.
-        self._jumps = self.draw() if self._n_trials else self.draw().undone()
-        proposal = self._proposal()
+        self._jumps = self.draw(self._walkers)
+        if self.wants is not None and not self._n_trials:
+            self._jumps.stay(self._new)  # hints are needed on where they begin
+        self._asked = self._walkers
+        proposal = self.position.copy()
+        proposal.put(self._jumps.places, self._jumps.after)
         return self._retry(proposal) if self.domain.is_restricted else proposal
 
-    def draw(self) -> Jumps:
-        """A jump for each walker: a parameter in proportion to its reach, and another value within it."""
-        draws = self.rng.random((3, len(self.position)))
-        sums = self._sums @ self.reach
+    def draw(self, walkers: Codes) -> Jumps:
+        """A jump for each of these walkers: a parameter in proportion to its reach, and another value within it."""
+        draws = self.rng.random((3, len(walkers)))
+        sums = self._sums
+        if self.domain.is_restricted:  # what is rarely allowed is rarely tried
+            sums = sums * (self._allowed / self._drawn)
+        sums = sums @ (self.reach if walkers is self._walkers else self.reach.take(walkers, axis=1))
         # Counted in the smallest type, which takes half the time.
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
-        cells, places = self.cells(chosen), self.places(chosen)
+        cells, places = self.cells(chosen, walkers), self.places(chosen, walkers)
         before = self.position.take(places)
         spans = self.spans.take(chosen)
         within = self.reach.take(cells) * spans
@@ -133,39 +158,63 @@ class Anchored(Strategy):
         """Which of the chosen parameters go down."""
         return draws < 0.5
 
-    def cells(self, chosen: Codes) -> Codes:
-        """Where the chosen parameters are in tables by parameter, then walker."""
-        return chosen * len(self.position) + self._walkers
+    def cells(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in tables by parameter, then walker."""
+        return chosen * len(self.position) + walkers
 
-    def places(self, chosen: Codes) -> Codes:
-        """Where the chosen parameters are in `position`."""
-        return self.columns.take(chosen) + self._walkers * self.position.shape[1]
-
-    def _proposal(self) -> Codes:
-        proposal = self.position.copy()
-        proposal.put(self._jumps.places, self._jumps.after)
-        return proposal
+    def places(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in `position`."""
+        return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Draw again for walkers whose jump is forbidden; one that finds no way out stays, and learns nothing."""
-        for _ in range(MOST_RETRIES):
-            stuck = ~self.domain.allows(proposal)
-            if not stuck.any():
+        """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
+        if isinstance(self.domain, Region):
+            self._likely = self.domain.density.log_chances(self.position)
+        stuck = self._walkers[~self._may_go(self._walkers, self._jumps, proposal)]
+        for n in REDRAWS:
+            if not len(stuck):
                 return proposal
-            self._jumps = self._jumps.but_where(stuck, self.draw())
-            proposal = self._proposal()
-        stuck = ~self.domain.allows(proposal)
-        self._jumps = self._jumps.but_where(stuck, self._jumps.undone())
-        return self._proposal()
+            several = np.repeat(stuck, n)
+            jumps = self.draw(several)
+            there = jumps.made(self.position[several], self.columns)
+            may = self._may_go(several, jumps, there).reshape(-1, n)
+            found = may.any(axis=1)
+            first = np.flatnonzero(found) * n + may[found].argmax(axis=1)
+            self._jumps.put(stuck[found], jumps.of(first))
+            proposal[stuck[found]] = there[first]
+            stuck = stuck[~found]
+        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
+            self._jumps = self._jumps.undone()
+            return self.position.copy()
+        self.misses[stuck] += 1
+        self._asked = np.delete(self._walkers, stuck)
+        self._jumps = self._jumps.of(self._asked)
+        return proposal[self._asked]
+
+    def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> Mask:
+        """Which of these walkers may go where they would; and how often which parameter may be moved, is learned."""
+        if isinstance(self.domain, Region):
+            may = self.domain.takes(self._likely[walkers], there, self.rng)
+        else:
+            may = self.domain.allows(there)
+        chosen, n = jumps.chosen[0], len(self.columns)
+        self._drawn += np.bincount(chosen, minlength=n)
+        self._allowed += np.bincount(chosen[may], minlength=n)
+        return may
 
     def _tell(self, judgement: Judgement) -> None:
         jumps = self._jumps
         self.learn(judgement, jumps)
         self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
-        self.misses = np.where(judgement.hits, 0, self.misses + 1)
+        self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
         self._n_trials += 1
+        self._n_hits += int(judgement.hits.sum())
+        self._n_asked += len(judgement.hits)
         if self._n_trials % RENEW_EVERY == 0:
+            is_poor = self._n_hits < POOR * self._n_asked
+            self._n_hits = self._n_asked = 0
             self._renew()
+            self.is_spent = is_poor or self.is_dry
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
         """Widen or narrow the reach along what was moved."""
@@ -187,14 +236,28 @@ class Jumps:
     before: Codes
     after: Codes
 
-    def but_where(self, mask: Mask, other: Jumps) -> Jumps:
-        """These jumps, but others for some walkers."""
-        pairs = zip(vars(other).values(), vars(self).values(), strict=True)
-        return Jumps(*(np.where(mask, theirs, ours) for theirs, ours in pairs))
+    def put(self, walkers: Codes, jumps: Jumps) -> None:
+        """Other jumps for some walkers."""
+        for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
+            ours[:, walkers] = theirs
+
+    def stay(self, walkers: Codes) -> None:
+        """No move of some walkers."""
+        self.after[:, walkers] = self.before[:, walkers]
+
+    def made(self, rows: Codes, columns: Codes) -> Codes:
+        """Inputs, one a walker, after their jumps."""
+        for chosen, after in zip(self.chosen, self.after, strict=True):
+            rows[np.arange(len(rows)), columns[chosen]] = after
+        return rows
+
+    def of(self, walkers: Codes) -> Jumps:
+        """Those of some walkers."""
+        return Jumps(*(each[:, walkers] for each in vars(self).values()))
 
     def undone(self) -> Jumps:
         """No move at all."""
-        return replace(self, after=self.before)
+        return replace(self, after=self.before.copy())
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
@@ -226,12 +289,12 @@ class Visits:
         self._keys = Keys(domain)
         self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
 
-    def add(self, codes: Codes) -> tuple[Mask, Codes]:
-        """Who stands where someone stood before or in a crowded cell; and the visits to each one's cell."""
+    def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
+        """Who stands where someone stood before, and who in a crowded cell; and the visits to each one's cell."""
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
-        return ~self._are_first(codes) | (visits > CROWDED * self._counts[self._counts > 0].mean()), visits
+        return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
         """Who is the first at a place; of several that come at once, one."""

@@ -18,6 +18,8 @@ FROM_MATE = 0.1
 class Genetic(Strategy):
     """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
 
+    is_eager = True
+
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.moves = Moves(domain)
@@ -33,15 +35,17 @@ class Genetic(Strategy):
 
     def _ask(self) -> Codes:
         children = self._breed()
-        if self.domain.is_restricted:
-            for _ in range(MOST_RETRIES):
-                children = self._replaced(children, self._breed())
-            children = self._replaced(children, self.rng.choice(self.population, len(children)))
-        return children
-
-    def _replaced(self, children: Codes, others: Codes) -> Codes:
-        """The children, but others in place of those that are forbidden."""
-        return np.where(self.domain.allows(children)[:, None], children, others)
+        if not self.domain.is_restricted:
+            return children
+        stuck = np.flatnonzero(~self.domain.allows(children))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return children
+            children[stuck] = self._breed()[stuck]
+            stuck = stuck[~self.domain.allows(children[stuck])]
+        if len(stuck) == len(children):  # no child may be: their parents are asked about again
+            return self.rng.choice(self.population, len(children))
+        return np.delete(children, stuck, axis=0)
 
     def _breed(self) -> Codes:
         """Children of parents drawn at random, crossed, then mutated."""

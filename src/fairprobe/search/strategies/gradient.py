@@ -65,5 +65,6 @@ class Gradient(Guided):
         low, high = np.nanargmin(self.hints.scores, axis=0), np.nanargmax(self.hints.scores, axis=0)
         each = np.arange(len(judgement.codes))
         lower, upper = gradients[low, each].T, gradients[high, each].T
-        self.slope = np.where(judgement.hits, (lower + upper) / 2, self.slope)
-        self.widening = np.where(judgement.hits, upper - lower, self.widening)
+        asked = self._asked
+        self.slope[:, asked] = np.where(judgement.hits, (lower + upper) / 2, self.slope[:, asked])
+        self.widening[:, asked] = np.where(judgement.hits, upper - lower, self.widening[:, asked])

@@ -60,19 +60,19 @@ class Guided(Anchored):
 
     # Aiming
 
-    def draw(self) -> Jumps:
+    def draw(self, walkers: Codes) -> Jumps:
         """A jump; and where that would lose the boundary, the step of a second parameter that makes up for it."""
-        jumps = super().draw()
+        jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
             return jumps
         first, step = jumps.chosen[0], (jumps.after - jumps.before)[0]
-        off = self.centre - self.boundary + step * self.slope.take(jumps.cells[0])
+        off = self.centre[walkers] - self.boundary + step * self.slope.take(jumps.cells[0])
         second, back = (first + 1) % len(self.columns), np.zeros_like(first)
-        astray = np.flatnonzero(np.abs(off) > NEAR * self.gap)
-        second[astray], back[astray] = self._make_up(astray, off[astray], first[astray])
-        places = self.places(second)
+        astray = np.flatnonzero(np.abs(off) > NEAR * self.gap[walkers])
+        second[astray], back[astray] = self._make_up(walkers[astray], off[astray], first[astray])
+        places = self.places(second, walkers)
         before = self.position.take(places)
-        also = (second, self.cells(second), places, before, before + back)
+        also = (second, self.cells(second, walkers), places, before, before + back)
         return Jumps(*map(np.vstack, zip(vars(jumps).values(), also, strict=True)))
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
@@ -109,8 +109,10 @@ class Guided(Anchored):
                 self.boundary = here
                 self.centre, self.gap = np.full_like(self.centre, here), np.full_like(self.gap, np.median(gap[hits]))
             self.boundary += (here - self.boundary) * PACE
-        self._correct(centre - self.centre, jumps)
-        self.centre, self.gap = np.where(hits, centre, self.centre), np.where(hits, gap, self.gap)
+        asked = self._asked
+        self._correct(centre - self.centre[asked], jumps)
+        self.centre[asked] = np.where(hits, centre, self.centre[asked])
+        self.gap[asked] = np.where(hits, gap, self.gap[asked])
 
     def _sides(self, judgement: Judgement) -> Floats | None:
         """Labels in place of scores: 0 or 1 for the sides of the boundary, so that a case's centre is between."""

@@ -34,15 +34,20 @@ class Nearby(Strategy):
 
     def _ask(self) -> Codes:
         proposal, self.changed = self._propose(np.arange(len(self.rows)))
-        if self.domain.is_restricted:
-            stuck = np.flatnonzero(~self.domain.allows(self.domain.completed(proposal)))
-            for _ in range(MOST_RETRIES):
-                if not len(stuck):
-                    break
-                proposal[stuck], self.changed[stuck] = self._propose(stuck)
-                stuck = stuck[~self.domain.allows(self.domain.completed(proposal[stuck]))]
-            proposal[stuck], self.changed[stuck] = self.rows[stuck], -1
-        return proposal
+        self.asked = np.arange(len(self.rows))
+        if not self.domain.is_restricted:
+            return proposal
+        stuck = np.flatnonzero(~self.domain.allows(self.domain.completed(proposal)))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return proposal
+            proposal[stuck], self.changed[stuck] = self._propose(stuck)
+            stuck = stuck[~self.domain.allows(self.domain.completed(proposal[stuck]))]
+        if len(stuck) == len(proposal):  # where no row may change, they are asked about as they are
+            self.changed[:] = -1
+            return self.rows.copy()
+        self.asked, self.changed = np.delete(self.asked, stuck), np.delete(self.changed, stuck, axis=0)
+        return np.delete(proposal, stuck, axis=0)
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
         """Rows with some columns changed, and which these are, -1 where fewer."""
@@ -69,4 +74,4 @@ class Nearby(Strategy):
         hit = self.changed[judgement.hits]
         self.trials += np.bincount(used, minlength=len(self.columns))
         self.hits += np.bincount(hit[hit >= 0], minlength=len(self.columns))
-        self.good[judgement.hits] = hit
+        self.good[self.asked[judgement.hits]] = hit

@@ -1,4 +1,8 @@
-"""Preprocessing: what the estimator at the end of a model sees of an input, parameter by parameter."""
+"""Tables: what the estimator at the end of a model sees of an input, parameter by parameter.
+
+Where the steps before it work column by column, what they make of a parameter's levels is worked out once, by these
+very steps. Exact solvers read the tables; `tabulated.py` puts batches together out of them, for searches.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.values import is_missing
-from fairprobe.estimate.exact.solved import UnfitError, shown
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
@@ -39,6 +43,10 @@ _BLOCK_CELLS = 4_000_000
 _N_TRIED = 256
 
 
+class UnfitError(Exception):
+    """A model or a domain does not fit what is tried: that is left to the model itself, or to sampling."""
+
+
 @dataclass(frozen=True)
 class Table:
     """What one parameter's levels look like to the estimator."""
@@ -56,10 +64,12 @@ class Seen:
     that the columns come out as one parameter at a time predicts `check` tries on random inputs as well.
     """
 
-    def __init__(self, model: Any, domain: Domain, dtype: DTypeLike | str) -> None:
+    def __init__(
+        self, model: Any, domain: Domain, dtype: DTypeLike | str | None = None, batch: str | None = None
+    ) -> None:
         self._model = model
         self.domain = domain
-        self.asker = Asker(model, domain)
+        self.asker = Asker(model, domain, batch=batch)
         self.steps, self.final = split(model)
         self.order = list(abilities_of(model).columns or domain.names)
         self._dtype = dtype
@@ -87,20 +97,28 @@ class Seen:
         if not _equal(self.rows(codes), expected).all():
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
-    def rows(self, codes: Codes) -> NDArray[Any]:
-        """A batch of inputs as the estimator sees them."""
-        from sklearn.utils import check_array
-
+    def transformed(self, codes: Codes) -> Any:
+        """A batch of inputs as the steps hand it to the estimator."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
                 batch = self.asker.adapter.form.rows(codes)
                 for step in self.steps:
                     batch = step.transform(batch)
-                batch = batch.toarray() if hasattr(batch, "toarray") else batch
-                return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
+                return batch
         except Exception as error:
             raise UnfitError(f"the preprocessing must take every input, got {type(error).__name__}: {error}") from error
+
+    def rows(self, codes: Codes) -> NDArray[Any]:
+        """A batch of inputs as the estimator sees them: dense, and in the dtype that it works in."""
+        from sklearn.utils import check_array
+
+        batch = self.transformed(codes)
+        try:
+            batch = batch.toarray() if hasattr(batch, "toarray") else batch
+            return np.asarray(check_array(batch, dtype=self._dtype, ensure_all_finite=False))
+        except Exception as error:
+            raise UnfitError(f"the preprocessing must make numbers, got {type(error).__name__}: {error}") from error
 
     def scores(self, codes: Codes) -> NDArray[Any]:
         """The model's own scores of a batch of inputs."""
@@ -130,7 +148,7 @@ class Seen:
 
         All at once: transformers take about as long for a row as for a thousand.
         """
-        levels = self.domain.levels
+        levels = np.array([kind.levels for kind in self.domain.parameters])  # a derived one has its source's
         narrow = np.flatnonzero(levels <= NARROW)
         ends = np.cumsum(levels[narrow])
         narrow = narrow[ends <= _BLOCK_CELLS // max(len(self.base), len(levels))]
@@ -211,22 +229,23 @@ def split(model: Any) -> tuple[list[Any], Any]:
     steps: list[Any] = []
     while own_kind(model) == "pipeline":
         *before, (_, last) = model.steps
-        steps += [step for _, step in before if not _passes(step)]
+        steps += [step for _, step in before if not passes(step)]
         model = last
     return steps, model
 
 
-def _passes(step: Any) -> bool:
+def passes(step: Any) -> bool:
+    """Whether a step is none: it hands everything on, or nothing."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
 def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
     """The transformers within a step that are not made of others: all, or those that a column of an input meets."""
-    if _passes(step):
+    if passes(step):
         return
     kind = own_kind(step)
     if kind == "columns":
-        made = [part for _, part, mine in step.transformers_ if column is None or column in _positions(step, mine)]
+        made = [part for _, part, mine in step.transformers_ if column is None or column in positions(step, mine)]
     elif kind in ("pipeline", "union"):
         made = [part for _, part in (step.steps if kind == "pipeline" else step.transformer_list)]
     else:
@@ -236,7 +255,7 @@ def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
         yield from _parts(part)
 
 
-def _positions(step: Any, columns: Any) -> list[int]:
+def positions(step: Any, columns: Any) -> list[int]:
     """The columns that a part of a ColumnTransformer was given, by number."""
     every = np.arange(step.n_features_in_)
     names = [str(name) for name in getattr(step, "feature_names_in_", ())]

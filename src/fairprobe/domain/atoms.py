@@ -1,0 +1,180 @@
+"""Columns of data cut into atoms, the values or parts of a range that rules about them can tell apart.
+
+A listed parameter has an atom for each value. A number has three if one value of it stands out, as 0 does among capital
+gains: below, at and above that. A missing value is an atom of its own, the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
+from fairprobe.domain.extended import Extended
+from fairprobe.domain.links import plain_values
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+MOST_VALUES = 1000
+"""A listed parameter with more is an id, or free text: no rule would be about its values."""
+
+SPIKE = 0.1
+"""A value of a number stands out if this part of the rows have it, ..."""
+STANDS_OUT = 5
+"""... and so many times as many as have the next value on either side."""
+
+OUTSIDE = -1
+"""The atom of what is none of the parameter's values."""
+
+_SYMBOLS = {
+    (False, True, False): "==",
+    (True, False, False): "<",
+    (False, False, True): ">",
+    (True, True, False): "<=",
+    (False, True, True): ">=",
+    (True, False, True): "!=",
+}
+"""By whether what is below, at and above a number is allowed."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A parameter's column, row by row as atoms."""
+
+    parameter: Parameter
+    atoms: Codes
+    """By row; OUTSIDE for a value that is none of the parameter's."""
+    n_atoms: int
+
+    @property
+    def name(self) -> str:
+        """The parameter's."""
+        return self.parameter.name
+
+    @cached_property
+    def counts(self) -> Codes:
+        """By atom, how many rows have it."""
+        return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
+
+    @cached_property
+    def has_outside(self) -> bool:
+        """Whether rows have other values than the parameter's."""
+        return bool((self.atoms == OUTSIDE).any())
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
+        """What is true of all but some atoms, as parts to be joined by `or`."""
+        raise NotImplementedError
+
+    def _with_missing(self, parts: list[Formula], forbidden: Mask, holds_for_missing: bool) -> list[Formula]:
+        """The same, true of a missing value if that is allowed and of none if it is forbidden."""
+        if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
+            return parts
+        absent = Missing(Name(self.name))
+        return [Join("and", (*parts, Not(absent)))] if holds_for_missing else [*parts, absent]
+
+
+@dataclass(frozen=True)
+class Listed(Column):
+    """Each value is an atom."""
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """By atom; None where missing."""
+        return plain_values(self.parameter)
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
+        """By the shorter list, of the values allowed or of those forbidden."""
+        name, absent = Name(self.name), Missing(Name(self.name))
+        known = [(value, bad) for value, bad in zip(self.values, forbidden, strict=True) if value is not None]
+        good, bad = ([value for value, is_bad in known if is_bad == wanted] for wanted in (False, True))
+        if not good:
+            return [absent]
+        if not bad:
+            return [Not(absent)]
+        prefer_allowed |= isinstance(good[0], bool)  # "employed" reads better than "employed != False"
+        by_allowed = len(good) < len(bad) or (len(good) == len(bad) and prefer_allowed)
+        if by_allowed and not self.has_outside:
+            one_of = Compare("==", name, Constant(good[0])) if len(good) == 1 else Among(name, tuple(good))
+            return self._with_missing([one_of], forbidden, holds_for_missing=False)
+        none_of = Compare("!=", name, Constant(bad[0])) if len(bad) == 1 else Not(Among(name, tuple(bad)))
+        return self._with_missing([none_of], forbidden, holds_for_missing=True)
+
+
+@dataclass(frozen=True)
+class Number(Column):
+    """A number: below, at and above the value that stands out; without one, all numbers are "at"."""
+
+    numbers: Floats
+    spike: float | None
+
+    def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
+        """By a comparison with the value that stands out."""
+        name = Name(self.name)
+        if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
+            return [Missing(name) if forbidden[1] else Not(Missing(name))]
+        below, at, above = (not bad for bad in forbidden[:3])
+        if self.spike <= getattr(self.parameter, "low", -np.inf):
+            below = False  # nothing is, so "== 0" says what "<= 0" would
+        if self.spike >= getattr(self.parameter, "high", np.inf):
+            above = False
+        symbol = _SYMBOLS[below, at, above]
+        return self._with_missing(
+            [Compare(symbol, name, Constant(constant(self.spike)))], forbidden, holds_for_missing=symbol == "!="
+        )
+
+
+def constant(number: float) -> int | float:
+    """A number as it is best read."""
+    return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
+
+
+def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
+    """The columns that rules can be about: not the derived, the widest, nor one whose name no rule can hold."""
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
+    own = [p.base if isinstance(p, Extended) else p for p in domain.parameters]
+    kept = [p for p in own if not isinstance(p, Derived) and "`" not in p.name]
+    return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]
+
+
+def _is_too_wide(parameter: Parameter) -> bool:
+    return isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_VALUES
+
+
+def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
+    """A column as atoms."""
+    import pandas as pd
+
+    if isinstance(parameter, (Category, Ordinal)) or parameter.levels - parameter.missing <= 2:
+        return Listed(parameter, parameter.encode(column), parameter.levels)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    spike = _spike(numbers[~np.isnan(numbers)])
+    atoms = np.ones(len(numbers), dtype=np.int64)
+    if spike is not None:
+        atoms += (numbers > spike).astype(np.int64) - (numbers < spike)
+    atoms[np.isnan(numbers)] = 3 if parameter.missing else OUTSIDE
+    return Number(parameter, atoms, 3 + parameter.missing, numbers, spike)
+
+
+def _spike(numbers: Floats) -> float | None:
+    """The value that stands out, if one does."""
+    values, counts = np.unique(numbers, return_counts=True)
+    if len(values) < 2:
+        return None
+    place = int(counts.argmax())
+    beside = counts[[other for other in (place - 1, place + 1) if 0 <= other < len(counts)]]
+    stands_out = counts[place] >= SPIKE * len(numbers) and counts[place] >= STANDS_OUT * beside.max()
+    return float(values[place]) if stands_out else None

@@ -1,0 +1,342 @@
+"""Density: how likely an input is among people like those in the rows given.
+
+A transparent one: every column in a few bins, and for each column a table of its bins given those of at most three
+others (`factors.py`). So it can be printed, drawn, kept in a plain file, and looked up in tables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import checked_count, checked_seed, is_number
+from fairprobe.domain.bins import Bins
+from fairprobe.domain.constraints import PATIENCE, THINNEST
+from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.extended import Extended
+from fairprobe.domain.factors import Factor, learned
+from fairprobe.domain.parameter import Parameter
+from fairprobe.errors import DataError, DomainError, SettingError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pandas as pd
+
+    from fairprobe.domain.health import Remark
+
+HELD_OUT = 0.2
+MOST_HELD_OUT = 10_000
+"""Rows that say what is plausible."""
+
+LEAST_ROWS = 20
+FEW_HELD_OUT = 100
+"""With fewer, a plausibility is a coarse number."""
+
+N_MASS = 50_000
+"""Samples that tell how much of the density the rules allow."""
+
+BATCH = 10_000
+
+
+class Density:
+    """How likely inputs are, fitted to rows; made by `Density.fit`.
+
+    >>> import pandas as pd
+    >>> from fairprobe import Density, Domain
+    >>> rows = pd.DataFrame({"age": [20, 21, 60, 61] * 50, "retired": [0, 0, 1, 1] * 50, "sex": [0] * 100 + [1] * 100})
+    >>> domain = Domain.from_frame(rows, sensitive=["sex"])
+    >>> density = Density.fit(domain, rows)
+    >>> density.plausibility(pd.DataFrame({"age": [21, 21], "retired": [0, 1], "sex": [0, 0]})).round(1).tolist()
+    [0.8, 0.0]
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        bins: Sequence[Bins],
+        factors: Sequence[Factor],
+        held_out: Floats,
+        *,
+        n_rows: int,
+        n_left_out: int = 0,
+    ) -> None:
+        self.domain = domain
+        self.columns = _modelled(domain)
+        """The positions of the parameters that it is about: all but the derived ones."""
+        self.bins = tuple(bins)
+        self.factors = tuple(factors)
+        """Each behind those of the columns that it looks at; columns are numbered by their place in `columns`."""
+        self.held_out = held_out
+        """How likely the rows held out from the fit are, in order: logarithms."""
+        self.n_rows = n_rows
+        """Rows that it was fitted to."""
+        self.n_left_out = n_left_out
+        """Rows that are no inputs of the domain, or that a constraint forbids."""
+
+    # Making one
+
+    @classmethod
+    def fit(cls, domain: Domain, X: pd.DataFrame | NDArray[Any], *, seed: int | None = 0) -> Density:
+        """Fit a density to rows. A fifth of them, 10,000 at most, are held out to say what is plausible.
+
+        Args:
+            domain: what an input may be; rows outside it, or that its constraints or links forbid, are left out.
+            X: the rows, best those that the model was fitted to or is used on.
+            seed: says which rows are held out.
+        """
+        codes = checked_domain(domain).encode(X, nearest=True)
+        inside = domain.contains(codes)
+        n = int(inside.sum())
+        if n < LEAST_ROWS:
+            raise DataError(
+                f"a density needs {LEAST_ROWS} rows at least that are inputs of the domain, got {n:,} of "
+                f"{len(codes):,}{_why_outside(domain, codes, inside)}"
+            )
+        columns = _modelled(domain)
+        rows = np.random.default_rng(checked_seed(seed)).permutation(codes[inside][:, columns])
+        n_held = min(MOST_HELD_OUT, max(1, round(HELD_OUT * n)))
+        held, fitted = rows[:n_held], rows[n_held:]
+        bins = [Bins.of_rows(domain.parameters[c], fitted[:, place]) for place, c in enumerate(columns)]
+        table = np.column_stack([each.bins_of(fitted[:, place]) for place, each in enumerate(bins)])
+        factors = learned(table, [len(each) for each in bins])
+        made = cls(domain, bins, factors, np.empty(0), n_rows=len(fitted), n_left_out=len(codes) - n)
+        made.held_out = np.sort(made._log_chances([held[:, place] for place in range(len(columns))]))
+        return made
+
+    def within(self, domain: Domain) -> Density:
+        """The same density of another domain, which has the same parameters but maybe other rules, links or roles."""
+        if domain is self.domain:
+            return self
+        ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
+        if ours != theirs:
+            names = [[name for name, *_ in each] for each in (ours, theirs)]
+            differ = [name for (name, *one), (_, *other) in zip(ours, theirs, strict=False) if one != other]
+            what = f"another {differ[0]!r}" if names[0] == names[1] else f"the parameters {', '.join(names[1])}"
+            raise DomainError(
+                "a density must be of the domain that it is used with: it was fitted to "
+                f"{', '.join(names[0])}, and this domain has {what}; fit it again, Density.fit(domain, X)"
+            )
+        counts = {"n_rows": self.n_rows, "n_left_out": self.n_left_out}
+        return Density(domain, self.bins, self.factors, self.held_out, **counts)
+
+    @classmethod
+    def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
+        """Read what `to_parquet` wrote; with a domain, the density of that one (callables, no file holds)."""
+        from fairprobe.domain.density_file import read
+
+        return read(path, domain)
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write it to a plain file: counts of rows by bin, no row and nothing to run."""
+        from fairprobe.domain.density_file import write
+
+        write(path, self)
+
+    # What it says of rows
+
+    def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
+        """`n` inputs drawn from it, none that a constraint or a link forbids."""
+        rng = np.random.default_rng(checked_seed(seed))
+        return self.domain.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
+
+    def log_density(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
+        """The logarithm of each row's probability; minus infinity for one that is no input, or forbidden."""
+        return self._said(rows, self.log_chances, -math.inf, "log_density") - self._log_mass
+
+    def plausibility(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
+        """The fraction of the rows held out that are no likelier; 0 for one that is no input, or forbidden."""
+        return self._said(rows, self.plausibility_of, 0.0, "plausibility")
+
+    def _said(self, rows: Any, of: Any, otherwise: float, name: str) -> pd.Series:
+        import pandas as pd
+
+        frame = self.domain.as_frame(rows)
+        codes = self.domain.encode(frame, nearest=True)
+        inside = self.domain.contains(codes)
+        said = np.full(len(codes), otherwise)
+        if inside.any():
+            said[inside] = of(codes[inside])
+        return pd.Series(said, index=frame.index, name=name)
+
+    @property
+    def health(self) -> tuple[Remark, ...]:
+        """What to know about it."""
+        remarks = []
+        n = len(self.held_out)
+        if n < FEW_HELD_OUT:
+            text = f"{n:,} rows were held out to say what is plausible, so a plausibility is a multiple of {1 / n:.2g}"
+            remarks.append(("few-rows", text))
+        n_given = self.n_rows + n + self.n_left_out
+        if self.n_left_out > n_given / 10:
+            text = (
+                f"{self.n_left_out:,} of {n_given:,} rows are no inputs of the domain, or its rules forbid them: the "
+                "density knows nothing of them"
+            )
+            remarks.append(("rows-outside", text))
+        return tuple(remarks)
+
+    # Inputs as codes
+
+    def log_chances(self, codes: Codes) -> Floats:
+        """How likely inputs are, rules aside: the logarithm."""
+        return self._log_chances([self._known(codes, place) for place in range(len(self.columns))])
+
+    def _log_chances(self, codes: Sequence[Codes]) -> Floats:
+        bins: list[Codes] = []
+        total: Floats = np.zeros(len(codes[0]))
+        for column, each, known in zip(codes, self.bins, self._translations, strict=True):
+            bins.append(each.bins_of(column))
+            if each.is_mixed:
+                total += each.log_parts(column)
+            if known is not None:  # what stands in a row and is none of the domain's values
+                total[column < 0] = -math.inf
+        for factor in self.factors:
+            total += factor.log_chances(bins)
+        return total
+
+    def _known(self, codes: Codes, place: int) -> Codes:
+        """A column's codes as it was fitted; -1 for what stands in a row and is none of its values."""
+        known = self._translations[place]
+        column = codes[:, self.columns[place]].astype(np.int64, copy=False)
+        return column if known is None else known[column]
+
+    @cached_property
+    def _translations(self) -> list[Codes | None]:
+        """For parameters that also hold what stands in rows: by their code, the nearest of their own."""
+        translations: list[Codes | None] = []
+        for column in self.columns:
+            parameter = self.domain.parameters[column]
+            known = None
+            if isinstance(parameter, Extended):
+                extras = parameter.base.encode(list(parameter.extras), nearest=True)
+                known = np.concatenate([np.arange(parameter.base.levels), extras])
+            translations.append(known)
+        return translations
+
+    def plausibility_of(self, codes: Codes) -> Floats:
+        """The same as `plausibility`, of inputs, rules aside."""
+        return np.searchsorted(self.held_out, self.log_chances(codes), side="right") / len(self.held_out)
+
+    def floor(self, plausibility: float) -> float:
+        """The least logarithm that an input so plausible has."""
+        if not is_number(plausibility) or not 0 <= plausibility < 1:
+            raise SettingError.about("min_plausibility", f"must be at least 0 and below 1, got {plausibility!r}")
+        place = math.ceil(round(plausibility * len(self.held_out), 9))
+        return -math.inf if place == 0 else float(self.held_out[place - 1])
+
+    def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
+        """`n` inputs drawn from it that are allowed, none less likely than the floor."""
+        kept = [np.empty((0, len(self.domain.levels)), dtype=np.int64)]
+        n_kept = n_drawn = 0
+        highest = -math.inf
+        while n_kept < n:
+            codes = self._draw(min(BATCH, max(n - n_kept, 1000)), rng)
+            may: Mask = np.asarray(self.domain.allows(codes))
+            n_drawn += len(codes)
+            if floor > -math.inf and may.any():
+                likely = self.log_chances(codes)
+                highest = max(highest, float(likely[may].max()))
+                may &= likely >= floor
+            kept.append(codes[may])
+            n_kept += len(kept[-1])
+            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+                raise self._too_thin(n_kept, n_drawn, highest)
+        return np.concatenate(kept)[:n]
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs drawn from it, rules aside."""
+        bins: list[Codes] = [np.zeros(n, dtype=np.int64)] * len(self.columns)
+        codes = np.zeros((n, len(self.domain.levels)), dtype=np.int64)
+        for factor in self.factors:
+            place = factor.child
+            bins[place] = factor.draw(bins, rng)
+            codes[:, self.columns[place]] = self.bins[place].draw(bins[place], rng)
+        return self.domain.completed(codes)
+
+    def _too_thin(self, n_kept: int, n_drawn: int, highest: float) -> DomainError | SettingError:
+        if highest == -math.inf:
+            return DomainError(
+                "the constraints and links must allow what the rows are like, got none of "
+                f"{n_drawn:,} inputs drawn from the density: loosen them, or fit it to rows that keep them"
+            )
+        most = np.searchsorted(self.held_out, highest, side="right") / len(self.held_out)
+        return SettingError.about(
+            "min_plausibility",
+            f"must be one that inputs reach, got one that {n_kept:,} of {n_drawn:,} drawn from the density do: the "
+            f"highest seen is {most:.4g}",
+        )
+
+    @cached_property
+    def _log_mass(self) -> float:
+        """How much of it the rules leave: the logarithm, by a sample of its own."""
+        if not self.domain.is_restricted:
+            return 0.0
+        allowed = self.domain.allows(self._draw(N_MASS, np.random.default_rng(0)))
+        return math.log(max(1, int(allowed.sum())) / N_MASS)
+
+    # How it shows
+
+    def describe(self) -> str:
+        """What it looks at, a column a line.
+
+        Behind each column, those that its bins are given by, the one that tells most first.
+        """
+        names = [self.domain.names[column] for column in self.columns]
+        width = max(map(len, names))
+        lines = [
+            f"  {names[factor.child]:{width}}  {len(self.bins[factor.child]):2} bins"
+            + (f" given {', '.join(names[parent] for parent in factor.parents)}" if factor.parents else "")
+            for factor in self.factors
+        ]
+        return "\n".join([f"{self!r}:", *lines])
+
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Draw which columns look at which, as SVG."""
+        from fairprobe.domain.density_plot import draw
+
+        draw(self, path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Density({len(self.columns)} columns, fitted to {self.n_rows:,} rows, held against "
+            f"{len(self.held_out):,} others)"
+        )
+
+
+def checked_density(density: Any, domain: Domain) -> Density:
+    """The density, if it is one, of this domain."""
+    if not isinstance(density, Density):
+        raise SettingError.about(
+            "density", f"must be a fairprobe.Density, got {type(density).__name__}: see Density.fit(domain, X)"
+        )
+    return density.within(domain)
+
+
+def _modelled(domain: Domain) -> list[int]:
+    derived = {column for column, _ in domain.derived}
+    return [column for column in range(len(domain.parameters)) if column not in derived]
+
+
+def _identity(parameter: Parameter) -> tuple[Any, ...]:
+    """What makes the codes of two parameters mean the same."""
+    base = parameter.base if isinstance(parameter, Extended) else parameter
+    fields = ("low", "high", "step", "values", "source")
+    return (base.name, base.kind, base.missing, *(getattr(base, name, None) for name in fields))
+
+
+def _why_outside(domain: Domain, codes: Codes, inside: Mask) -> str:
+    """What keeps most rows out, as the end of a message."""
+    if inside.all():
+        return ""
+    outside = (codes < 0).sum(axis=0)
+    if not outside.any():
+        return ": the constraints or links forbid the others"
+    name = domain.names[int(outside.argmax())]
+    return f": {int(outside.max()):,} have a value of {name!r} that is none of the domain's"

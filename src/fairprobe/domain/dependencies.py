@@ -1,0 +1,185 @@
+"""Functional dependencies: parameters whose value follows from another's, in all rows or almost all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.allowed import is_number
+from fairprobe.domain.constraints import listed_values
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.expressions import (
+    MAX_LENGTH,
+    Among,
+    Compare,
+    Constant,
+    Formula,
+    Join,
+    Missing,
+    Name,
+    Not,
+    text_of,
+)
+from fairprobe.domain.extended import Extended
+from fairprobe.domain.links import plain_values
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.values import is_missing, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+MostBroken = Callable[[float, float], float]
+"""How many rows may break a rule, by its support and by the count expected."""
+
+MOST_VALUES = 200
+"""A source with more values makes no table that a person would read."""
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """What `target` is for each value of `source`."""
+
+    source: str
+    target: str
+    formula: Formula
+    derived: Derived | None
+    """As a parameter; None if the source has values that no row shows."""
+    n: int
+    """Rows with both."""
+    expected: float
+    """Rows that would contradict if the two had nothing to do with each other."""
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """A column's values, numbered from 0."""
+
+    name: str
+    numbers: Codes
+    values: list[Any]
+    is_numeric: bool
+
+
+def dependencies(domain: Domain, frame: pd.DataFrame, *, least: float, most_broken: MostBroken) -> list[Dependency]:
+    """The dependencies that rows show, one for each parameter that follows from another.
+
+    Of two that go one to one the sensitive one is the source, then the one whose values are names, then the first.
+
+    Args:
+        domain: of the parameters.
+        frame: rows.
+        least: as many rows at least must be expected to contradict, were there no dependency.
+        most_broken: gives how many rows may, by the support and the count expected.
+    """
+    columns = list(_candidates(domain, frame))
+    found: dict[tuple[str, str], Dependency] = {}
+    for source, target in permutations(columns, 2):
+        if len(source.values) >= len(target.values):
+            dependency = _dependency(source, target, domain, least, most_broken)
+            if dependency is not None:
+                found[source.name, target.name] = dependency
+    fixed = {*domain.sensitive, *(link.column for link in domain.links)}
+    targets = dict.fromkeys(target for _, target in found if target not in fixed)
+    sources = {target: _sources(target, found, domain, columns) for target in targets}
+    follows = {target for target in targets if sources[target]}
+    # What follows from something can have nothing follow from it: all hangs on the first of a chain.
+    first = {target: [name for name in sources[target] if name not in follows] for target in follows}
+    return [found[first[target][0], target] for target in targets if first.get(target)]
+
+
+def _candidates(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
+    import pandas as pd
+
+    for parameter in domain.parameters:
+        if isinstance(parameter, (Derived, Extended)) or "`" in parameter.name:
+            continue
+        column = frame[parameter.name]
+        if column.iloc[: 50 * MOST_VALUES].nunique() > MOST_VALUES:
+            continue
+        numbers, seen = pd.factorize(parameter.encode(column), sort=True)
+        numbers, seen = _without_outside(numbers.astype(np.int64), seen)
+        if 2 <= len(seen) <= MOST_VALUES:
+            values = [None if is_missing(v) else plain(v) for v in np.asarray(parameter.decode(seen), dtype=object)]
+            yield _Numbered(parameter.name, numbers, values, is_number(parameter))
+
+
+def _without_outside(numbers: Codes, seen: Codes) -> tuple[Codes, Codes]:
+    """With -1 for what is none of the parameter's values: no rule can name it."""
+    return (numbers - 1, seen[1:]) if len(seen) and seen[0] < 0 else (numbers, seen)
+
+
+def _sources(
+    target: str, found: dict[tuple[str, str], Dependency], domain: Domain, columns: Sequence[_Numbered]
+) -> list[str]:
+    """What a parameter may follow from, the best first."""
+    rank = {
+        column.name: (column.name not in domain.sensitive, column.is_numeric, len(column.values), place)
+        for place, column in enumerate(columns)
+    }
+    sources = [source for source, other in found if other == target]
+    return sorted((s for s in sources if (target, s) not in found or rank[s] < rank[target]), key=rank.__getitem__)
+
+
+def _dependency(
+    source: _Numbered, target: _Numbered, domain: Domain, least: float, most_broken: MostBroken
+) -> Dependency | None:
+    known = (source.numbers >= 0) & (target.numbers >= 0)
+    shape = len(source.values), len(target.values)
+    pairs = source.numbers[known] * shape[1] + target.numbers[known]
+    table = np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
+    n, best = len(pairs), table.argmax(axis=1)
+    if not n:
+        return None
+    n_broken = n - int(table.max(axis=1).sum())
+    share = table.sum(axis=0) / n
+    expected = float(n - (table.sum(axis=1) * share[best]).sum())
+    # The first row of a value cannot contradict, nor can any if one value of the target is all there is.
+    would_show = (n - shape[0]) * (1 - float(share.max()))
+    if would_show < least or n_broken > most_broken(n, min(expected, would_show)):
+        return None
+    mapping = {value: target.values[place] for value, place in zip(source.values, best.tolist(), strict=True)}
+    parameter = domain[source.name]
+    is_whole = _is_whole(mapping, parameter)
+    formula = _formula(source.name, target.name, mapping, is_whole and bool((source.numbers >= 0).all()))
+    if len(text_of(formula)) > MAX_LENGTH:
+        return None
+    derived = Derived(target.name, source.name, mapping, dtype=domain[target.name].dtype) if is_whole else None
+    return Dependency(source.name, target.name, formula, derived, n, expected)
+
+
+def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
+    """Whether every value of the source, those included that are not compared, has been seen."""
+    if source.levels > MOST_VALUES + 1:
+        return False
+    values = [*plain_values(source), *([] if is_number(source) else listed_values(source))]
+    return all(value in mapping for value in values if value is not None)
+
+
+def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: bool) -> Formula:
+    """Which values go together: a part for each value of the target; of a value not seen nothing is said."""
+    by_target: dict[Any, list[Any]] = {}
+    for value, follows in mapping.items():
+        by_target.setdefault(follows, []).append(value)
+    parts: list[Formula] = []
+    for follows, values in by_target.items():
+        parts += [Join("and", (part, *_one_of(target, [follows]))) for part in _one_of(source, values)]
+    if not is_whole:
+        unseen: list[Formula] = [Not(part) for part in _one_of(source, list(mapping))]
+        parts.append(unseen[0] if len(unseen) == 1 else Join("and", tuple(unseen)))
+    return Join("or", tuple(parts))
+
+
+def _one_of(name: str, values: Sequence[Any]) -> list[Formula]:
+    """That a parameter has one of some values, in parts: a missing one is asked for apart."""
+    known = tuple(value for value in values if value is not None)
+    parts: list[Formula] = []
+    if known:
+        parts.append(Compare("==", Name(name), Constant(known[0])) if len(known) == 1 else Among(Name(name), known))
+    return parts + ([Missing(Name(name))] if len(known) < len(values) else [])

@@ -1,0 +1,278 @@
+"""Mining: rules that data never, or almost never, break, though they would break them often by chance.
+
+Chance means that two columns have nothing to do with each other: values that a part p and a part q of n rows have are
+then together in about npq of them. Where that is many rows and next to none are seen, it is a rule:
+
+- two values, or sets of values, that do not go together, also the value of a number that stands out (a gain of 0);
+- a parameter that follows from another, which is then proposed as a `Derived` one;
+- an order of two numbers, and a bound of a number where another column has some value, if it cuts sharply (`edges`).
+
+The count seen is held against the Poisson distribution (which gives no smaller a probability than the hypergeometric of
+such pairs has), and the error is split over all pairs of values that are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import is_number
+from fairprobe.domain.atoms import Column, Listed, columns_of
+from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.dependencies import dependencies
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.edges import orders, ranges
+from fairprobe.domain.expressions import MAX_LENGTH, Formula, Join, Not, leaves_of, names_in, text_of
+from fairprobe.errors import SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+MOST_OF_EXPECTED = 0.01
+"""However many rows a rule speaks about, those that break it may be this part of the count expected at most."""
+
+UNSEEN = 0.2
+"""Rare values go along with those that are surely forbidden, if none was seen and they make up no more of the count."""
+
+MOST_NEAR = 12
+"""A rule is held against so many others to tell whether they imply it."""
+
+
+@dataclass(frozen=True)
+class MinedRule(Rule):
+    """A rule that data never, or almost never, break.
+
+    >>> MinedRule("gain == 0 or loss == 0", support=100, expected=40.0, n_broken=0).words()
+    'gain == 0 or loss == 0: 100 rows, about 40 expected to break it by chance, none does'
+    """
+
+    support: int = field(kw_only=True)
+    """The rows that it speaks about: those where its premise holds."""
+    expected: float = field(kw_only=True)
+    """How many rows would break it if its columns had nothing to do with each other."""
+    n_broken: int = field(kw_only=True)
+    """How many do."""
+    derived: Derived | None = field(default=None, kw_only=True)
+    """For a parameter that follows from another: that parameter, ready to take its place."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The parameters that it names."""
+        return names_in(self.formula)
+
+    def evidence(self) -> str:
+        """What it rests on, in words."""
+        seen = f"{self.n_broken:,} {'does' if self.n_broken == 1 else 'do'}" if self.n_broken else "none does"
+        return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
+
+    def words(self) -> str:
+        """It and what it rests on, in a line."""
+        return f"{self.text}: {self.evidence()}"
+
+    def __repr__(self) -> str:
+        return (
+            f"MinedRule({self.text!r}, support={self.support}, expected={self.expected:.1f}, n_broken={self.n_broken})"
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What makes a rule."""
+
+    min_expected: float
+    tolerance: float
+    error: float
+
+    def most_broken(self, support: Any, expected: Any) -> Any:
+        """How many rows may break it."""
+        return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
+
+
+def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
+    """The rules that rows keep, those that name a sensitive parameter last; see `Domain.mine_constraints`."""
+    limits = _checked(min_expected, tolerance, error)
+    least = limits.min_expected
+    frame = domain.as_frame(rows)
+    columns = columns_of(domain, frame)
+    if len(frame) < rows_needed(least):
+        return []
+    found = dependencies(domain, frame, least=least, most_broken=limits.most_broken)
+    follow = {dependency.target for dependency in found}
+    free = [column for column in columns if column.name not in follow]
+    edges = [*orders(free, least, limits.most_broken), *ranges(free, least)]
+    candidates = [
+        *(_Candidate(d.formula, d.n, d.expected, d.derived) for d in found),
+        *(_as_candidate(*rectangle) for rectangle in _rectangles(free, limits)),
+        *(_Candidate(edge.formula, edge.support, edge.expected) for edge in edges),
+    ]
+    return _chosen(domain, frame, candidates, limits)
+
+
+def rows_needed(min_expected: float) -> int:
+    """How many rows two values that half of them have each must miss each other in, to be a rule."""
+    return int(np.ceil(4 * min_expected))
+
+
+def _checked(min_expected: Any, tolerance: Any, error: Any) -> Limits:
+    if not is_number(min_expected) or min_expected < 1:
+        raise SettingError.about("min_expected", f"must be a number of at least 1, got {min_expected!r}")
+    if not is_number(tolerance) or not 0 <= tolerance < 1:
+        raise SettingError.about("tolerance", f"must lie in [0, 1), got {tolerance!r}")
+    if not is_number(error) or not 0 < error < 1:
+        raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
+    return Limits(float(min_expected), float(tolerance), float(error))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    formula: Formula
+    support: int
+    expected: float
+    derived: Derived | None = None
+
+
+# Values that do not go together
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two columns, with how many rows have each of their atoms together, and would by chance."""
+
+    one: Column
+    other: Column
+    seen: Codes
+    expected: Floats
+
+    @classmethod
+    def of(cls, one: Column, other: Column) -> _Pair:
+        known = (one.atoms >= 0) & (other.atoms >= 0)
+        joint = one.atoms[known] * other.n_atoms + other.atoms[known]
+        seen = np.bincount(joint, minlength=one.n_atoms * other.n_atoms).reshape(one.n_atoms, other.n_atoms)
+        by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(len(joint), 1)
+        return cls(one, other, seen.astype(np.int64), by_chance)
+
+    def forbidden(self, limits: Limits, error: float) -> Mask:
+        """Which atoms do not go together, though they would by chance."""
+        from scipy.special import pdtr
+
+        support = np.minimum.outer(self.seen.sum(axis=1), self.seen.sum(axis=0))
+        rare = (self.expected >= limits.min_expected) & (self.seen <= limits.most_broken(support, self.expected))
+        rare[rare] = pdtr(self.seen[rare], self.expected[rare]) <= error
+        if not rare.any():
+            return rare
+        return rare | self._unseen(rare) | self.turned()._unseen(rare.T).T
+
+    def turned(self) -> _Pair:
+        """The other column first."""
+        return _Pair(self.other, self.one, self.seen.T, self.expected.T)
+
+    def _unseen(self, rare: Mask) -> Mask:
+        """Atoms too rare for a rule of their own that go along: where those left are no more than those forbidden."""
+        unseen = (self.seen == 0) & ~rare
+        weight = (self.expected * unseen).sum(axis=1) <= UNSEEN * (self.expected * rare).sum(axis=1)
+        n_left = (~rare & ~unseen).sum(axis=1)
+        return unseen & (weight & (n_left <= rare.sum(axis=1)))[:, None]
+
+
+def _rectangles(columns: Sequence[Column], limits: Limits) -> Iterator[tuple[_Pair, Mask, Mask]]:
+    """Sets of atoms of two columns that do not go together, none with any."""
+    pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
+    n_looked_at = sum(int((pair.expected >= limits.min_expected).sum()) for pair in pairs)
+    for pair in pairs:
+        forbidden = pair.forbidden(limits, limits.error / max(n_looked_at, 1))
+        for some, others in _kept(pair, forbidden, limits):
+            if pair.expected[np.ix_(some, others)].sum() >= limits.min_expected:
+                yield pair, some, others
+
+
+def _kept(pair: _Pair, forbidden: Mask, limits: Limits) -> Iterator[tuple[Mask, Mask]]:
+    """Rectangles that rows keep: where too many break one as a whole, it is cut into what none does and the rest."""
+    for some, others in _cover(forbidden, pair.expected):
+        cells = np.ix_(some, others)
+        support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
+        if pair.seen[cells].sum() <= limits.most_broken(support, pair.expected[cells].sum()):
+            yield some, others
+            continue
+        part = np.outer(some, others)
+        yield from _cover(part & (pair.seen == 0), pair.expected)
+        for row, column in np.argwhere(part & (pair.seen > 0)).tolist():
+            yield np.arange(len(some)) == row, np.arange(len(others)) == column
+
+
+def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
+    """A few rectangles that cover a table's marked cells and no others: the heaviest first."""
+    left = forbidden.copy()
+    while left.any():
+        open_weight = weight * left
+        rectangles = [*_around(forbidden, left), *((some, others) for others, some in _around(forbidden.T, left.T))]
+        weights = [float(open_weight[np.ix_(*rectangle)].sum()) for rectangle in rectangles]
+        best = rectangles[int(np.argmax(weights))]
+        yield best
+        left[np.ix_(*best)] = False
+
+
+def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
+    """For each row of a table, all its marked cells, with the rows that have these too."""
+    for row in np.unique(forbidden[left.any(axis=1)], axis=0):
+        yield np.asarray(forbidden[:, row].all(axis=1)), row
+
+
+def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
+    """The rule that forbids a rectangle: what it is about first, then what must hold."""
+    sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
+    (premise, is_premise), (conclusion, is_excluded) = sides
+    parts = premise.literal(is_premise, prefer_allowed=False) + conclusion.literal(is_excluded, prefer_allowed=True)
+    expected = float(pair.expected[np.ix_(some, others)].sum())
+    return _Candidate(Join("or", tuple(parts)), int(premise.counts[is_premise].sum()), expected)
+
+
+def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
+    """What is best said by what is left comes last, then what more rows have."""
+    if not isinstance(column, Listed):
+        return True, 0
+    return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
+
+
+# Which to keep
+
+
+def _chosen(domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], limits: Limits) -> list[MinedRule]:
+    """Those that the rows keep and no others imply; what names a sensitive parameter last, then by count expected."""
+    sensitive = set(domain.sensitive)
+    order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
+    kept: list[MinedRule] = []
+    known = [bind(rule, domain.parameters) for rule in domain.constraints if isinstance(rule, Rule)]
+    for candidate in order:
+        text = text_of(candidate.formula)
+        if len(text) > MAX_LENGTH:
+            continue
+        formula = bind(Rule(text), domain.parameters)
+        n_broken = int((~Restrictions(domain.parameters, [formula], ()).allows_rows(frame)).sum())
+        support, expected = candidate.support, candidate.expected
+        if n_broken <= limits.most_broken(support, expected) and not _is_implied(domain, known, formula):
+            known.append(formula)
+            derived = candidate.derived
+            kept.append(MinedRule(text, support=support, expected=expected, n_broken=n_broken, derived=derived))
+    return kept
+
+
+def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
+    """Whether nothing that other rules allow breaks it, as far as tables tell."""
+    if formula in known or _compares_two(formula):
+        return formula in known
+    names = names_in(formula)
+    near = [rule for rule in known if names_in(rule) & names and not _compares_two(rule)]
+    nearest = sorted(near, key=lambda rule: -len(names_in(rule) & names))[:MOST_NEAR]
+    return bool(near) and Restrictions(domain.parameters, [*nearest, Not(formula)], ()).n == 0
+
+
+def _compares_two(formula: Formula) -> bool:
+    """Whether it compares parameters with each other: a table of that takes long."""
+    return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))

@@ -1,0 +1,92 @@
+"""The real row nearest to an input, by Gower's distance: the mean over the columns of how far apart they are.
+
+A column of names is 0 or 1 apart, one of numbers in terms of the rows' range, and 1 where one of the two is missing.
+What is sensitive, derived or changes along does not count: roles are compared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.domain import Domain
+
+PAIRS = 4_000_000
+"""Inputs times rows that are looked at side by side."""
+
+
+def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
+    """For each input the nearest of the rows, the first of several, and its distance: up to 1 among the rows."""
+    columns = list(domain.free_columns)
+    if not columns:
+        return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))
+    ours, theirs = (domain.families.canonical(codes.astype(np.int64))[:, columns] for codes in (inputs, rows))
+    has_order = [not domain.parameters[column].wraps for column in columns]
+    named = [place for place, ordered in enumerate(has_order) if not ordered]
+    numbers = [place for place, ordered in enumerate(has_order) if ordered]
+    here, there = np.empty((len(ours), len(numbers))), np.empty((len(theirs), len(numbers)))
+    for column, place in enumerate(numbers):
+        scaled = _scaled(ours[:, place], theirs[:, place], domain, columns[place])
+        here[:, column], there[:, column] = scaled
+    if not named and not (np.isnan(here).any() or np.isnan(there).any()):  # which a tree does not know
+        found, far = _by_tree(here, there)
+    else:
+        found, far = _by_blocks(ours[:, named], theirs[:, named], here, there)
+    return found, far / len(columns)
+
+
+def _scaled(ours: Codes, theirs: Codes, domain: Domain, column: int) -> tuple[Floats, Floats]:
+    """Levels of a column in terms of the rows' range; NaN where missing."""
+    parameter = domain.parameters[column]
+    last = int(domain.families.key_levels[column]) - 1 if parameter.missing else -1
+    known = theirs[theirs != last]
+    span = max(1, int(known.max() - known.min())) if len(known) else 1
+    return np.where(ours == last, np.nan, ours / span), np.where(theirs == last, np.nan, theirs / span)
+
+
+def _by_tree(here: Floats, there: Floats) -> tuple[Codes, Floats]:
+    from scipy.spatial import cKDTree
+
+    unique, firsts = np.unique(there, axis=0, return_index=True)
+    far, found = cKDTree(unique).query(here, p=1)
+    return firsts[found].astype(np.int64), far
+
+
+def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple[Codes, Floats]:
+    """Names first, which is quick: only rows that differ in few enough of them are held against numbers."""
+    small = np.uint8 if max(ours.max(initial=0), theirs.max(initial=0)) < 256 else np.int64
+    ours, theirs = ours.astype(small), np.ascontiguousarray(theirs.astype(small).T)
+    here, there = np.asfortranarray(here), np.asfortranarray(there)
+    found, far = np.zeros(len(ours), dtype=np.int64), np.zeros(len(ours))
+    size = max(1, PAIRS // theirs.shape[1])
+    for first in range(0, len(ours), size):
+        some = ours[first : first + size]
+        differ = np.zeros((len(some), theirs.shape[1]), dtype=np.uint8)
+        for column, values in enumerate(theirs):
+            differ += some[:, [column]] != values[None]
+        within = differ.min(axis=1)
+        left = np.arange(len(some))
+        while len(left):
+            # A row that differs in more names than the best is far in all is farther: numbers only add.
+            which, row = np.nonzero(differ[left] <= within[left, None])
+            total = differ[left[which], row].astype(np.float64)
+            for column in range(here.shape[1]):
+                total += _apart(here[first + left, column].take(which), there[:, column].take(row))
+            best = np.minimum.reduceat(total, np.searchsorted(which, np.arange(len(left))))
+            is_best = np.flatnonzero(total == best[which])
+            place = is_best[np.searchsorted(which[is_best], np.arange(len(left)))]
+            found[first + left], far[first + left] = row[place], best
+            more = np.minimum(np.floor(best), len(theirs)).astype(np.uint8)
+            is_open = more > within[left]
+            within[left] = np.maximum(within[left], more)
+            left = left[is_open]
+    return found, far
+
+
+def _apart(here: Floats, there: Floats) -> Floats:
+    """Pair by pair, in a column of numbers."""
+    apart = np.abs(here - there)
+    unknown = np.flatnonzero(np.isnan(apart))
+    if len(unknown):
+        apart[unknown] = np.isnan(here[unknown]) != np.isnan(there[unknown])
+    return apart

@@ -1,0 +1,349 @@
+"""Proposing links: which value plays, under one sensitive value, the part that another plays under another.
+
+A value that occurs under some sensitive values and almost never under others (no woman is a Husband) is a player there.
+Players of different sensitive values are matched by what goes along with them in all other columns. What sets one apart
+is told as lift: how much commoner each value of another column is among its rows than among all rows of its sensitive
+value. If the lift of Husband among men, carried over to women, tells the Wives from other women, and the other way
+round, the two play one role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.checks import is_number
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.extended import Extended
+from fairprobe.domain.links import Link, plain_values
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.parameters import Category, Ordinal
+from fairprobe.errors import DataError, SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+ALMOST = 0.02
+"""A value occurs under a sensitive value if more than this part of its rows do."""
+LEAST_ROWS = 20
+"""With fewer, a value has no profile to match."""
+LIKENESS, LEAST_TOLD = 0.5, 0.2
+"""So much of what sets one player apart must set the other apart too, on average of the two and for each."""
+DOUBT = 2.0
+"""A match must be better than any other of the same player by so many standard errors."""
+LEAST_GAIN = 0.01
+"""And by so much; a bit is 0.69."""
+WHOLE = 0.98
+"""Where one player is this part of each of two sensitive values, nothing sets it apart, and nothing need."""
+
+MOST_GROUPS = 20
+MOST_VALUES = 1000
+MOST_NUMBERS = 50
+"""Sensitive values; values of a column of names, and of one of numbers, that are looked at."""
+
+N_BINS = 8
+MOST_KINDS = 30
+"""Parts of a number's range, and values of a name, that profiles tell apart."""
+BY_CHANCE = 0.001
+"""A column sets a player apart if chance alone would do so this rarely."""
+PRIOR = 20.0
+"""So many rows' weight says that a value is as common among a player's rows as elsewhere."""
+
+
+class Proposals(list[Link]):
+    """Links to read and edit, and in `evidence`, one for each, what they rest on."""
+
+    def __init__(self, links: Iterable[Link] = (), evidence: Iterable[str] = ()) -> None:
+        super().__init__(links)
+        self.evidence = tuple(evidence)
+
+    def words(self) -> list[str]:
+        """A line for each."""
+        return [f"{link.words()}: {why}" for link, why in zip(self, self.evidence, strict=True)]
+
+
+def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] | None = None) -> Proposals:
+    """The links that rows suggest, of some columns or of all; see `Domain.propose_links`."""
+    if not is_number(error) or not 0 < error < 1:
+        raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
+    frame = domain.as_frame(rows)
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
+    tables = [
+        _Table.of(sensitive, parameter, frame)
+        for sensitive in (domain[name] for name in domain.sensitive)
+        if sensitive.levels <= MOST_GROUPS
+        for parameter in _linkable(domain)
+        if columns is None or parameter.name in columns
+    ]
+    n_looked_at = max(1, sum(len(table.seen) for table in tables))
+    found = [_matched(table, domain, frame, error / n_looked_at) for table in tables]
+    best: dict[str, _Match] = {}
+    for match in sorted((each for each in found if each is not None), key=lambda match: -match.strength):
+        best.setdefault(match.link.column, match)  # a column may have one link
+    kept = [best[name] for name in domain.names if name in best]
+    return Proposals([match.link for match in kept], [match.evidence for match in kept])
+
+
+def _linkable(domain: Domain) -> Iterator[Parameter]:
+    """The parameters that a table of roles can be about."""
+    fixed = {*domain.sensitive, *(link.column for link in domain.links)}
+    for parameter in domain.parameters:
+        own = parameter.base if isinstance(parameter, Extended) else parameter
+        if parameter.name in fixed or isinstance(own, Derived):
+            continue
+        if own.levels <= (MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS):
+            yield own
+
+
+# Who occurs where
+
+
+@dataclass(frozen=True)
+class _Table:
+    """How often each value of a column occurs under each sensitive value."""
+
+    sensitive: Parameter
+    parameter: Parameter
+    groups: Codes
+    """By row, the code of its sensitive value; -1 for one that is missing or not compared."""
+    values: Codes
+    """By row, the code of the column; -1 for one that is missing, and can play no role."""
+    seen: Codes
+    """By value, then sensitive value."""
+
+    @classmethod
+    def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
+        shape = parameter.levels - parameter.missing, sensitive.levels - sensitive.missing
+        values, groups = parameter.encode(frame[parameter.name]), sensitive.encode(frame[sensitive.name])
+        values, groups = np.where(values < shape[0], values, -1), np.where(groups < shape[1], groups, -1)
+        known = (values >= 0) & (groups >= 0)
+        joint = values[known] * shape[1] + groups[known]
+        seen = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
+        return cls(sensitive, parameter, groups, values, seen.astype(np.int64))
+
+    def players(self, error: float) -> list[_Player]:
+        """Values under the sensitive values that they occur under, if under the others they surely do not."""
+        from scipy.special import pdtr
+
+        n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
+        by_chance = n_value * n_group / max(int(self.seen.sum()), 1)
+        occurs = self.seen > ALMOST * n_value
+        elsewhere, expected = ((~occurs * counts).sum(axis=1) for counts in (self.seen, by_chance))
+        # Which sensitive values are the others is known only afterwards: the error is split over all sets of them.
+        surely_not = pdtr(elsewhere, expected) <= error / 2.0 ** self.seen.shape[1]
+        plays = occurs & surely_not[:, None] & (self.seen >= LEAST_ROWS)
+        return [_Player(value, group) for value, group in np.argwhere(plays).tolist()]
+
+
+@dataclass(frozen=True)
+class _Player:
+    """A value under a sensitive value, by their codes."""
+
+    value: int
+    group: int
+
+
+# What goes along with them
+
+
+class _Profiles:
+    """What sets players apart from the other rows of their sensitive value, in all other columns."""
+
+    def __init__(self, table: _Table, kinds: Codes, players: Sequence[_Player]) -> None:
+        n_kinds = kinds.max(axis=0) + 1
+        self._kinds = kinds + np.cumsum(n_kinds) - n_kinds
+        self._n_kinds = int(n_kinds.sum())
+        self._n_columns = kinds.shape[1]
+        self._column_of_kind = np.repeat(np.arange(self._n_columns), n_kinds)
+        in_group = {group: table.groups == group for group in {player.group for player in players}}
+        of_group = {group: self._counts(np.flatnonzero(rows)) for group, rows in in_group.items()}
+        n_group = {group: int(rows.sum()) for group, rows in in_group.items()}
+        self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
+        self.part = {p: int(table.seen[p.value, p.group]) / int(table.seen[:, p.group].sum()) for p in players}
+        self._others: dict[_Player, Floats] = {}
+        """By kind, its share among the other rows of the player's sensitive value."""
+        self._lift: dict[_Player, Floats] = {}
+        """By kind, the logarithm of how much commoner it is among the player's rows."""
+        self._free: dict[_Player, float] = {}
+        """How many numbers of the lift are free to say something."""
+        for player, rows in self._rows.items():
+            self._tell(player, self._counts(rows), len(rows), of_group[player.group], n_group[player.group])
+
+    def _counts(self, rows: Codes) -> Floats:
+        return np.bincount(self._kinds[rows].ravel(), minlength=self._n_kinds).astype(np.float64)
+
+    def _tell(self, player: _Player, counts: Floats, n: int, in_group: Floats, n_group: int) -> None:
+        from scipy.special import chdtrc
+
+        common = in_group / n_group
+        told = counts * np.log(_ratio(counts / n, common))
+        free = np.bincount(self._column_of_kind, weights=common > 0) - 1
+        by_column = 2 * np.bincount(self._column_of_kind, weights=told)
+        # A column that sets the player apart no more than chance would says nothing.
+        apart = (free > 0) & (chdtrc(np.maximum(free, 1), np.maximum(by_column, 0.0)) <= BY_CHANCE)
+        others = (in_group - counts + PRIOR * common) / (n_group - n + PRIOR)
+        lift = np.log(_ratio((counts + PRIOR * common) / (n + PRIOR), others))
+        self._others[player] = others
+        self._lift[player] = np.where(apart[self._column_of_kind], lift, 0.0)
+        self._free[player] = float(free[apart].sum())
+
+    def gains(self, of: _Player, by: _Player) -> Floats:
+        """By row of one player, how much likelier the lift of another makes it than other rows are."""
+        lift, others = self._lift[by], self._others[of]
+        total = np.bincount(self._column_of_kind, weights=others * np.exp(lift), minlength=self._n_columns)
+        return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
+
+    def own_gain(self, player: _Player) -> float:
+        """What its own lift says of it, less what chance makes it say."""
+        return float(self.gains(player, player).mean()) - self._free[player] / (2 * len(self._rows[player]))
+
+
+def _ratio(share: Floats, common: Floats) -> Floats:
+    """How much commoner each kind is; 1 where it does not occur: nothing is said of it."""
+    return np.divide(share, common, out=np.ones_like(common), where=(common > 0) & (share > 0))
+
+
+def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
+    """The other columns with their values in a few kinds: numbers in parts of their range, rare names as one."""
+    left_out = set(without)
+    kinds = [
+        _kinds_of_column(parameter, frame[parameter.name])
+        for parameter in domain.parameters
+        if parameter.name not in left_out and not isinstance(parameter, Derived)
+    ]
+    return np.column_stack(kinds) if kinds else np.zeros((len(frame), 0), dtype=np.int64)
+
+
+def _kinds_of_column(parameter: Parameter, column: pd.Series[Any]) -> Codes:
+    import pandas as pd
+
+    if not parameter.is_numeric:
+        numbers = pd.factorize(column, use_na_sentinel=False)[0]
+        commonest = np.argsort(-np.bincount(numbers), kind="stable")[:MOST_KINDS]
+        place = np.full(int(numbers.max(initial=0)) + 1, len(commonest))
+        place[commonest] = np.arange(len(commonest))
+        return place[numbers].astype(np.int64)
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    known = values[np.isfinite(values)]
+    ends = np.unique(np.quantile(known, np.arange(1, N_BINS) / N_BINS)) if len(known) else np.zeros(0)
+    return np.where(np.isfinite(values), np.searchsorted(ends, values), len(ends) + 1).astype(np.int64)
+
+
+# Who plays the part of whom
+
+
+@dataclass(frozen=True)
+class _Match:
+    link: Link
+    evidence: str
+    strength: float
+
+
+@dataclass
+class _Role:
+    """Players of one part, at most one for each sensitive value; the first is the one that others are held against."""
+
+    players: list[_Player]
+    likeness: list[float] = field(default_factory=list)
+
+    def value_of(self, group: int) -> int | None:
+        """Who plays it under a sensitive value."""
+        return next((player.value for player in self.players if player.group == group), None)
+
+
+def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -> _Match | None:
+    """The link that a column suggests, if any."""
+    players = table.players(error)
+    groups = sorted({player.group for player in players}, key=lambda group: -int(table.seen[:, group].sum()))
+    if len(groups) < 2:
+        return None
+    kinds = _kinds_of(domain, frame, [table.sensitive.name, table.parameter.name])
+    profiles = _Profiles(table, kinds, players)
+    roles: list[_Role] = []
+    for group in groups:
+        _join(roles, [player for player in players if player.group == group], profiles)
+    roles = [role for role in roles if len({player.value for player in role.players}) > 1]
+    if not roles:
+        return None
+    names, values = plain_values(table.sensitive), plain_values(table.parameter)
+    link = Link(
+        table.parameter.name,
+        table.sensitive.name,
+        [{names[player.group]: values[player.value] for player in role.players} for role in roles],
+    )
+    n_rows = sum(int(table.seen[player.value, player.group]) for role in roles for player in role.players)
+    return _Match(link, _evidence(roles, table, names, values), float(n_rows))
+
+
+def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -> None:
+    """Put the players of another sensitive value into the roles that they play; the others begin roles of their own."""
+    left = []
+    for player in players:
+        own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)
+        if own is not None and own.value_of(player.group) is None:
+            own.players.append(player)  # the same value under several sensitive values
+        else:
+            left.append(player)
+    open_roles = [role for role in roles if players and role.value_of(players[0].group) is None]
+    for player, role, likeness in _assigned(left, open_roles, profiles):
+        role.players.append(player)
+        role.likeness.append(likeness)
+        left.remove(player)
+    roles += [_Role([player]) for player in left]
+
+
+def _assigned(
+    players: Sequence[_Player], roles: Sequence[_Role], profiles: _Profiles
+) -> list[tuple[_Player, _Role, float]]:
+    """The assignment of players to roles that fits best, where it is better than chance and than any other."""
+    from scipy.optimize import linear_sum_assignment
+
+    if not players or not roles:
+        return []
+    firsts = [role.players[0] for role in roles]
+    if len(players) == len(roles) == 1 and min(profiles.part[players[0]], profiles.part[firsts[0]]) >= WHOLE:
+        return [(players[0], roles[0], 1.0)]
+    forth = [[profiles.gains(player, first) for first in firsts] for player in players]
+    back = [[profiles.gains(first, player) for player in players] for first in firsts]
+    total = np.array([[f.sum() + back[j][i].sum() for j, f in enumerate(row)] for i, row in enumerate(forth)])
+    found = []
+    for i, j in zip(*linear_sum_assignment(np.maximum(total, 0.0), maximize=True), strict=True):
+        is_clear = _is_best(forth[i], j) and _is_best(back[j], i)
+        likeness = _likeness(forth[i][j], back[j][i], players[i], firsts[j], profiles) if is_clear else 0.0
+        if likeness >= LIKENESS:
+            found.append((players[i], roles[j], likeness))
+    return found
+
+
+def _is_best(gains: Sequence[Floats], place: int) -> bool:
+    """Whether one is surely better than none, and than each other, for the same rows."""
+    others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
+    return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
+
+
+def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
+    """The part of what sets two players apart that the other's profile tells, on average: a rare one tells less."""
+    parts = [(forth, profiles.own_gain(one)), (back, profiles.own_gain(other))]
+    told = [min(float(gain.mean()) / own, 1.0) if own > 0 else 0.0 for gain, own in parts]
+    return sum(told) / 2 if min(told) >= LEAST_TOLD else 0.0
+
+
+def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
+    """Where the players occur, and how alike they are."""
+    texts = []
+    for role in roles:
+        for player in role.players:
+            seen, n = int(table.seen[player.value, player.group]), int(table.seen[player.value].sum())
+            texts.append(f"{seen:,} of {n:,} rows with {values[player.value]} are {names[player.group]}")
+    alike = [likeness for role in roles for likeness in role.likeness]
+    if alike:
+        texts.append(f"{min(alike):.0%} of what sets one apart in other columns sets its match apart")
+    return "; ".join(texts)

@@ -1,0 +1,450 @@
+"""Tabulated batches: what a model's steps make of inputs, put together out of tables and not by the steps.
+
+A batch of text columns asks the same few hundred values of an encoder again and again. Here each level of a parameter
+is looked up: which columns of the estimator's batch it fills, and with what. Wide numbers are not looked up; what
+the steps do to a number is done to those of the batch. The batch has the form that the steps give, dense or sparse.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Integer, Parameter, Real
+from fairprobe.domain.values import is_missing
+from fairprobe.model.adapters import Adapter
+from fairprobe.model.categories import category_places
+from fairprobe.model.known import own_kind
+from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, passes, positions
+
+LOOKED_UP: Final = 200_000
+"""Numbers of more levels are computed for each batch: a table would not stay in the processor's cache."""
+
+TRIED: Final = 256
+"""Random inputs on which tables and steps must give the same, bit by bit."""
+
+ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
+"""Steps that give one column for each of theirs, by more than plain arithmetic."""
+
+Change = tuple[Callable[..., Floats], Any]
+"""What a step does to the numbers of a column: the operation, and by what."""
+
+Way = tuple[int, list[Change]]
+"""A column that a number goes to, and what is done to it on the way."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in a row that one parameter fills: the column, which may depend on the level, and the value."""
+
+    parameter: int
+    columns: Codes
+    """By level; only one if the values are computed."""
+    values: NDArray[Any]
+    """By level, unless they are computed."""
+    compute: Callable[[Codes], Floats] | None = None
+
+    def extremes(self, n_levels: int) -> NDArray[Any]:
+        """All values, or of those that are computed the first and the last: they rise, but for a missing one."""
+        return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
+
+
+class Tabulated:
+    """Batches of one estimator, by inputs of one domain. A form like those in `forms.py`."""
+
+    def __init__(
+        self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
+    ) -> None:
+        self.domain = domain
+        self.background = background
+        """What stands in the columns that no slot fills."""
+        self._sparse = type(like) if hasattr(like, "tocsr") else None
+        self._order: Any = order
+        # Slots in the order of their columns, so that the rows of a sparse batch are too.
+        self.slots = slots = sorted(slots, key=lambda slot: int(slot.columns.min()))
+        self._parameters = np.array([slot.parameter for slot in slots], dtype=np.int64)
+        self._computed = [i for i, slot in enumerate(slots) if slot.compute is not None]
+        self._steps = np.array([slot.compute is None for slot in slots], dtype=np.int64)
+        sizes = [len(slot.columns) for slot in slots]
+        self._starts = np.cumsum([0, *sizes])[:-1]
+        self._columns: NDArray[np.int32] = np.concatenate([slot.columns for slot in slots]).astype(np.int32)
+        self._values = np.concatenate([slot.values for slot in slots]).astype(background.dtype)
+
+    # Batches
+
+    def rows(self, codes: Codes) -> Any:
+        """The inputs themselves, one a row."""
+        return self._batch(*self._filled(codes))
+
+    def families(self, codes: Codes) -> Any:
+        """A block of rows for each combination of the sensitive values."""
+        return self._batch(*self._filled_families(codes))
+
+    def singles(self, codes: Codes, *, with_twins: bool) -> NDArray[np.float32]:
+        """Either as trees work on them: dense, in single precision."""
+        columns, values = self._filled_families(codes) if with_twins else self._filled(codes)
+        return self._dense(columns, values.astype(np.float32))
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether no value is missing or infinite."""
+        return all(np.isfinite(values).all() for values in (self.background, *self.extremes))
+
+    @cached_property
+    def extremes(self) -> list[NDArray[Any]]:
+        """By slot, values beyond which it has none."""
+        return [slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots]
+
+    def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+        """By input, then slot: the column and the value."""
+        places = codes.take(self._parameters, axis=1) * self._steps + self._starts
+        columns, values = self._columns.take(places), self._values.take(places)
+        for place in self._computed:
+            values[:, place] = self._fill(place, codes[:, self._parameters[place]])[1]
+        return columns, values
+
+    def _filled_families(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same for all members, block after block."""
+        families = self.domain.families
+        columns, values = (np.repeat(each[None], len(families), axis=0) for each in self._filled(codes))
+        for parameter, varied in families.varied(codes):
+            for place in self._places(parameter):
+                columns[:, :, place], values[:, :, place] = self._fill(place, varied)
+        return columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2])
+
+    def _places(self, parameter: int) -> list[int]:
+        """The slots of a parameter."""
+        return [place for place, slot in enumerate(self.slots) if slot.parameter == parameter]
+
+    def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same for one slot."""
+        slot, start = self.slots[place], self._starts[place]
+        if slot.compute is not None:
+            return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
+        return self._columns.take(codes + start), self._values.take(codes + start)
+
+    def _batch(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
+        if self._sparse is not None:
+            return self._in_rows(columns, values)
+        return np.asarray(self._dense(columns, values), order=self._order)
+
+    def _dense(self, columns: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+        if self._is_full:
+            return values
+        batch = np.empty((len(values), len(self.background)), dtype=values.dtype)
+        batch[:] = self.background
+        batch.reshape(-1).put(columns + np.arange(0, batch.size, batch.shape[1])[:, None], values)
+        return batch
+
+    def _in_rows(self, columns: NDArray[Any], values: NDArray[Any]) -> Any:
+        assert self._sparse is not None
+        if self._is_mixed:
+            order = columns.argsort(axis=1)
+            columns, values = np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
+        n, width = values.shape
+        kept = values != 0  # as everywhere, what is 0 is not there
+        if kept.all():
+            ends, columns, values = np.arange(0, values.size + 1, width), columns.reshape(-1), values.reshape(-1)
+        else:
+            ends = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+            columns, values = columns[kept], values[kept]
+        return self._sparse((values, columns, ends.astype(np.int32)), shape=(n, len(self.background)), copy=False)
+
+    @cached_property
+    def _is_full(self) -> bool:
+        """Whether the slots are the columns, one each."""
+        firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
+        return np.array_equal(firsts, np.arange(len(self.background)))
+
+    @cached_property
+    def _is_mixed(self) -> bool:
+        """Whether the columns of two parameters lie between each other's, so that rows must be sorted."""
+        ends: dict[int, list[int]] = {}
+        for slot in self.slots:
+            ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
+        spans = sorted((min(each), max(each)) for each in ends.values())
+        return any(after[0] <= before[1] for before, after in pairwise(spans))
+
+
+class Sums:
+    """Weighted sums over the columns of a tabulated batch, without the batch: what each level adds is known.
+
+    Twins share what they have in common.
+    """
+
+    def __init__(self, form: Tabulated, weights: Floats, constant: float) -> None:
+        self._form = form
+        base = np.zeros((1, len(form.domain.levels)), dtype=np.int64)
+        varied = [parameter for parameter, _ in form.domain.families.varied(base)]
+        slots, precision = form.slots, np.finfo(np.result_type(form.background, weights, np.float32)).eps
+        weights = weights.astype(np.float64)
+        self._weights = weights
+        self._added = [slot.values * weights[slot.columns] for slot in slots]
+        fixed = [i for i, slot in enumerate(slots) if slot.parameter not in varied and slot.compute is None]
+        # Those that members share come first, so that they are added once.
+        others = (i for i in range(len(slots)) if i not in fixed)
+        self._others = sorted(others, key=lambda i: slots[i].parameter in varied)
+        self._table = np.concatenate([*(self._added[i] for i in fixed), np.zeros(1)])
+        self._starts = np.cumsum([0, *(len(self._added[i]) for i in fixed)])[:-1]
+        self._parameters = np.array([slots[i].parameter for i in fixed], dtype=np.int64)
+        self._constant = constant + float(form.background @ weights)
+        largest = abs(constant) + float(np.abs(form.background) @ np.abs(weights))
+        for slot, values in zip(slots, form.extremes, strict=True):
+            largest += float(np.abs(values * weights[slot.columns]).max())
+        self.error = 4 * (len(slots) + len(weights) + 2) * float(precision) * largest
+        """What rounding may do to a sum, in whatever order it is taken, at the most."""
+
+    def rows(self, codes: Codes) -> Floats:
+        """For the inputs themselves."""
+        sums = self._shared(codes)
+        for place in self._others:
+            sums += self._adds(place, codes[:, self._form.slots[place].parameter])
+        return sums
+
+    def families(self, codes: Codes) -> Floats:
+        """By member, then input."""
+        form, sums = self._form, self._shared(codes)
+        varied = dict(form.domain.families.varied(codes))
+        for place in self._others:
+            parameter = form.slots[place].parameter
+            sums = sums + self._adds(place, varied.get(parameter, codes[:, parameter]))
+        return np.broadcast_to(sums, (len(form.domain.families), len(codes)))
+
+    def _shared(self, codes: Codes) -> Floats:
+        places = codes.take(self._parameters, axis=1) + self._starts
+        return np.einsum("ij->i", self._table.take(places)) + self._constant  # a quarter of the time of `sum`
+
+    def _adds(self, place: int, codes: Codes) -> Floats:
+        slot = self._form.slots[place]
+        if slot.compute is None:
+            return self._added[place].take(codes)
+        return np.asarray(slot.compute(codes.ravel()).reshape(codes.shape) * self._weights[slot.columns[0]])
+
+
+# Of a pipeline
+
+
+def tabulate(seen: Seen) -> Tabulated:
+    """The batches of the estimator at the end of a pipeline.
+
+    Raises:
+        UnfitError: a step gives something else than numbers in an array, or other numbers than tables do.
+    """
+    domain = seen.domain
+    levels = np.array([kind.levels for kind in domain.parameters])
+    # A fixed seed: whether there are tables must not depend on chance. The first and last levels are among them.
+    codes = np.random.default_rng(0).integers(0, levels, size=(TRIED, len(levels)))
+    codes[:2] = 0 * levels, levels - 1
+    like = seen.transformed(codes)
+    is_sparse = getattr(like, "format", None) == "csr"
+    if not (is_sparse or isinstance(like, np.ndarray)) or like.dtype.kind not in "fiu":
+        raise UnfitError(f"the preprocessing must make an array of numbers, got {type(like).__name__}")
+    slots = [slot for parameter in range(len(levels)) for slot in _slots(seen, parameter)]
+    background = seen.base.copy()
+    background[np.concatenate([[], *(slot.columns for slot in slots)]).astype(np.int64)] = 0
+    if not slots or (is_sparse and background.any()):
+        raise UnfitError("the preprocessing must make columns that depend on the inputs")
+    order = "F" if not is_sparse and like.flags.f_contiguous and not like.flags.c_contiguous else "C"
+    made = Tabulated(domain, slots, background, like, order=order)
+    if not _same(made.rows(codes), like):
+        raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
+    return made
+
+
+def _same(made: Any, like: Any) -> bool:
+    """Whether two batches are the same, bit by bit."""
+    if hasattr(like, "tocsr"):
+        parts = [(made.indptr, like.indptr), (made.indices, like.indices), (made.data, like.data)]
+    else:
+        parts = [(made, like)]
+    return made.dtype == like.dtype and all(np.array_equal(a, b, equal_nan=b.dtype.kind == "f") for a, b in parts)
+
+
+def _slots(seen: Seen, parameter: int) -> list[Slot]:
+    """What a parameter fills in."""
+    kind = seen.domain.parameters[parameter]
+    if kind.name in seen.domain.hidden:
+        return []
+    if kind.levels > NARROW and isinstance(kind, Integer | Real):
+        ways = _ways(seen, kind.name)
+        if ways is not None:
+            return _numbers(seen, parameter, ways)
+    if kind.levels > WIDE:
+        raise UnfitError(f"what is made of the {kind.levels:,} levels of {kind.name!r} is not known number by number")
+    return _entries(parameter, seen.table(parameter, np.ones(len(seen.base), dtype=bool)))
+
+
+def _entries(parameter: int, table: Table) -> list[Slot]:
+    """A table with many zeros as few slots: as many as a level has other numbers, at the most."""
+    filled: Mask = table.values != 0
+    width = int(filled.sum(axis=1).max(initial=0))
+    order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)
+    columns, values = table.columns[order], np.take_along_axis(table.values, order, axis=1)
+    return [Slot(parameter, columns[:, i], values[:, i]) for i in range(width)]
+
+
+# Wide numbers
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a number becomes on its way, from its codes."""
+
+    kind: Parameter
+    changes: tuple[Change, ...]
+    at_missing: float | None
+
+    def __call__(self, codes: Codes) -> Floats:
+        """The values of a batch of codes."""
+        numbers = self.kind.numbers(codes)
+        for change, by in self.changes:
+            numbers = change(numbers, by)
+        if self.at_missing is not None:
+            numbers[codes == self.kind.levels - 1] = self.at_missing
+        return numbers
+
+
+def _numbers(seen: Seen, parameter: int, ways: Sequence[Way]) -> list[Slot]:
+    """The columns that a number goes to, and those that tell whether it is missing."""
+    kind = seen.domain.parameters[parameter]
+    missing = seen.at(parameter, np.array([kind.levels - 1]))[0] if kind.missing else None
+    ways = list(ways)
+    if missing is not None:
+        known, nought = [column for column, _ in ways], (np.multiply, 0.0)
+        told = [i for i in np.flatnonzero(missing != seen.base).tolist() if i not in known]
+        ways += [(i, [nought, (np.add, float(seen.base[i]))]) for i in told]
+    slots = []
+    for column, changes in ways:
+        compute = Computed(kind, tuple(changes), None if missing is None else float(missing[column]))
+        slots.append(_computed(parameter, column, kind, compute))
+    return slots
+
+
+def _computed(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
+    """A slot of one column; where the levels are not too many, looked up all the same."""
+    if kind.levels > LOOKED_UP:
+        return Slot(parameter, np.array([column]), np.zeros(1), compute)
+    return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
+
+
+def _ways(seen: Seen, name: str) -> list[Way] | None:
+    """The columns that a number goes to, and what is done to it on the way; None if that is no plain arithmetic."""
+    ways: list[Way] | None = [(seen.order.index(name), [])]
+    is_sparse = False
+    for step in seen.steps:
+        ways = _through(step, ways, is_sparse)
+        is_sparse = bool(getattr(step, "sparse_output_", False))
+    return ways
+
+
+def _through(step: Any, ways: list[Way] | None, is_sparse: bool = False) -> list[Way] | None:
+    """Where a step leaves numbers, and what it does to them."""
+    if ways is None or passes(step):
+        return [] if isinstance(step, str) and step == "drop" else ways
+    found: list[Way] = []
+    for place, done in ways:
+        more = _BY_KIND[own_kind(step) or ""](step, place, is_sparse) if own_kind(step) in _BY_KIND else None
+        if more is None:
+            return None
+        found += [(to, [*done, *changes]) for to, changes in more]
+    return found
+
+
+def _by_columns(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    found: list[Way] = []
+    for name, part, mine in step.transformers_:
+        given = positions(step, mine)
+        ways = _through(part, [(i, []) for i, each in enumerate(given) if each == place])
+        if ways is None:
+            return None
+        weight = (step.transformer_weights or {}).get(name)
+        weighted: list[Change] = [] if weight is None else [(np.multiply, weight)]
+        first = step.output_indices_[name].start
+        found += [(first + to, [*changes, *weighted]) for to, changes in ways]
+    return found
+
+
+def _by_steps(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    ways: list[Way] | None = [(place, [])]
+    for _, part in step.steps:
+        ways = _through(part, ways, is_sparse)
+    return ways
+
+
+def _by_column(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    """Of those known to work column by column, the ones that select columns, and those that give one for each."""
+    if hasattr(step, "get_support"):
+        kept = step.get_support(indices=True).tolist()
+        return [(kept.index(place), [])] if place in kept else []
+    is_one_for_each = type(step).__name__ in ONE_FOR_EACH or getattr(step, "encode", None) == "ordinal"
+    return [(place, [(_transformed, (step, place))])] if is_one_for_each and not is_sparse else None
+
+
+def _transformed(numbers: Floats, by: tuple[Any, int]) -> Floats:
+    """What a step itself makes of numbers in one of its columns; what stands in the others does not matter to it."""
+    step, place = by
+    rows = np.zeros((len(numbers), step.n_features_in_))
+    rows[:, place] = numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the columns' names are missing
+        return np.asarray(step.transform(rows)[:, place], dtype=np.float64)
+
+
+def _scaled(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
+    """What scalers do, in their order: subtract, then divide; or multiply, then add. Imputers leave numbers alone."""
+    name = type(step).__name__
+    if getattr(step, "clip", False):
+        return None
+    if name == "SimpleImputer":
+        left_out = [is_missing(each) for each in np.asarray(step.statistics_, dtype=object)]
+        is_whole = not any(left_out) or step.keep_empty_features
+        return [(place, [])] if is_whole and is_missing(step.missing_values) else None
+    if name == "MinMaxScaler":
+        return [(place, [(np.multiply, step.scale_[place]), (np.add, step.min_[place])])]
+    centre = {"StandardScaler": "mean_", "RobustScaler": "center_"}.get(name)
+    changes: list[Change] = []
+    if centre is not None and getattr(step, "with_mean", True) and getattr(step, centre) is not None:
+        changes.append((np.subtract, getattr(step, centre)[place]))
+    if step.scale_ is not None:
+        by = step.scale_[place]
+        changes.append((np.multiply, 1 / by) if is_sparse else (np.divide, by))
+    return [(place, changes)]
+
+
+_BY_KIND: Final[dict[str, Callable[[Any, int, bool], list[Way] | None]]] = {
+    "columns": _by_columns,
+    "pipeline": _by_steps,
+    "identity": lambda step, place, is_sparse: [(place, [])],
+    "columnwise": _by_column,
+    "monotone": _scaled,
+}
+"""By kind of step, where it leaves a number; `tabulate` tries whether that is so, to the last bit."""
+
+
+# Of a frame with pandas categoricals
+
+
+def tabulate_frame(domain: Domain, columns: Sequence[str], adapter: Adapter) -> Tabulated:
+    """The numbers that a booster makes of a frame: of a categorical the place of its category, NaN if it is missing."""
+    places = {name: domain.names.index(name) for name in columns}
+    slots = [_column(domain.parameters[places[name]], places[name], i, adapter) for i, name in enumerate(columns)]
+    return Tabulated(domain, slots, np.zeros(len(columns)), None)
+
+
+def _column(kind: Parameter, parameter: int, column: int, adapter: Adapter) -> Slot:
+    categories = adapter.categories.get(kind.name)
+    if categories is not None:
+        codes = category_places(kind, categories)[: kind.levels].astype(np.float64)
+        return Slot(parameter, np.full(kind.levels, column), np.where(codes < 0, np.nan, codes))
+    if not kind.is_numeric or kind.dtype == "category":
+        raise UnfitError(f"the values of {kind.name!r} are no numbers, and the model does not tell its categories")
+    return _computed(parameter, column, kind, kind.numbers)

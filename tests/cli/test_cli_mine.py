@@ -1,0 +1,138 @@
+"""`fairprobe domain --mine`."""
+
+from __future__ import annotations
+
+import tomllib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairprobe import Domain, Link
+from fairprobe.cli.link_option import link_text, parse_link
+
+COMMAND = ("domain", "--label", "income", "--sensitive", "sex", "--mine")
+
+
+@pytest.fixture
+def people(folder):
+    """Rows with rules, a parameter that follows from another and a role."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    sex = rng.choice(["f", "m"], n)
+    married = rng.random(n) < 0.4
+    school = rng.choice(["none", "high", "it's"], n)
+    gain = np.where(rng.random(n) < 0.3, rng.integers(1, 900, n), 0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "sex": sex,
+            "school": school,
+            "years": pd.Series(school).map({"none": 0, "high": 12, "it's": 15}),
+            "home": np.where(married, np.where(sex == "m", "husband", "wife"), rng.choice(["own", "other"], n)),
+            "state": np.where(married, "married", rng.choice(["single", "widowed"], n)),
+            "gain": gain,
+            "loss": np.where(gain > 0, 0, np.where(rng.random(n) < 0.3, rng.integers(1, 900, n), 0)),
+            "income": rng.integers(0, 2, n),
+        }
+    )
+    frame.to_csv(folder / "people.csv", index=False)
+    return frame
+
+
+def test_what_was_found_is_written_with_comments(fairprobe, folder, people):
+    outcome = fairprobe(*COMMAND, "--data", "people.csv", "--out", "mine.toml")
+    assert outcome.code == 0
+    text = (folder / "mine.toml").read_text()
+    domain = Domain.from_toml(folder / "mine.toml")
+    rules = [rule.text for rule in domain.constraints]
+    assert "gain == 0 or loss == 0" in rules
+    assert not [rule for rule in rules if "sex" in rule]
+    assert domain["years"].kind == "derived"
+    assert domain.links == ()
+    assert "# Mined: follows from another. 2,000 rows, about " in text
+    assert "    # \"home != 'husband' or sex == 'm'\",\n" in text
+    n = int((people["home"] == "husband").sum())
+    assert f"names the sensitive parameter sex, and would make {n} of 2,000 rows not comparable; see the link" in text
+    assert "mined from 2,000 rows: 1 parameter to derive from another, " in outcome.out
+    assert "link proposed: home~sex: m=husband, f=wife (" in outcome.out
+    assert "derived: years follows from school: 2,000 rows, about " in outcome.out
+
+
+def test_comments_taken_away_make_what_they_say(fairprobe, folder, people):
+    fairprobe(*COMMAND, "--data", "people.csv", "--out", "mine.toml")
+    lines = (folder / "mine.toml").read_text().splitlines()
+    first = lines.index("# [[link]]")
+    last = first + lines[first:].index("")
+    lines[first:last] = [line.removeprefix("#").removeprefix(" ") for line in lines[first:last]]
+    (folder / "mine.toml").write_text("\n".join(lines))
+    linked = Domain.from_toml(folder / "mine.toml")
+    assert [list(link.roles.values()) for link in linked.links] == [[{"m": "husband", "f": "wife"}]]
+    text = "\n".join(line.replace('# "', '"', 1) for line in lines)
+    assert any("sex" in rule for rule in tomllib.loads(text)["constraints"])
+
+
+def test_the_file_can_be_searched_with(fairprobe, folder, people):
+    fairprobe(*COMMAND, "--data", "people.csv", "--out", "mine.toml")
+    (folder / "judge.py").write_text("def predict(frame):\n    return (frame['sex'] == 'm') & (frame['age'] > 50)\n")
+    outcome = fairprobe(
+        "search", "--model", "judge:predict", "--domain", "mine.toml", "--data", "people.csv", "--max-cases", 5
+    )
+    assert outcome.code == 0, outcome.err
+
+
+def test_constraints_and_links_given_are_kept(fairprobe, folder, people):
+    given = ("--constraint", "age >= 18", "--link", "home~sex: m=husband, f=wife")
+    outcome = fairprobe(*COMMAND, *given, "--data", "people.csv", "--out", "mine.toml")
+    domain = Domain.from_toml(folder / "mine.toml")
+    assert domain.constraints[0].text == "age >= 18"
+    assert [link.column for link in domain.links] == ["home"]
+    assert "constraint: age >= 18\n" in outcome.out
+    assert "0 links proposed" in outcome.out
+    assert "# [[link]]" not in (folder / "mine.toml").read_text()
+
+
+def test_it_prints_by_default(fairprobe, folder, people):
+    outcome = fairprobe(*COMMAND, "--data", "people.csv")
+    (folder / "printed.toml").write_text(outcome.out)
+    assert len(Domain.from_toml(folder / "printed.toml").constraints) >= 2
+
+
+def test_few_rows_tell_nothing_and_it_is_said(fairprobe, folder, people):
+    people.head(40).to_csv(folder / "few.csv", index=False)
+    outcome = fairprobe(*COMMAND, "--data", "few.csv", "--out", "mine.toml")
+    assert outcome.code == 0
+    assert "note: nothing-mined: nothing was found in 40 rows: 120 are needed to tell that two values" in outcome.err
+    assert Domain.from_toml(folder / "mine.toml").constraints == ()
+
+
+def test_rows_without_rules_are_said_to_have_none(fairprobe, folder, people):
+    people[["age", "sex", "school", "income"]].to_csv(folder / "plain.csv", index=False)
+    outcome = fairprobe(*COMMAND, "--data", "plain.csv", "--out", "mine.toml")
+    assert "nothing was found in 2,000 rows: no rule that 30 rows at least would break by chance" in outcome.err
+
+
+def test_values_that_end_lines_stay_in_theirs(fairprobe, folder):
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f\nx", "m"], 1000)
+    kind = rng.choice(["new\nline", 'quo"te', "back\\slash"], 1000)
+    follows = pd.Series(kind).map({"new\nline": "a\tb", 'quo"te': "c'd", "back\\slash": "e\r\nf"})
+    title = np.where(sex == "m", "Mr\n[x]", "Ms, or so")
+    pd.DataFrame({"sex": sex, "kind": kind, "it\n[is]": follows, "title": title, "income": 1}).to_parquet(
+        folder / "odd.parquet"
+    )
+    outcome = fairprobe(*COMMAND, "--data", "odd.parquet", "--out", "mine.toml")
+    assert outcome.code == 0, outcome.err
+    domain = Domain.from_toml(folder / "mine.toml")
+    assert domain["it\n[is]"].kind == "derived"
+
+
+def test_without_data_there_is_nothing_to_mine(fairprobe):
+    outcome = fairprobe(*COMMAND)
+    assert outcome.code == 2
+    assert "--data" in outcome.err
+
+
+def test_a_link_is_said_as_it_is_read():
+    link = Link("a~b", "s", [{"m, n": "x=y", "f": "it's"}, {"m, n": ' "z" ', "f": "'"}])
+    assert parse_link(link_text(link), lambda name, text: text) == link

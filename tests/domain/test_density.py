@@ -1,0 +1,431 @@
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal, Real
+from fairprobe.domain.bins import MOST_BINS, Bins
+from fairprobe.domain.factors import learned, tree_of
+from fairprobe.errors import DataError, DomainError, SettingError
+
+
+def people(n=3000, seed=0):
+    """Rows with a spike, a dependency, missing values and a wide category."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], n)
+    age = rng.integers(18, 91, n)
+    married = rng.random(n) < age / 120
+    role = np.where(married, np.where(sex == "M", "Husband", "Wife"), np.where(age < 30, "Child", "Single"))
+    gain = np.where(rng.random(n) < 0.9, 0, rng.choice([3103, 7688, 15024, *range(2000, 90_000, 777)], n))
+    town = np.char.add("t", np.minimum(rng.geometric(0.05, n), 120).astype(str))
+    hours = np.where(rng.random(n) < 0.05, np.nan, np.where(rng.random(n) < 0.5, 40.0, rng.integers(1, 99, n)))
+    return pd.DataFrame({"age": age, "sex": sex, "role": role, "gain": gain, "town": town, "hours": hours})
+
+
+SPOUSE = Link("role", "sex", [{"M": "Husband", "F": "Wife"}])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def domain(rows):
+    return Domain.from_frame(rows, sensitive=["sex"])
+
+
+@pytest.fixture(scope="module")
+def density(domain, rows):
+    return Density.fit(domain, rows)
+
+
+def small_domain(**options):
+    parameters = [Integer("a", 0, 4), Category("b", ["x", "y", "z"]), Integer("c", 0, 1, missing=True)]
+    return Domain([*parameters, Category("sex", ["F", "M"])], sensitive=["sex"], **options)
+
+
+def small_rows(n=400, seed=1):
+    rng = np.random.default_rng(seed)
+    a = rng.binomial(4, 0.4, n)
+    b = np.where(a > 2, "x", rng.choice(["x", "y"], n))  # z is never seen
+    c = np.where(rng.random(n) < 0.2, np.nan, (a + rng.integers(0, 2, n)) % 2)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "sex": rng.choice(["F", "M"], n)})
+
+
+def every_input(domain):
+    levels = domain.levels.tolist()
+    return np.column_stack(np.unravel_index(np.arange(math.prod(levels)), levels)).astype(np.int64)
+
+
+# A probability
+
+
+def test_it_is_one_in_all():
+    domain = small_domain()
+    density = Density.fit(domain, small_rows())
+    frame = domain.decode(every_input(domain))
+    assert np.exp(density.log_density(frame)).sum() == pytest.approx(1)
+
+
+def test_it_is_one_in_all_that_rules_allow():
+    domain = small_domain(constraints=["a < 3 or b == 'x'"])
+    density = Density.fit(domain, small_rows())
+    frame = domain.decode(every_input(domain))
+    chances = np.exp(density.log_density(frame))
+    assert chances.sum() == pytest.approx(1, abs=0.01)  # what the rules leave is told by a sample
+    assert (chances[(frame["a"] >= 3) & (frame["b"] != "x")] == 0).all()
+
+
+@pytest.mark.parametrize("constraints", [[], ["a < 3 or b == 'x'"]])
+def test_samples_are_as_likely_as_it_says(constraints):
+    domain = small_domain(constraints=constraints)
+    density = Density.fit(domain, small_rows())
+    inputs = every_input(domain)
+    expected = np.exp(density.log_density(domain.decode(inputs))).to_numpy()
+    n = 60_000
+    codes = domain.encode(density.sample(n, seed=3))
+    counts = np.bincount(np.ravel_multi_index(tuple(codes.T), domain.levels.tolist()), minlength=len(inputs))
+    likely = expected * n >= 5
+    seen, wanted = (
+        np.append(counts[likely], counts[~likely].sum()),
+        np.append(expected[likely], expected[~likely].sum()),
+    )
+    # Where rules leave only a part, that part is known to within a sample's error.
+    assert chisquare(seen, n * wanted / wanted.sum()).pvalue > 1e-6
+
+
+def test_wide_columns_have_the_same_tables_as_without_tables(domain, density, monkeypatch):
+    codes = domain.sample_codes(500, np.random.default_rng(0))
+    before = density.log_chances(codes)
+    monkeypatch.setattr("fairprobe.domain.bins.MOST_TABLE", 0)
+    assert np.array_equal(pickle.loads(pickle.dumps(density)).log_chances(codes), before)
+
+
+def test_what_no_row_has_is_unlikely_but_not_impossible(density):
+    row = {"age": 18, "sex": "F", "role": "Husband", "gain": 80_001, "town": "t1", "hours": np.nan}
+    seen = {"age": 40, "sex": "M", "role": "Husband", "gain": 0, "town": "t1", "hours": 40}
+    low, high = density.log_density(pd.DataFrame([row, seen]))
+    assert -math.inf < low < high - 5
+
+
+def test_it_knows_spikes_wide_categories_and_missing_values(rows, density):
+    sampled = density.sample(20_000, seed=1)
+    for column, value in (("gain", 0), ("hours", 40.0)):
+        assert (sampled[column] == value).mean() == pytest.approx((rows[column] == value).mean(), abs=0.03)
+    assert sampled["hours"].isna().mean() == pytest.approx(0.05, abs=0.01)
+    top = rows["town"].value_counts(normalize=True)[:5]
+    assert sampled["town"].value_counts(normalize=True)[top.index].to_numpy() == pytest.approx(top.to_numpy(), abs=0.02)
+    assert len(density.bins[4]) == MOST_BINS < sampled["town"].nunique()
+    # Which values come again within a bin is learned: 7,688 does, its neighbours do not.
+    near = sampled["gain"].between(7_650, 7_750) & (sampled["gain"] != 7_688)
+    assert (sampled["gain"] == 7_688).sum() > 10 * near.sum()
+
+
+def test_a_number_that_never_comes_again_is_spread_evenly():
+    codes = np.random.default_rng(0).choice(10**6, 2000, replace=False)
+    bins = Bins.of_rows(Integer("n", 0, 10**6 - 1), codes)
+    assert bins.strength == 1e9
+    drawn = bins.draw(np.zeros(1000, dtype=np.int64), np.random.default_rng(1))
+    assert len(np.intersect1d(drawn, codes)) < 20
+
+
+@given(st.data())
+def test_bins_hold_every_level_once(data):
+    n_levels = data.draw(st.integers(2, 300))
+    codes = np.array(data.draw(st.lists(st.integers(0, n_levels - 1), min_size=1, max_size=200)))
+    kind = data.draw(st.sampled_from(["integer", "category", "missing"]))
+    if kind == "category":
+        parameter = Category("p", [str(i) for i in range(n_levels)])
+    else:
+        parameter = Integer("p", 0, n_levels - 1 - (kind == "missing"), missing=kind == "missing")
+    bins = Bins.of_rows(parameter, codes)
+    every, logs = bins.bins_of(np.arange(n_levels)), bins.log_parts(np.arange(n_levels))
+    assert bins.sizes.sum() == n_levels
+    assert (bins.sizes > 0).all()
+    assert np.bincount(every).tolist() == bins.sizes.tolist()
+    assert bins.rows.sum() == len(codes)
+    for number in range(len(bins)):
+        assert np.exp(logs[every == number]).sum() == pytest.approx(1)
+    drawn = bins.draw(every, np.random.default_rng(0))
+    assert np.array_equal(bins.bins_of(drawn), every)
+    if kind == "missing":
+        assert bins.sizes[every[-1]] == 1  # no number is mixed with a missing value
+
+
+# What it looks at
+
+
+def test_columns_that_tell_nothing_are_not_looked_at():
+    bins = np.random.default_rng(0).integers(0, 5, (5000, 6))
+    assert all(not factor.parents for factor in learned(bins, [5] * 6))
+
+
+def test_a_column_is_not_looked_at_twice_by_its_copy():
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 8, 4000)
+    table = np.column_stack([a, a, np.where(rng.random(4000) < 0.7, a, rng.integers(0, 8, 4000))])
+    by_child = {factor.child: factor.parents for factor in learned(table, [8] * 3)}
+    assert len(by_child[2]) <= 1
+    assert sum(map(len, by_child.values())) == 2
+
+
+def test_it_sees_what_a_tree_cannot():
+    """A column that tells something only beside another."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (2, 4000))
+    c = np.where(rng.random(4000) < 0.3, a, (a + b) % 2)
+    table = np.column_stack([a, b, c])
+    rows = [table[:, column] for column in range(3)]
+    scores = [sum(f.log_chances(rows).sum() for f in make(table, [2] * 3)) for make in (learned, tree_of)]
+    assert scores[0] > scores[1] + 100
+
+
+# Plausible
+
+
+def test_plausibility_is_the_part_of_held_out_rows_that_are_no_likelier(domain, rows, density):
+    some = rows.iloc[:50]
+    said, logs = density.plausibility(some), density.log_density(some)
+    assert said.index.equals(some.index)
+    expected = [(density.held_out <= log + density._log_mass).mean() for log in logs]
+    assert said.tolist() == expected
+    others = density.plausibility(people(4000, seed=9))
+    assert np.quantile(others, [0.05, 0.5, 0.95]) == pytest.approx([0.05, 0.5, 0.95], abs=0.04)
+    assert (density.plausibility_of(domain.sample_codes(2000, np.random.default_rng(0))) < 0.01).mean() > 0.9
+
+
+@given(least=st.floats(0, 1, exclude_max=True))
+def test_the_floor_is_where_the_plausibility_is_reached(density, domain, least):
+    codes = domain.encode(people(300, seed=2), nearest=True)
+    codes = codes[domain.contains(codes)]
+    above = density.log_chances(codes) >= density.floor(least)
+    assert np.array_equal(above, density.plausibility_of(codes) >= least - 1e-9)
+
+
+@pytest.mark.parametrize("least", [-0.1, 1, 1.5, math.nan, "0.5", None, True])
+def test_a_floor_must_be_a_fraction(density, least):
+    with pytest.raises(SettingError, match="min_plausibility must be at least 0 and below 1"):
+        density.floor(least)
+
+
+def test_no_sample_is_below_the_floor(density):
+    codes = density.sample_codes(5000, np.random.default_rng(0), density.floor(0.3))
+    assert len(codes) == 5000
+    assert (density.plausibility_of(codes) >= 0.3).all()
+
+
+def test_rows_outside_are_not_plausible(density):
+    row = {"age": 40, "sex": "M", "role": "Husband", "gain": 0, "town": "t1", "hours": 40.0}
+    odd = pd.DataFrame([row, {**row, "age": 200}, {**row, "town": "nowhere"}])
+    assert density.plausibility(odd)[1:].tolist() == [0, 0]
+    assert density.plausibility(odd)[0] > 0
+    assert density.log_density(odd)[1:].tolist() == [-math.inf, -math.inf]
+
+
+def test_derived_columns_follow_and_are_no_part_of_it(rows):
+    years = {role: number for number, role in enumerate(["Child", "Single", "Husband", "Wife"])}
+    data = rows.assign(rank=rows["role"].map(years))
+    domain = Domain.from_frame(data, sensitive=["sex"], parameters=[Derived("rank", "role", years)])
+    density = Density.fit(domain, data)
+    assert len(density.bins) == 6
+    sampled = density.sample(500, seed=0)
+    assert (sampled["rank"] == sampled["role"].map(years)).all()
+    assert density.plausibility(sampled).gt(0).all()
+
+
+def test_rules_and_links_are_kept(rows):
+    domain = Domain.from_frame(rows, sensitive=["sex"], constraints=["gain == 0 or age > 25"], links=[SPOUSE])
+    density = Density.fit(domain, rows)
+    assert density.n_left_out == int(((rows["gain"] > 0) & (rows["age"] <= 25)).sum())
+    sampled = density.sample(5000, seed=0)
+    assert ((sampled["gain"] == 0) | (sampled["age"] > 25)).all()
+    assert not ((sampled["role"] == "Husband") & (sampled["sex"] == "F")).any()
+    row = {"age": 40, "sex": "F", "role": "Husband", "gain": 0, "town": "t1", "hours": 40.0}
+    assert density.plausibility(pd.DataFrame([row])).tolist() == [0]
+    assert density.within(domain.without_links()).plausibility(pd.DataFrame([row])).tolist() != [1]
+
+
+def test_values_that_are_not_compared_are_left_out(rows):
+    domain = Domain.from_frame(rows, sensitive={"town": ["t1", "t2"]})
+    density = Density.fit(domain, rows)
+    assert density.n_left_out == int((~rows["town"].isin(["t1", "t2"])).sum())
+    assert "rows-outside" in dict(density.health)
+
+
+def test_all_kinds_of_parameters():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "rate": np.round(rng.random(500), 2),
+            "size": pd.Categorical(rng.choice(["S", "M", "L"], 500), ["S", "M", "L"], ordered=True),
+            "flag": rng.random(500) < 0.3,
+            "n": pd.array(rng.integers(0, 500, 500), dtype="Int64"),
+            "sex": rng.choice(["F", "M"], 500),
+        }
+    )
+    frame.loc[::7, "n"] = pd.NA
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    assert {type(p) for p in domain.parameters} == {Real, Ordinal, Category, Integer}
+    sampled = Density.fit(domain, frame).sample(300, seed=0)
+    assert sampled.dtypes.tolist() == frame.dtypes.tolist()
+    assert (domain.encode(sampled) >= 0).all()
+
+
+def test_the_same_seed_gives_the_same(domain, rows, density):
+    again = Density.fit(domain, rows)
+    assert again.sample(20, seed=4).equals(density.sample(20, seed=4))
+    assert not Density.fit(domain, rows, seed=1).plausibility(rows).equals(density.plausibility(rows))
+    assert domain.sample(3, seed=0).shape == density.sample(3).shape
+
+
+# How it shows
+
+
+def test_it_can_be_printed_and_drawn(density, tmp_path):
+    assert repr(density) == "Density(6 columns, fitted to 2,400 rows, held against 600 others)"
+    lines = density.describe().splitlines()
+    assert len(lines) == 7
+    assert any("role" in line and "given" in line and "sex" in line for line in lines)
+    paths = [tmp_path / "a.svg", tmp_path / "b.svg"]
+    for path in paths:
+        density.plot(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert b"role" in paths[0].read_bytes()
+
+
+# A plain file
+
+
+def test_a_file_gives_it_back(rows, tmp_path):
+    domain = Domain.from_frame(rows, sensitive=["sex"], constraints=["gain == 0 or age > 25"], links=[SPOUSE])
+    density = Density.fit(domain, rows)
+    density.to_parquet(tmp_path / "d.parquet")
+    again = Density.from_parquet(tmp_path / "d.parquet")
+    assert again.domain == domain
+    assert repr(again) == repr(density)
+    assert again.health == density.health
+    assert again.plausibility(rows).equals(density.plausibility(rows))
+    assert again.sample(100, seed=0).equals(density.sample(100, seed=0))
+    table = pd.read_parquet(tmp_path / "d.parquet")
+    assert table.columns.tolist() == ["part", "item", "place", "value"]
+
+
+def test_a_damaged_file_is_refused(density, tmp_path):
+    path = tmp_path / "d.parquet"
+    density.to_parquet(path)
+    whole = path.read_bytes()
+    rng, n_refused = np.random.default_rng(0), 0
+    for turn in range(60):
+        damaged = bytearray(whole)
+        if turn % 3:
+            damaged[rng.integers(len(damaged))] ^= 1 << rng.integers(8)
+        else:
+            del damaged[rng.integers(len(damaged)) :]
+        path.write_bytes(damaged)
+        try:
+            again = Density.from_parquet(path)
+        except DataError:
+            n_refused += 1
+        else:  # what was changed stands for nothing
+            assert again.sample(5, seed=0).equals(density.sample(5, seed=0))
+    assert n_refused > 40
+    path.write_text("something else")
+    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
+        Density.from_parquet(path)
+    pd.DataFrame({"a": [1]}).to_parquet(path)
+    with pytest.raises(DataError, match=r"must be what Density.to_parquet wrote"):
+        Density.from_parquet(path)
+    with pytest.raises(DataError, match="must be readable"):
+        Density.from_parquet(tmp_path / "none.parquet")
+    with pytest.raises(DataError, match="must be written where that can be done"):
+        density.to_parquet(tmp_path / "no" / "folder.parquet")
+
+
+def test_a_file_of_a_newer_format_is_refused(density, tmp_path, monkeypatch):
+    monkeypatch.setattr("fairprobe.domain.density_file.FORMAT", 2)
+    density.to_parquet(tmp_path / "d.parquet")
+    monkeypatch.undo()
+    with pytest.raises(DataError, match="format must be 1, got 2"):
+        Density.from_parquet(tmp_path / "d.parquet")
+
+
+def test_callables_are_given_again(rows, tmp_path):
+    domain = Domain.from_frame(rows, sensitive=["sex"], constraints=[lambda frame: frame["age"] > 20])
+    Density.fit(domain, rows).to_parquet(tmp_path / "d.parquet")
+    with pytest.raises(DomainError, match=r"give the domain, Density.from_parquet\(path, domain\)"):
+        Density.from_parquet(tmp_path / "d.parquet")
+    assert (Density.from_parquet(tmp_path / "d.parquet", domain).sample(500, seed=0)["age"] > 20).all()
+
+
+# Bad input
+
+
+def test_a_density_of_another_domain_is_refused(density, rows):
+    other = Domain.from_frame(rows[["age", "sex", "role"]], sensitive=["sex"])
+    with pytest.raises(DomainError, match="this domain has the parameters age, sex, role; fit it again"):
+        density.within(other)
+    younger = Domain.from_frame(rows[rows["age"] < 60], sensitive=["sex"])
+    with pytest.raises(DomainError, match="this domain has another 'age'; fit it again"):
+        density.within(younger)
+
+
+@pytest.mark.parametrize("n", [1, 19])
+def test_too_few_rows(domain, rows, n):
+    with pytest.raises(DataError, match=f"needs 20 rows at least that are inputs of the domain, got {n} of {n}"):
+        Density.fit(domain, rows.iloc[:n])
+
+
+def test_few_rows_are_said(domain, rows):
+    density = Density.fit(domain, rows.iloc[:40])
+    assert density.health == (
+        ("few-rows", "8 rows were held out to say what is plausible, so a plausibility is a multiple of 0.12"),
+    )
+
+
+def test_a_column_that_is_all_missing(domain, rows):
+    absent = rows.assign(hours=np.nan)
+    assert Density.fit(domain, absent).sample(500, seed=0)["hours"].isna().mean() > 0.95
+    with pytest.raises(DataError, match="got 0 of 3,000: 3,000 have a value of 'town' that is none of the domain's"):
+        Density.fit(domain, rows.assign(town=None))
+
+
+def test_one_column():
+    domain = Domain([Category("sex", ["F", "M"])], sensitive=["sex"])
+    density = Density.fit(domain, pd.DataFrame({"sex": ["F"] * 30 + ["M"] * 10}))
+    assert (density.sample(1000, seed=0)["sex"] == "F").mean() == pytest.approx(0.75, abs=0.08)
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 9, (30, 50)), columns=[f"c{i}" for i in range(50)])
+    density = Density.fit(
+        Domain.from_frame(frame.assign(sex=[0, 1] * 15), sensitive=["sex"]), frame.assign(sex=[0, 1] * 15)
+    )
+    assert density.sample(10, seed=0).shape == (10, 51)
+
+
+def test_rules_that_rows_never_keep(rows, monkeypatch):
+    monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    density = Density.fit(domain, rows).within(domain.with_constraints(["gain == 1"]))
+    with pytest.raises(DomainError, match="must allow what the rows are like, got none of"):
+        density.sample(10)
+
+
+def test_a_floor_that_no_input_reaches(density, monkeypatch):
+    monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
+    with pytest.raises(SettingError, match=r"must be one that inputs reach, .* the highest seen is"):
+        density.sample_codes(10, np.random.default_rng(0), 0.0)
+
+
+def test_rows_without_a_column(domain, rows):
+    with pytest.raises(DataError, match="got none for town"):
+        Density.fit(domain, rows.drop(columns="town"))

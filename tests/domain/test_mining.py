@@ -1,0 +1,329 @@
+"""Rules mined from rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairprobe
+from benchmarks.mining_worlds import mined, planted_rules, rules_not_found, without_rules
+from fairprobe import Category, Domain, Integer, Link, MinedRule, Real, Rule
+from fairprobe.domain.constraints import Restrictions, bind
+from fairprobe.errors import DataError, SettingError
+
+N = 3000
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["Female", "Male"], N)
+AGE = RNG.integers(17, 91, N)
+ODD = ["it's", 'say "x"', "back\\slash", "new\nline", "both' and \"", "", " ", "\\", "`tick`", "a\\'b", "=", "#"]
+
+
+def texts(frame, **settings):
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    rules = domain.mine_constraints(frame, **settings)
+    assert domain.with_constraints(rules) == domain.with_constraints([rule.text for rule in rules])
+    for rule in rules:
+        kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
+        assert rule.n_broken == int((~kept).sum())
+    return [rule.text for rule in rules]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(14)
+
+
+@pytest.fixture(scope="module")
+def census():
+    return fairprobe.datasets.load_census(encoded=False, split="train")[0]
+
+
+# What is found
+
+
+def test_the_rules_of_the_census(census):
+    domain = Domain.from_frame(census, sensitive=["sex"])
+    rules = {rule.text: rule for rule in domain.mine_constraints(census)}
+    assert len(rules) <= 15
+    married = "`marital-status` in ('Married-AF-spouse', 'Married-civ-spouse')"
+    for text, support, n_broken in [
+        ("`capital-gain` == 0 or `capital-loss` == 0", 2712, 0),
+        (f"relationship not in ('Husband', 'Wife') or {married}", 14761, 0),
+        ("relationship != 'Husband' or sex == 'Male'", 13193, 1),
+        ("relationship != 'Wife' or sex == 'Female'", 1568, 2),
+        ("workclass is not missing or occupation is missing", 1836, 0),
+    ]:
+        assert (rules[text].support, rules[text].n_broken) == (support, n_broken)
+    assert rules["relationship != 'Husband' or sex == 'Male'"].expected == pytest.approx(4364.17, abs=0.01)
+    [follows] = [rule for rule in rules.values() if rule.derived is not None]
+    assert (follows.derived.name, follows.derived.source) == ("education-num", "education")
+    assert follows.derived.mapping["Bachelors"] == 13
+    assert not [text for text in rules if "education-num" in text and text != follows.text]
+    assert [bool(rule.names & {"sex"}) for rule in rules.values()] == [False] * (len(rules) - 2) + [True] * 2
+
+
+def test_a_domain_with_what_was_mined_can_be_sampled(census):
+    domain = Domain.from_frame(census, sensitive=["sex"])
+    rules = domain.mine_constraints(census)
+    ruled = domain.with_derived([rule.derived for rule in rules if rule.derived]).with_constraints(rules)
+    rows = ruled.sample(500, seed=0)
+    assert ruled.allows_frame(rows).all()
+    assert all(rule.matches(rows).all() for rule in rules)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_planted_rules_are_found(seed):
+    assert rules_not_found(seed) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_data_without_rules_get_none(seed):
+    assert mined(without_rules(seed)) == []
+
+
+@pytest.mark.slow
+def test_planted_rules_are_found_in_100_data_sets_and_none_in_95_without():
+    assert [seed for seed in range(100) if rules_not_found(seed)] == []
+    assert sum(bool(mined(without_rules(seed))) for seed in range(100)) <= 5
+
+
+def test_planted_rules_are_kept_by_new_rows_too():
+    domain = Domain.from_frame(planted_rules(0).frame, sensitive=["sex"])
+    rules = domain.mine_constraints(planted_rules(0).frame)
+    same_kind = planted_rules(0).frame.sample(frac=0.5, random_state=0)
+    assert all(Rule(rule.text).matches(same_kind).mean() > 0.99 for rule in rules)
+
+
+def test_a_few_rows_may_break_a_rule_and_are_counted(rng):
+    kind = rng.choice(list("abcde"), N)
+    colour = np.where(kind == "a", "red", rng.choice(["red", "green", "blue"], N))
+    colour[np.flatnonzero(kind == "a")[:1]] = "green"
+    frame = pd.DataFrame({"sex": SEX, "kind": kind, "colour": colour})
+    assert texts(frame) == ["kind != 'a' or colour == 'red'"]
+    [rule] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
+    assert rule.n_broken == 1
+    assert rule.words().endswith("expected to break it by chance, 1 does")
+    assert texts(frame, tolerance=0.0) == ["kind != 'a' or colour != 'blue'"]
+
+
+def test_what_the_domain_forbids_already_is_not_found_again(rng):
+    gain = np.where(rng.random(N) < 0.3, 500, 0)
+    gain[gain > 0] += rng.integers(0, 400, int((gain > 0).sum()))
+    loss = np.where((gain == 0) & (rng.random(N) < 0.4), rng.integers(1, 900, N), 0)
+    frame = pd.DataFrame({"sex": SEX, "gain": gain, "loss": loss})
+    assert texts(frame) == ["gain == 0 or loss == 0"]
+    domain = Domain.from_frame(frame, sensitive=["sex"], constraints=["gain == 0 or loss == 0"])
+    assert domain.mine_constraints(frame) == []
+
+
+def test_a_rule_that_others_imply_is_left_out(rng):
+    a, b, c = (rng.random(N) < 0.5 for _ in range(3))
+    frame = pd.DataFrame({"sex": SEX, "a": a, "b": a | b, "c": a | b | c})
+    assert sorted(texts(frame)) == ["b or a == False", "c or b == False"]
+
+
+def test_orders_of_numbers(rng):
+    start = rng.integers(0, 50, N)
+    middle = start + rng.geometric(0.05, N) - 1
+    frame = pd.DataFrame({"sex": SEX, "start": start, "middle": middle, "end": middle + rng.geometric(0.05, N)})
+    assert sorted(texts(frame)) == ["middle < end", "start <= middle"]
+
+
+def test_an_order_with_a_distance(rng):
+    frame = pd.DataFrame({"sex": SEX, "age": AGE, "years": np.floor(rng.random(N) * (AGE - 15))})
+    assert texts(frame) == ["years <= age - 16"]
+
+
+def test_orders_of_numbers_that_may_be_missing(rng):
+    low = rng.uniform(0, 10, N).round(2)
+    high = (low + rng.exponential(5, N)).round(2)
+    low[::10] = np.nan
+    assert texts(pd.DataFrame({"sex": SEX, "low": low, "high": high})) == ["low <= high or low is missing"]
+
+
+@pytest.mark.parametrize(("low", "high", "rule"), [(18, 91, "age >= 40"), (17, 40, "age <= 39")])
+def test_bounds_of_a_number_where_another_column_has_a_value(low, high, rule, rng):
+    kind = rng.choice(list("abc"), N)
+    inside = rng.integers(40 if low == 18 else 17, 91 if low == 18 else 40, N)
+    frame = pd.DataFrame({"sex": SEX, "kind": kind, "age": np.where(kind == "b", inside, AGE)})
+    assert texts(frame) == [f"kind != 'b' or {rule}"]
+
+
+def test_bounds_of_numbers_with_few_values(rng):
+    children = rng.poisson(1.2, N)
+    cared_for = np.where(children > 0, rng.choice(["home", "school"], N), "nobody")
+    assert sorted(texts(pd.DataFrame({"sex": SEX, "children": children, "care": cared_for}))) == [
+        "care != 'nobody' or children == 0",
+        "care == 'nobody' or children >= 1",
+    ]
+
+
+def test_numbers_that_go_along_with_each_other_are_no_rule(rng):
+    x = rng.normal(size=N)
+    frame = pd.DataFrame(
+        {"sex": SEX, **{f"x{i}": x + rng.normal(size=N) * spread for i, spread in enumerate((0.05, 0.5))}}
+    )
+    assert texts(frame) == []
+
+
+# Dependencies
+
+
+def test_of_two_that_go_one_to_one_the_names_are_the_source(rng):
+    level = rng.integers(0, 6, N)
+    frame = pd.DataFrame({"level": level, "grade": [f"grade {each}" for each in level], "sex": SEX})
+    [rule] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
+    assert (rule.derived.name, rule.derived.source) == ("level", "grade")
+    assert rule.matches(frame).all()
+    assert not rule.matches(frame.assign(level=(frame["level"] + 1) % 6)).any()
+
+
+def test_all_of_a_chain_follows_from_its_beginning(rng):
+    town = rng.integers(0, 12, N)
+    frame = pd.DataFrame({"sex": SEX, "country": town // 6, "county": town // 3, "town": [f"t{each}" for each in town]})
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    rules = domain.mine_constraints(frame)
+    assert {(rule.derived.name, rule.derived.source) for rule in rules} == {("country", "town"), ("county", "town")}
+    derived = domain.with_derived([rule.derived for rule in rules])
+    assert derived.size == 24
+    assert (derived.sample(100, seed=0)["county"] // 2 == derived.sample(100, seed=0)["country"]).all()
+
+
+def test_a_sensitive_parameter_is_never_derived():
+    frame = pd.DataFrame({"title": np.where(SEX == "Male", "Mr", "Ms"), "sex": SEX, "age": AGE})
+    [rule] = Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame)
+    assert (rule.derived.name, rule.derived.source) == ("title", "sex")
+    finer = pd.DataFrame({"title": np.where(AGE < 40, "young ", "old ") + SEX.astype(object), "sex": SEX, "age": AGE})
+    rules = Domain.from_frame(finer, sensitive=["sex"]).mine_constraints(finer)
+    assert all(rule.derived is None for rule in rules)
+    assert "title not in ('old Female', 'young Female') or sex == 'Female'" in [rule.text for rule in rules]
+
+
+def test_nothing_is_derived_where_not_all_values_were_seen(rng):
+    kind = rng.choice(list("abc"), N)
+    frame = pd.DataFrame({"sex": SEX, "kind": kind, "level": pd.Series(kind).map({"a": 1, "b": 5, "c": 9})})
+    parameters = [Category("sex", ["Female", "Male"]), Category("kind", list("abcd")), Integer("level", 0, 9)]
+    [rule] = Domain(parameters, ["sex"]).mine_constraints(frame)
+    assert rule.derived is None
+    assert rule.matches({"kind": ["d", "a", "a"], "level": [7, 1, 5]}).tolist() == [True, True, False]
+
+
+def test_a_parameter_with_a_link_is_not_derived(rng):
+    job = rng.choice(list("abc"), N)
+    frame = pd.DataFrame({"sex": SEX, "job": job, "level": pd.Series(job).map({"a": 1, "b": 5, "c": 9})})
+    links = [Link("level", "sex", shift={"Female": 0, "Male": 1})]
+    rules = Domain.from_frame(frame, sensitive=["sex"], links=links).mine_constraints(frame)
+    assert all(rule.derived is None or rule.derived.name != "level" for rule in rules)
+
+
+def test_with_derived_refuses_what_cannot_be_derived():
+    frame = pd.DataFrame({"sex": SEX, "age": AGE})
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    derived = fairprobe.Derived("sex", "age", dict.fromkeys(range(17, 91), "Male"))
+    with pytest.raises(fairprobe.errors.DomainError, match="a sensitive parameter must not be derived, got 'sex'"):
+        domain.with_derived([derived])
+    with pytest.raises(fairprobe.errors.DomainError, match="got 'agee': did you mean 'age'"):
+        domain.with_derived([fairprobe.Derived("agee", "sex", {"Female": 1, "Male": 2})])
+
+
+# Odd data
+
+
+def test_values_and_names_of_all_kinds_can_be_said(rng):
+    value = rng.choice(ODD, N)
+    other = np.where(np.isin(value, ODD[:6]), rng.choice(ODD[:3], N), rng.choice(ODD, N))
+    found = texts(pd.DataFrame({"sex": SEX, "and": value, "my `col": value, "1 a": other}), min_expected=5)
+    assert found
+    follows = pd.Series(value).map(dict(zip(ODD, ODD[1:] + ODD[:1], strict=True)))
+    [text] = texts(pd.DataFrame({"sex": SEX, "is": value, "it": follows}))
+    assert Rule(text).matches({"is": ODD, "it": ODD[1:] + ODD[:1]}).all()
+
+
+def test_missing_values(rng):
+    pays = rng.choice(["yes", "no", "maybe"], N)
+    amount = np.where(pays == "no", np.nan, rng.integers(0, 1000, N))
+    assert texts(pd.DataFrame({"sex": SEX, "pays": pays, "amount": amount})) == [
+        "amount is not missing or pays == 'no'",
+        "pays != 'no' or amount is missing",
+    ]
+
+
+def test_rows_with_a_value_outside_the_domain_keep_a_rule(rng):
+    kind = rng.choice(list("abcd"), N)
+    colour = np.where(kind == "a", "red", rng.choice(["red", "green", "blue"], N))
+    frame = pd.DataFrame({"sex": SEX, "kind": kind, "colour": colour})
+    domain = Domain.from_frame(frame[(colour != "blue") & (kind != "d")], sensitive=["sex"])
+    assert [rule.text for rule in domain.mine_constraints(frame)] == ["kind != 'a' or colour != 'green'"]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 119])
+def test_few_rows_tell_nothing(n_rows):
+    frame = pd.DataFrame({"sex": SEX, "title": np.where(SEX == "Male", "Mr", "Ms")})
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    assert domain.mine_constraints(frame.head(n_rows)) == []
+    assert domain.mine_constraints(frame.head(150)) != []
+
+
+def test_columns_that_say_nothing():
+    frame = pd.DataFrame({"sex": SEX, "constant": "k", "number": 3, "id": [f"id{i}" for i in range(N)]})
+    assert texts(frame) == []
+    parameters = [
+        Category("sex", ["Female", "Male"]),
+        Category("a", ["x"], missing=True),
+        Real("b", 0, 1, 0.1, missing=True),
+    ]
+    assert Domain(parameters, ["sex"]).mine_constraints(frame.assign(a=None, b=np.nan)) == []
+    assert texts(frame[["sex"]]) == []
+
+
+def test_more_columns_than_rows(rng):
+    frame = pd.DataFrame({"sex": SEX[:150], **{f"c{i}": rng.choice(["a", "b"], 150) for i in range(160)}})
+    assert texts(frame) == []
+
+
+def test_hundreds_of_values(rng):
+    town = rng.integers(0, 600, 20_000)
+    frame = pd.DataFrame({"sex": rng.choice(["Female", "Male"], 20_000), "town": [f"t{each}" for each in town]})
+    frame["side"] = np.where(town < 300, "west", "east")
+    frame["other"] = rng.choice([f"o{i}" for i in range(400)], 20_000)
+    assert all(len(text) <= 10_000 for text in texts(frame))
+
+
+def test_an_array_is_as_good_as_a_frame(rng):
+    a = rng.integers(0, 2, N)
+    array = np.column_stack([rng.integers(0, 2, N), a, np.where(a == 1, 1, rng.integers(0, 2, N))])
+    domain = Domain([Integer("sex", 0, 1), Integer("a", 0, 1), Integer("b", 0, 1)], ["sex"])
+    assert [rule.text for rule in domain.mine_constraints(array)] == ["b != 0 or a == 0"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_expected": 0}, "min_expected must be a number of at least 1, got 0"),
+        ({"tolerance": 1}, r"tolerance must lie in \[0, 1\), got 1"),
+        ({"tolerance": -0.1}, r"tolerance must lie in \[0, 1\), got -0.1"),
+        ({"error": 0}, "error must lie between 0 and 1, got 0"),
+        ({"error": "low"}, "error must lie between 0 and 1, got 'low'"),
+    ],
+)
+def test_settings_are_made_sure_of(settings, message):
+    frame = pd.DataFrame({"sex": SEX, "age": AGE})
+    with pytest.raises(SettingError, match=message):
+        Domain.from_frame(frame, sensitive=["sex"]).mine_constraints(frame, **settings)
+
+
+def test_rows_without_a_parameter_are_refused():
+    frame = pd.DataFrame({"sex": SEX, "age": AGE})
+    domain = Domain.from_frame(frame, sensitive=["sex"])
+    with pytest.raises(DataError, match="must have a column for every parameter, got none for age"):
+        domain.mine_constraints(frame[["sex"]])
+    with pytest.raises(DataError, match=r"must have 2 columns in domain order, got the shape \(\)"):
+        domain.mine_constraints("rows.csv")
+
+
+def test_a_mined_rule_compares_and_shows():
+    rule = MinedRule("a == 0", support=10, expected=5.0, n_broken=2)
+    assert rule == MinedRule("a == 0", support=10, expected=5.0, n_broken=2)
+    assert repr(rule) == "MinedRule('a == 0', support=10, expected=5.0, n_broken=2)"
+    assert rule.evidence() == "10 rows, about 5 expected to break it by chance, 2 do"

@@ -1,0 +1,481 @@
+"""Batches out of tables are those of the steps, bit by bit; searches with tables find what searches without do."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import KNNImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+
+from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
+from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.model.asking import Asker
+from fairprobe.model.tables import Seen
+from fairprobe.model.tabulated import Sums, tabulate
+from fairprobe.standins import StandIn, compile_stand_in, may_screen
+from fairprobe.standins.screen import CHECKED
+from pipelines import (
+    BINNED,
+    BINS,
+    DOMAIN,
+    LAST,
+    NARROW,
+    NUMBERS,
+    ORDINAL,
+    PARAMETERS,
+    PREPROCESSING,
+    TEXT,
+    columns,
+    fitted,
+    one_hot,
+    training,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+ALL = {
+    **{name: (steps, DOMAIN) for name, steps in PREPROCESSING.items()},
+    **{n: (s, NARROW) for n, s in BINNED.items()},
+}
+
+
+def same(made, expected):
+    assert type(made) is type(expected)
+    assert made.dtype == expected.dtype
+    if sparse.issparse(made):
+        np.testing.assert_array_equal(made.indptr, expected.indptr)
+        np.testing.assert_array_equal(made.indices, expected.indices)
+        made, expected = made.data, expected.data
+    np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_batches_are_those_of_the_steps(name):
+    steps, domain = ALL[name]
+    seen = Seen(fitted(steps, LAST["tree"], domain), domain)
+    form = tabulate(seen)
+    for n in (1, 700):
+        codes = domain.sample_codes(n, np.random.default_rng(n))
+        same(form.rows(codes), seen.transformed(codes))
+        same(form.families(codes), seen.transformed(domain.families.members(codes)))
+        dense = seen.rows(codes)
+        np.testing.assert_array_equal(form.singles(codes, with_twins=False), dense.astype(np.float32))
+
+
+def found_both_ways(model, domain, **options):
+    options = {
+        "strategy": "anchored",
+        "max_cases": None,
+        "max_inputs": 4000,
+        "n_global": 1500,
+        "n_walkers": 100,
+        **options,
+    }
+    auto, off = search(model, domain, **options), search(model, domain, accelerate="off", **options)
+    for one, other in ((auto.cases, off.cases), (auto.twins, off.twins), (auto.outputs, off.outputs)):
+        pd.testing.assert_frame_equal(one, other)
+    assert (auto.n_judged, auto.n_inputs, auto.yield_) == (off.n_judged, off.n_inputs, off.yield_)
+    return auto, off
+
+
+@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.thinned(3)
+def test_same_cases_with_tables_and_without(name, last):
+    steps, domain = ALL[name]
+    model = fitted(steps, LAST[last], domain)
+    assert compile_stand_in(model, domain) is not None
+    auto, off = found_both_ways(model, domain)
+    assert auto.n_cases or last == "network"  # which has hardly learned anything
+    assert auto.n_queries != off.n_queries
+    assert "accelerate-off" not in dict(auto.health)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_same_cases_on_random_data(seed):
+    rng = np.random.default_rng(seed)
+    steps, domain = ALL[rng.choice(list(ALL))]
+    sensitive = rng.choice(["sex", "degree", "work"], size=rng.integers(1, 3), replace=False).tolist()
+    domain = Domain(domain.parameters, sensitive=sensitive)
+    model = fitted(steps, LAST[rng.choice(list(LAST))], domain, n=int(rng.integers(60, 300)), seed=seed)
+    strategy = rng.choice(["uniform", "random", "fully-directed", "anchored", "guided", "genetic"])
+    found_both_ways(model, domain, strategy=str(strategy), seed=seed, confirm=str(rng.choice(["all", "sample"])))
+
+
+def test_a_stand_in_can_be_sent_to_another_process():
+    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
+    for last in LAST.values():
+        stand_in = compile_stand_in(fitted(PREPROCESSING["quantiles"], last), DOMAIN)
+        again = pickle.loads(pickle.dumps(stand_in))
+        np.testing.assert_array_equal(again.ask_families(codes), stand_in.ask_families(codes))
+
+
+@pytest.mark.parametrize("last", LAST)
+def test_labels_of_three_classes(last):
+    found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last], n_classes=3), DOMAIN)
+
+
+def test_a_support_vector_machine_is_asked_itself():
+    model = fitted(PREPROCESSING["one-hot, dense"], SVC())
+    assert compile_stand_in(model, DOMAIN) is not None
+    assert not may_screen(model, 1000)  # it takes so long that what is spared does not count
+    assert may_screen(model, 1000, confirms_all=False)
+
+
+# Wide numbers
+
+
+def test_a_wide_number_is_computed_and_not_looked_up():
+    form = tabulate(Seen(fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"]), DOMAIN))
+    computed = [DOMAIN.names[slot.parameter] for slot in form.slots if slot.compute is not None]
+    assert computed == ["weight"]
+    assert sum(len(slot.values) for slot in form.slots) < 150_000
+
+
+def test_a_wide_number_in_columns_of_its_own_is_refused():
+    assert compile_stand_in(fitted(columns(one_hot(), KBinsDiscretizer(**BINS)), LAST["tree"]), DOMAIN) is None
+
+
+def test_sums_are_scores():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    form, last = tabulate(Seen(model, DOMAIN)), model[-1]
+    sums = Sums(form, last.coef_.ravel(), float(last.intercept_[0]))
+    codes = DOMAIN.sample_codes(500, np.random.default_rng(0))
+    expected = model.decision_function(DOMAIN.decode(DOMAIN.families.members(codes))).reshape(2, -1)
+    assert np.abs(sums.families(codes) - expected).max() <= sums.error < 1e-10
+    assert np.abs(sums.rows(codes) - model.decision_function(DOMAIN.decode(codes))).max() <= sums.error
+
+
+def test_scores_of_exactly_0_are_summed_as_the_model_does():
+    domain = Domain(
+        [Category("sex", ["f", "m"]), Category("a", ["x", "y", "z"]), Integer("b", -3, 3)], sensitive=["sex"]
+    )
+    model = fitted(
+        make_column_transformer((OneHotEncoder(), ["sex", "a"]), remainder="passthrough"), LAST["logistic"], domain
+    )
+    last = model[-1]
+    last.coef_, last.intercept_ = np.array([[0.1, 0.3, -0.1, 0.2, 0.3, 0.1]]), np.array([-0.3])
+    auto, _ = found_both_ways(model, domain, max_inputs=2000)
+    assert "accelerate-off" not in dict(auto.health)
+
+
+def test_sums_in_single_precision_are_close_calls():
+    steps = columns(one_hot(dtype=np.float32), "drop", more=[("gain", "drop", ["gain"])], sparse_threshold=1.0)
+    model = fitted(steps, LAST["logistic"])
+    assert model[-1].coef_.dtype == np.float32
+    form = tabulate(Seen(model, DOMAIN))
+    assert Sums(form, model[-1].coef_.ravel(), 1.0).error > 1e-6 > Sums(form, np.ones(10), 1.0).error
+    found_both_ways(model, DOMAIN)
+
+
+def test_a_missing_value_among_many_is_no_finite_number():
+    domain = Domain([Integer("weight", 0, 10**6, missing=True), Category("sex", ["f", "m"])], sensitive=["sex"])
+    steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
+    assert not tabulate(Seen(fitted(steps, LAST["tree"], domain), domain)).is_finite
+
+
+# Families of which some members do not count
+
+RULE = "work != 'state' or sex == 'Male' or age > 40"
+LINK = Link("degree", "sex", [{"Male": "school", "Female": "college"}])
+
+
+@pytest.mark.parametrize("last", ["logistic", "tree", "boosting"])
+@pytest.mark.parametrize(
+    "domain",
+    [
+        DOMAIN.with_constraints([RULE]),
+        DOMAIN.with_links([LINK]),
+        DOMAIN.with_constraints([RULE]).with_links([LINK]),
+        DOMAIN.with_constraints([lambda frame: frame["age"] + frame["rate"] > 20]),
+    ],
+    ids=["constraint", "link", "both", "callable"],
+)
+@pytest.mark.parametrize("strategy", ["anchored", "guided"])
+def test_some_members_do_not_count(domain, last, strategy):
+    auto, off = found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last]), domain, strategy=strategy)
+    assert auto.n_queries != off.n_queries
+
+
+def test_a_hidden_parameter_with_a_link():
+    seen = Domain([p for p in PARAMETERS if p.name != "sex"], sensitive=["degree"])
+    steps = make_column_transformer((one_hot(), ["work", "degree"]), (StandardScaler(), NUMBERS))
+    model = fitted(steps, LAST["logistic"], seen)
+    auto, off = found_both_ways(model, Domain(PARAMETERS, sensitive=["sex"], hidden=["sex"], links=[LINK]))
+    assert auto.n_queries != off.n_queries
+
+
+def test_a_derived_parameter():
+    years = Derived("years", "degree", {"none": 0, "school": 9, "college": 13})
+    domain = Domain([*PARAMETERS, years], sensitive=["sex", "degree"])
+    steps = make_column_transformer((one_hot(), TEXT), (StandardScaler(), [*NUMBERS, "years"]))
+    auto, off = found_both_ways(fitted(steps, LAST["logistic"], domain), domain)
+    assert auto.n_queries != off.n_queries
+
+
+def test_within_a_density():
+    rows, _ = training(n=2000)
+    domain = DOMAIN.with_constraints([RULE])
+    density = Density.fit(domain, rows)
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    auto, off = found_both_ways(model, domain, density=density, min_plausibility=0.05)
+    assert auto.n_queries != off.n_queries
+    assert (auto.plausibility["case"] >= 0.05).all()
+
+
+def test_rows_with_values_off_the_grid():
+    rows, _ = training(n=300)
+    rows = rows.assign(rate=rows["rate"] + 0.013)
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    found_both_ways(model, DOMAIN, strategy="auto", start=rows, max_changes=2, n_walkers=1000)
+
+
+# What is refused
+
+
+class OneHotEncoder2(OneHotEncoder):
+    pass
+
+
+OneHotEncoder2.__name__ = "OneHotEncoder"
+OneHotEncoder2.__module__ = "sklearn.preprocessing._encoders"
+
+
+class Noisy(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return np.asarray(X, dtype=float) + np.random.default_rng().normal(size=np.shape(X))
+
+
+def replaced():
+    encoder = one_hot()
+    encoder.transform = lambda X: None
+    return encoder
+
+
+NOT_KNOWN = {
+    "several columns": columns(one_hot(), PCA(2)),
+    "several columns, products": columns(one_hot(), PolynomialFeatures()),
+    "the row": columns(one_hot(), Normalizer()),
+    "neighbours": make_pipeline(columns(ORDINAL, "passthrough"), KNNImputer()),
+    "random": columns(one_hot(), Noisy()),
+    "a function": columns(one_hot(), FunctionTransformer(np.abs)),
+    "a known name": columns(OneHotEncoder2(), StandardScaler()),
+    "a frame": columns(ORDINAL, StandardScaler()).set_output(transform="pandas"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_KNOWN)
+def test_what_is_not_known_is_asked_whole(name):
+    model = fitted(NOT_KNOWN[name], LAST["tree"])
+    assert compile_stand_in(model, DOMAIN) is None
+    if name != "random":
+        auto, off = found_both_ways(model, DOMAIN, max_inputs=2000)
+        assert auto.n_queries == off.n_queries
+
+
+def test_a_method_that_was_replaced():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"])
+    encoder = model[0].named_transformers_["text"]
+    plain = encoder.transform
+    encoder.transform = lambda X: plain(X)
+    assert compile_stand_in(model, DOMAIN) is None
+
+
+def test_a_subclass_at_the_end():
+    class Own(LogisticRegression):
+        pass
+
+    assert compile_stand_in(fitted(PREPROCESSING["one-hot, sparse"], Own()), DOMAIN) is None
+
+
+def test_categories_that_the_encoder_has_not_seen():
+    rows, labels = training()
+    rows, labels = rows[rows["degree"] != "college"], labels[rows["degree"] != "college"]
+    for encoder, is_taken in ((OneHotEncoder(), False), (one_hot(), True)):
+        model = make_pipeline(columns(encoder, StandardScaler()), LAST["tree"]).fit(rows, labels)
+        assert (compile_stand_in(model, DOMAIN) is not None) == is_taken
+    found_both_ways(model, DOMAIN)
+
+
+def test_a_missing_value_that_the_last_step_does_not_take():
+    model = fitted(columns(ORDINAL, "passthrough", more=[("gain", "drop", ["gain"])]), LAST["logistic"])
+    domain = Domain([Integer("age", 17, 90, missing=True), *PARAMETERS[1:]], sensitive=["sex"])
+    with pytest.raises(Exception, match="NaN"):
+        search(model, domain, max_inputs=3000)
+
+
+# Confirming
+
+
+def test_confirm_is_all_or_sample():
+    with pytest.raises(SettingError, match="confirm must be one of all, sample, got 'some'"):
+        search(lambda frame: frame["age"] > 3, DOMAIN, confirm="some")
+
+
+def test_some_cases_are_confirmed():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    options = {"strategy": "anchored", "max_cases": 3000}
+    every, some = search(model, DOMAIN, **options), search(model, DOMAIN, confirm="sample", **options)
+    pd.testing.assert_frame_equal(some.cases, every.cases)
+    assert some.n_queries == 2 * (CHECKED + 1000) < every.n_queries
+    assert (some.confirm, every.confirm) == ("sample", "all")
+    assert some.summary()["confirm"] == "sample"
+    assert (
+        "1,000 of the 3,000 cases, chosen evenly, were confirmed by the whole model"
+        in dict(some.health)["confirmed-sample"]
+    )
+    assert "confirmed-sample" not in dict(every.health)
+
+
+def test_few_cases_are_all_confirmed():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    found = search(model, DOMAIN, strategy="anchored", max_cases=50, confirm="sample")
+    assert found.n_queries <= 2 * (CHECKED + 50)
+    assert not found.health
+
+
+def test_a_model_that_is_asked_itself_needs_no_sample():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    found = search(model, DOMAIN, max_queries=5000, n_global=500, confirm="sample")
+    assert not any(name == "confirmed-sample" for name, _ in found.health)
+
+
+@pytest.mark.parametrize("confirm", ["all", "sample"])
+def test_a_difference_ends_the_tables(confirm, monkeypatch):
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    honest = search(model, DOMAIN, strategy="anchored", max_cases=2000, accelerate="off")
+    said, n = StandIn.ask_families, [0]
+
+    def lies(self, codes):
+        n[0] += len(codes)
+        labels = said(self, codes)
+        if n[0] > CHECKED:
+            labels[:] = [["yes"], ["no"]]
+        return labels
+
+    monkeypatch.setattr(StandIn, "ask_families", lies)
+    with pytest.warns(HealthWarning, match="accelerate-off"):
+        found = search(model, DOMAIN, strategy="anchored", max_cases=2000, confirm=confirm)
+    pd.testing.assert_frame_equal(found.cases, honest.cases)
+    assert found.n_queries > honest.n_queries
+    assert "so it was given up and the model alone was asked" in dict(found.health)["accelerate-off"]
+
+
+def test_a_stand_in_that_fails_is_given_up(monkeypatch):
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    monkeypatch.setattr(StandIn, "ask_families", lambda self, codes: 1 / 0)
+    found = search(model, DOMAIN, max_cases=10)
+    assert "ZeroDivisionError" in dict(found.health)["accelerate-off"]
+    assert found.n_cases == 10
+
+
+def test_a_limit_on_queries_asks_the_model_alone():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
+    auto, off = found_both_ways(model, DOMAIN, max_inputs=None, max_queries=4000, n_global=500)
+    assert auto.n_queries == off.n_queries
+
+
+def test_processes_make_their_own_tables():
+    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["tree"])
+    options = {"strategy": "anchored", "max_cases": None, "max_inputs": 6000, "shard_inputs": 3000, "n_global": 1000}
+    one, two = search(model, DOMAIN, **options), search(model, DOMAIN, n_jobs=2, **options)
+    pd.testing.assert_frame_equal(one.cases, two.cases)
+    assert one.n_queries == two.n_queries
+
+
+# Boosters
+
+
+def booster(name, **options):
+    if name == "lightgbm":
+        package = pytest.importorskip("lightgbm")
+        return package.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, **options)
+    package = pytest.importorskip("xgboost")
+    return package.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1, **options)
+
+
+def as_categories(frame):
+    return frame.astype(dict.fromkeys(TEXT, "category"))
+
+
+def boosted(name, **options):
+    rows, labels = training()
+    return booster(name, **options).fit(as_categories(rows), (labels == "yes").astype(int))
+
+
+BOOSTERS = pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+
+
+@BOOSTERS
+@pytest.mark.parametrize("strategy", ["anchored", "guided"])
+def test_a_booster_on_the_numbers_behind_its_categories(name, strategy):
+    domain = Domain.from_frame(as_categories(training()[0]), ["sex"])
+    model = boosted(name)
+    stand_in, asker = compile_stand_in(model, domain), Asker(model, domain)
+    codes = domain.sample_codes(2000, np.random.default_rng(1))
+    np.testing.assert_array_equal(stand_in.ask_families(codes), asker.ask_families(codes))
+    np.testing.assert_array_equal(stand_in.ask(codes), asker.ask(codes))
+    likely = Asker(model, domain, output="proba").ask(codes)
+    np.testing.assert_array_equal(stand_in.giving("proba").ask(codes), likely)
+    auto, off = found_both_ways(model, domain, strategy=strategy)
+    assert auto.n_queries != off.n_queries
+
+
+@BOOSTERS
+def test_strings_of_a_domain_are_the_categories_of_a_booster(name):
+    auto, off = found_both_ways(boosted(name), DOMAIN.with_constraints([RULE]))
+    assert auto.n_queries != off.n_queries
+
+
+@BOOSTERS
+def test_a_booster_behind_preprocessing(name):
+    rows, labels = training()
+    model = make_pipeline(PREPROCESSING["one-hot, dense"], booster(name)).fit(rows, (labels == "yes").astype(int))
+    assert compile_stand_in(model, DOMAIN) is not None
+    found_both_ways(model, DOMAIN)
+
+
+@BOOSTERS
+def test_a_booster_without_names_is_asked_itself(name):
+    domain = Domain([p for p in PARAMETERS if p.name in NUMBERS] + [Integer("sex", 0, 1)], sensitive=["sex"])
+    rows, labels = training(domain)
+    model = booster(name).fit(rows.to_numpy(), (labels == "yes").astype(int))
+    assert compile_stand_in(model, domain) is None
+
+
+@BOOSTERS
+def test_a_booster_of_another_class(name):
+    rows, labels = training()
+    base = type(booster(name))
+    own = type(base.__name__, (base,), {"__module__": base.__module__})
+    options = {"verbose": -1} if name == "lightgbm" else {"enable_categorical": True}
+    model = own(n_estimators=5, **options).fit(as_categories(rows), (labels == "yes").astype(int))
+    assert compile_stand_in(model, DOMAIN) is None
+
+
+def test_scikit_learn_is_not_imported():
+    code = "import sys, fairprobe.model.tabulated; sys.exit('sklearn' in sys.modules or 'scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
