@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
 from fairprobe import Domain, Integer, breakdown, estimate
-from fairprobe.datasets import census_domain
+from fairprobe.datasets import census_domain, load_census
 from fairprobe.estimate import estimation
 from fairprobe.estimate.estimation import Options
 from fairprobe.estimate.exact import NotSolved, Solved, solve, solving, trees
@@ -278,8 +278,10 @@ def test_the_effort_grows_with_what_there_is_to_do():
 
 
 def test_a_vote_that_is_not_of_trees_is_refused_before_anything_is_asked():
-    from fairprobe.subjects import load
+    from fairprobe.subjects import make
 
-    solved = solve(load("ensemble"), census_domain(), n_rows=800_000)
+    X, y = load_census(split="test")
+    ensemble = make("ensemble").fit(X.to_numpy()[:300], y[:300])
+    solved = solve(ensemble, census_domain(), n_rows=800_000)
     assert solved == NotSolved("a vote is solved where all that vote are trees, got RandomForestClassifier")
     assert solved.n_queries == 0

@@ -173,7 +173,13 @@ def test_no_import_for_a_model_that_is_none_of_scikit_learn_s():
     program = (
         "import sys\n"
         "from fairprobe.model.known import is_repeatable, known_kind\n"
+        "from fairprobe import Domain, Integer\n"
+        "from fairprobe.model import Asker\n"
         "assert known_kind(len) is None and not is_repeatable(lambda rows: rows)\n"
+        "class Own:\n"
+        "    def predict(self, X): return X[:, 0] > 0\n"
+        "asker = Asker(Own(), Domain([Integer('x', 0, 1), Integer('s', 0, 1)], ['s']))\n"
+        "with asker.quiet(): asker.ask(asker.domain.levels[None] - 1)\n"
         "assert 'sklearn' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -205,7 +205,7 @@ def test_nothing_new(strategy, shard_inputs):
     start = toy.domain.decode(np.column_stack([digits(toy), np.zeros(10, int)]))
     options = {} if strategy == "uniform" else {"start": start}
     if strategy == "uniform":
-        toy = testing.box(n_free=6, levels=30, low=0, high=14)  # one in 64
+        toy = testing.box(n_free=6, levels=30, low=0, high=11)  # one in 244
     found = run(toy, strategy=strategy, max_barren=600, shard_inputs=shard_inputs, n_walkers=5, **options)
     assert found.stop_reason == "nothing-new"
     assert found.n_cases > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -119,11 +120,11 @@ class Asker:
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this: inputs are known to be finite, so scikit-learn is spared looking for NaN in each batch."""
-        if not self.adapter.finite_only:
+        sklearn = sys.modules.get("sklearn")  # a model that works by it has brought it along
+        if sklearn is None or not self.adapter.finite_only:
             return nullcontext()
-        import sklearn
-
-        return sklearn.config_context(assume_finite=True)
+        context: AbstractContextManager[Any] = sklearn.config_context(assume_finite=True)
+        return context
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
         """`codes` gives the rows sent as codes: only an error needs them."""

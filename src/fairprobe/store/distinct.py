@@ -27,7 +27,7 @@ HALF_WORD = 2**31
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Odd numbers, those of splitmix64: multiplied by them, a word's low bits reach its high ones."""
 
-FEW = 1_000
+FEW = 2_000
 """Up to that many keys are sooner sorted than put into a hash table."""
 
 SMALL = 10_000
