@@ -105,7 +105,7 @@ PREPROCESSING = {
         columns(ORDINAL, "passthrough"), FeatureUnion([("a", StandardScaler()), ("b", Binarizer())])
     ),
     "selectors": make_column_transformer(
-        (one_hot(), make_column_selector(dtype_include=["object", "str"])),
+        (one_hot(), make_column_selector(dtype_exclude="number")),
         (make_pipeline(SimpleImputer(), StandardScaler()), make_column_selector(dtype_include="number")),
     ),
 }
