@@ -1,0 +1,192 @@
+"""What an explanation stands on: the cases that still hold, and a way to ask about others like them.
+
+Everything here is in codes. Cases are held at their canonical coordinates by `domain.families`; who their twins are, and
+whether they are cases, is asked of the oracle alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.domain.constraints import Rule
+from fairprobe.domain.density import Density, checked_density
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.extended import Extended
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimate.populations import chunk
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import resolution_of
+from fairprobe.oracle import Judgement, Oracle
+from fairprobe.search import Found
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+POPULATIONS = ("domain", "valid")
+
+
+class Budget:
+    """Rows that may still be sent to a model; without a limit, as many as one likes."""
+
+    def __init__(self, oracle: Oracle, max_queries: int | None) -> None:
+        self._oracle = oracle
+        self.max_queries = max_queries
+
+    @property
+    def n_left(self) -> int | None:
+        """None without a limit."""
+        return None if self.max_queries is None else max(0, self.max_queries - self._oracle.asker.n_queries)
+
+    def inputs(self, n_wanted: int, part: float = 1.0) -> int:
+        """How many inputs may be judged, if only a part of what is left is to be spent."""
+        left = self.n_left
+        return n_wanted if left is None else min(n_wanted, int(left * part) // len(self._oracle.families))
+
+
+@dataclass(frozen=True)
+class Population:
+    """Who inputs are drawn from: all that the constraints allow, or a density, above a floor of plausibility."""
+
+    name: str
+    domain: Domain
+    density: Density | None = None
+    min_plausibility: float = 0.0
+
+    @classmethod
+    def of(cls, found: Found, domain: Domain, population: str | Density | None) -> Population:
+        """The one asked for; by default the search's own."""
+        if population is None:
+            if found.density is None:
+                return cls("valid" if domain.is_restricted else "domain", domain)
+            return cls("density", domain, found.density.within(domain), found.min_plausibility or 0.0)
+        if isinstance(population, Density):
+            return cls("density", domain, checked_density(population, domain))
+        if population not in POPULATIONS:
+            raise SettingError.about(
+                "population", f"must be 'domain', 'valid', a Density or None (the search's own), got {population!r}"
+            )
+        return cls(population, domain.without_constraints() if population == "domain" else domain)
+
+    def within(self, rule: Rule) -> Population:
+        """The part of it that a rule is true of."""
+        domain = self.domain.with_constraints([rule])
+        return replace(self, domain=domain, density=None if self.density is None else self.density.within(domain))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs drawn from it."""
+        if self.density is None:
+            return self.domain.sample_codes(n, rng)
+        return self.density.sample_codes(n, rng, self.density.floor(self.min_plausibility))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The cases that still hold, the model that judges, and what else is known."""
+
+    model: Any
+    domain: Domain
+    oracle: Oracle
+    """Asks the model itself, and counts."""
+    budget: Budget
+    cases: Judgement
+    """Of the cases that still hold, each as it was shown."""
+    n_given: int
+    """Cases given, those that no longer hold included."""
+    population: Population
+    density: Density | None
+    """Whatever says how likely inputs are: that of the search, or the population itself."""
+    rows: pd.DataFrame | None
+    """Real rows, as they are, whether or not they lie in the domain."""
+    labels: pd.Series | None
+    """Of the rows."""
+    favourable: Any
+    """The good outcome, where it was told."""
+    seed: int
+
+    @property
+    def n_cases(self) -> int:
+        """Cases that still hold."""
+        return len(self.cases.codes)
+
+    @property
+    def n_gone(self) -> int:
+        """Cases that the model no longer treats differently."""
+        return self.n_given - self.n_cases
+
+    def rng(self, name: str) -> np.random.Generator:
+        """Random numbers of a part's own, so that no part's draws hang on another's."""
+        return np.random.default_rng([self.seed, *name.encode()])
+
+    def judge(self, codes: Codes) -> Judgement:
+        """Inputs judged by the model, in batches that stay in a core's cache."""
+        return judged_in_batches(self.oracle, codes)
+
+    @cached_property
+    def canonical(self) -> Codes:
+        """The cases at the coordinates that all their members share."""
+        return self.domain.families.canonical(self.cases.codes)
+
+    @cached_property
+    def row_codes(self) -> Codes:
+        """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
+        assert self.rows is not None
+        return self.domain.encode(self.rows, nearest=True)
+
+
+def judged_in_batches(oracle: Oracle, codes: Codes) -> Judgement:
+    """Inputs judged by one model call a batch; of none, nothing is asked, as many models refuse an empty batch."""
+    if not len(codes):
+        shape = (len(oracle.families), 0)
+        present = None if oracle.families.is_complete else np.zeros(shape, dtype=bool)
+        return Judgement(codes, np.zeros(shape), present, np.zeros(0), np.zeros(0, dtype=bool))
+    size = chunk(oracle, max(1, len(codes)))
+    with oracle.asker.quiet():
+        return Judgement.join([oracle.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
+
+
+def base_domain(domain: Domain) -> Domain:
+    """The domain without what only stands in rows that a search started from."""
+    if not any(isinstance(each, Extended) for each in domain.parameters):
+        return domain
+    return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
+
+
+def oracle_of(found: Found, model: Any, domain: Domain, batch: str | None) -> Oracle:
+    """Judges as the search did."""
+    asker = Asker(model, domain, output=found.output, batch=batch)
+    return Oracle(asker, found.threshold, max(found.resolution, resolution_of(asker)))
+
+
+def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
+    """The cases among these inputs, judged, and which they are."""
+    judgement = judged_in_batches(oracle, codes)
+    return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
+
+
+def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
+    """Real rows and their labels, made sure of."""
+    import pandas as pd
+
+    if X is None:
+        if y is not None:
+            raise DataError.about("y", "goes with the rows X, got no rows")
+        return None, None
+    rows = domain.as_frame(X)
+    absent = [name for name in domain.names if name not in rows.columns]
+    if absent:
+        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
+    if not len(rows):
+        raise DataError("the rows X must be one at least, got an empty frame")
+    rows = domain.typed(rows)
+    if y is None:
+        return rows, None
+    if len(y) != len(rows):
+        raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
+    if isinstance(y, pd.Series) and not y.index.equals(rows.index):
+        raise DataError.about("y", "must have the index of X, got another: give an array for its order")
+    return rows, pd.Series(np.asarray(y), index=rows.index)
