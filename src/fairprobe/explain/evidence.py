@@ -1,7 +1,6 @@
 """What an explanation stands on: the cases that still hold, and a way to ask about others like them.
 
-Everything here is in codes. Cases are held at their canonical coordinates by `domain.families`; who their twins are, and
-whether they are cases, is asked of the oracle alone.
+Everything here is in codes. Who a case's twins are is known by `domain.families`, and whether it is one by the oracle.
 """
 
 from __future__ import annotations
