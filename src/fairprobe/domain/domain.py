@@ -235,11 +235,22 @@ class Domain:
 
         return propose(self, rows, error=error)
 
+    def part(self, rules: Iterable[Rule]) -> Domain:
+        """The inputs that rules are true of, to count them and to draw from: a region, which may be empty.
+
+        Other than with constraints, nothing is said of who may exist: a region may leave out whole roles of a link.
+        """
+        return self._with_fields(constraints=self.constraints + tuple(rules))
+
     def _but(self, **changes: Any) -> Domain:
+        other = self._with_fields(**changes)
+        _check_restrictions(other)
+        return other
+
+    def _with_fields(self, **changes: Any) -> Domain:
         other = object.__new__(Domain)
         kept = ("parameters", "sensitive", "constraints", "links", "hidden")
         other.__dict__.update({name: changes.get(name, getattr(self, name)) for name in kept})
-        _check_restrictions(other)
         return other
 
     @cached_property

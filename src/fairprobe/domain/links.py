@@ -359,6 +359,11 @@ class Links:
         played = np.stack(parts, axis=2)
         return np.where((roles >= 0)[None], played, NONE)
 
+    def played_by(self, link: int, roles: Codes, sensitive: int) -> Codes:
+        """The codes that play some roles of one link with a sensitive value; NONE where nobody does."""
+        played: Codes = self._made[link].played(roles, np.array([sensitive]))[0]
+        return played
+
     def of_rows(self, frame: pd.DataFrame) -> list[tuple[str, int, Any]]:
         """For real rows, by link: its column, the place of its sensitive parameter, and what becomes of the rows."""
         return [

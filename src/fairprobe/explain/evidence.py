@@ -5,6 +5,7 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -57,10 +58,10 @@ class Population:
     min_plausibility: float = 0.0
 
     @classmethod
-    def of(cls, found: Found, domain: Domain, population: str | Density | None) -> Population:
-        """The one asked for; by default the search's own."""
+    def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> Population:
+        """The one asked for; by default the search's own, or all that is allowed."""
         if population is None:
-            if found.density is None:
+            if found is None or found.density is None:
                 return cls("valid" if domain.is_restricted else "domain", domain)
             return cls("density", domain, found.density.within(domain), found.min_plausibility or 0.0)
         if isinstance(population, Density):
@@ -71,9 +72,9 @@ class Population:
             )
         return cls(population, domain.without_constraints() if population == "domain" else domain)
 
-    def within(self, rule: Rule) -> Population:
-        """The part of it that a rule is true of."""
-        domain = self.domain.with_constraints([rule])
+    def within(self, rules: Sequence[Rule]) -> Population:
+        """The part of it that rules are true of."""
+        domain = self.domain.part(rules)
         return replace(self, domain=domain, density=None if self.density is None else self.density.within(domain))
 
     def sample(self, n: int, rng: np.random.Generator) -> Codes:
@@ -106,6 +107,11 @@ class Evidence:
     favourable: Any
     """The good outcome, where it was told."""
     seed: int
+
+    @property
+    def n_queries(self) -> int:
+        """Rows sent to the model so far."""
+        return self.oracle.asker.n_queries
 
     @property
     def n_cases(self) -> int:

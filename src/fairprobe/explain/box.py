@@ -1,0 +1,249 @@
+"""Boxes: regions over the other parameters, as people say them: "age 40 to 50 and married".
+
+A box is a condition on some axes. An axis is a parameter that is neither sensitive nor derived, at the coordinates that
+all members of a family share (a role, where a link changes it along): a family is inside with all its members or not at
+all. A box has a text, which is that of a constraint.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.domain.constraints import Rule
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not, text_of
+from fairprobe.domain.links import plain_values
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.values import plain
+
+Values = frozenset[int]
+"""The coordinates that a condition lets in, where they have no order."""
+
+LISTED = 12
+"""Up to so many values are said as they are; of more, the ones left out, if these are fewer."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From one coordinate to another, both inside; a missing value has no place in the order."""
+
+    low: int
+    high: int
+    missing: bool = False
+
+
+Condition = Interval | Values
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter that a condition may be about."""
+
+    column: int
+    parameter: Parameter
+    n: int
+    """Coordinates."""
+    is_ordered: bool
+    link: int | None = None
+    """Which of the domain's links changes it along."""
+
+    @property
+    def missing(self) -> int | None:
+        """The coordinate of a missing value."""
+        return self.n - 1 if self.is_ordered and self.parameter.missing else None
+
+    @property
+    def last(self) -> int:
+        """The highest coordinate in the order."""
+        return self.n - 1 - (self.missing is not None)
+
+    def holds(self, condition: Condition, coordinates: Codes) -> Mask:
+        """Of which coordinates a condition is true."""
+        if isinstance(condition, Interval):
+            inside = (coordinates >= condition.low) & (coordinates <= condition.high)
+            if self.missing is None:
+                return np.asarray(inside)
+            return np.asarray(np.where(coordinates == self.missing, condition.missing, inside))
+        allowed = np.zeros(self.n, dtype=bool)
+        allowed[list(condition)] = True
+        return allowed[coordinates]
+
+    def is_everything(self, condition: Condition) -> bool:
+        """Whether it lets everything in."""
+        if isinstance(condition, Interval):
+            whole = condition.low <= 0 and condition.high >= self.last
+            return whole and (condition.missing or self.missing is None)
+        return len(condition) == self.n
+
+
+class Axes:
+    """The axes of a domain, in domain order."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        links = {domain.names.index(link.column): place for place, link in enumerate(domain.links)}
+        self.each = tuple(
+            Axis(
+                column,
+                domain.parameters[column],
+                int(domain.families.key_levels[column]),
+                # Roles have no order, but numbers that are shifted keep theirs.
+                not domain.parameters[column].wraps
+                and (column not in links or domain.links[links[column]].roles is None),
+                links.get(column),
+            )
+            for column in domain.free_columns
+        )
+        self.columns = [axis.column for axis in self.each]
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def coordinates(self, codes: Codes) -> Codes:
+        """Of inputs, one column an axis."""
+        return self.domain.families.canonical(codes.astype(np.int64, copy=False))[:, self.columns]
+
+    def box(self, conditions: Mapping[int, Condition]) -> Box:
+        """A box of conditions by axis; those that let everything in are left out."""
+        kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
+        return Box(tuple(sorted(kept.items())))
+
+    def inside(self, box: Box, coordinates: Codes) -> Mask:
+        """Which inputs are in a box."""
+        inside = np.ones(len(coordinates), dtype=bool)
+        for place, condition in box.conditions:
+            inside &= self.each[place].holds(condition, coordinates[:, place])
+        return inside
+
+    def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
+        """Which inputs are in one of the boxes."""
+        inside = np.zeros(len(coordinates), dtype=bool)
+        for box in boxes:
+            inside |= self.inside(box, coordinates)
+        return inside
+
+    def rules(self, box: Box) -> list[Rule]:
+        """One for each condition."""
+        return [Rule(text_of(self._formula(self.each[place], each))) for place, each in box.conditions]
+
+    def rule(self, box: Box) -> Rule:
+        """All conditions in one."""
+        flat: list[Formula] = []
+        for place, condition in box.conditions:
+            said = self._formula(self.each[place], condition)
+            flat += said.parts if isinstance(said, Join) and said.word == "and" else [said]
+        return Rule(text_of(flat[0] if len(flat) == 1 else Join("and", tuple(flat))))
+
+    def _formula(self, axis: Axis, condition: Condition) -> Formula:
+        if axis.link is None:
+            if isinstance(condition, Interval):
+                return _interval(axis, condition, condition.low, condition.high)
+            return _among(axis.parameter, condition)
+        return self._linked(axis, condition)
+
+    def _linked(self, axis: Axis, condition: Condition) -> Formula:
+        """Who plays these roles: said without the sensitive value, where a value plays the same part under all."""
+        link = self.domain.links[axis.link or 0]
+        sensitive = self.domain[link.sensitive]
+        played = {code: self._played(axis, condition, code) for code in range(sensitive.levels)}
+        if not isinstance(condition, Interval):
+            together = frozenset(itertools.chain.from_iterable(played.values()))
+            others = {code: self._played(axis, _but(axis, condition), code) for code in played}
+            if all(not together & other for other in others.values()):
+                return _among(axis.parameter, together)
+        values = plain_values(sensitive)
+        parts = []
+        for code, codes in played.items():
+            if not codes:
+                continue
+            if isinstance(condition, Interval):
+                numbers = sorted(code for code in codes if code < axis.parameter.levels - axis.parameter.missing)
+                bounds = (numbers[0], numbers[-1]) if numbers else (1, 0)
+                theirs = _interval(axis, condition, *bounds)
+            else:
+                theirs = _among(axis.parameter, codes)
+            own: Formula = Compare("==", Name(link.sensitive), Constant(values[code]))
+            parts.append(Join("and", (own, theirs)))
+        return parts[0] if len(parts) == 1 else Join("or", tuple(parts))
+
+    def _played(self, axis: Axis, condition: Condition, sensitive: int) -> Values:
+        """The codes that play the roles with a sensitive value."""
+        links = self.domain._links
+        assert links is not None
+        assert axis.link is not None
+        roles = np.flatnonzero(axis.holds(condition, np.arange(axis.n)))
+        codes = links.played_by(axis.link, roles, sensitive)
+        return frozenset(codes[codes >= 0].tolist())
+
+
+@dataclass(frozen=True)
+class Box:
+    """Conditions by the place of their axis, in order."""
+
+    conditions: tuple[tuple[int, Condition], ...]
+
+    @cached_property
+    def by_axis(self) -> dict[int, Condition]:
+        """The same, to look up."""
+        return dict(self.conditions)
+
+    def without(self, place: int) -> Box:
+        """The larger box that says nothing about an axis."""
+        return Box(tuple(each for each in self.conditions if each[0] != place))
+
+
+def _but(axis: Axis, condition: Values) -> Values:
+    return frozenset(range(axis.n)) - condition
+
+
+def _interval(axis: Axis, condition: Interval, low: int, high: int) -> Formula:
+    """A range in words: codes of the parameter, not roles."""
+    parameter, name = axis.parameter, Name(axis.parameter.name)
+    last = parameter.levels - parameter.missing - 1
+    if parameter.kind == "ordinal":  # listed, as text has an order of its own
+        inside = frozenset(range(low, high + 1))
+        return _among(parameter, inside | {last + 1} if condition.missing else inside)
+    parts: list[Formula] = []
+    if low > high:
+        return Missing(name)
+    if low == high:
+        parts.append(Compare("==", name, _number(parameter, low)))
+    else:
+        parts += [Compare(">=", name, _number(parameter, low))] if low > 0 else []
+        parts += [Compare("<=", name, _number(parameter, high))] if high < last else []
+    if not parts:
+        return Not(Missing(name))
+    said = parts[0] if len(parts) == 1 else Join("and", tuple(parts))
+    return Join("or", (said, Missing(name))) if condition.missing else said
+
+
+def _number(parameter: Parameter, code: int) -> Constant:
+    value = plain(parameter.numbers(np.array([code]))[0])
+    return Constant(int(value) if parameter.kind == "integer" else value)
+
+
+def _among(parameter: Parameter, codes: Iterable[int]) -> Formula:
+    """One of some values, or none of the others, whichever is sooner said."""
+    values, name = plain_values(parameter), Name(parameter.name)
+    inside = set(codes)
+    chosen = [value for code, value in enumerate(values) if code in inside and value is not None]
+    left_out = [value for code, value in enumerate(values) if code not in inside and value is not None]
+    takes_missing = parameter.missing and (len(values) - 1) in inside
+    if len(chosen) > LISTED and len(left_out) < len(chosen) / 2:
+        said: Formula = Not(Among(name, tuple(left_out))) if len(left_out) > 1 else _unequal(name, left_out)
+        return said if takes_missing or not parameter.missing else Join("and", (said, Not(Missing(name))))
+    if not chosen:
+        return Missing(name)
+    said = Among(name, tuple(chosen)) if len(chosen) > 1 else Compare("==", name, Constant(chosen[0]))
+    return Join("or", (said, Missing(name))) if takes_missing else said
+
+
+def _unequal(name: Name, left_out: Sequence[Any]) -> Formula:
+    return Compare("!=", name, Constant(left_out[0])) if left_out else Not(Missing(name))

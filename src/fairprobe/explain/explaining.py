@@ -1,0 +1,196 @@
+"""`explain`: why a model treats twins differently: where, through what, who is worse off, and what would end it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairprobe.checks import checked_count, checked_seed
+from fairprobe.domain.density import Density
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import HealthWarning
+from fairprobe.explain.box import Axes
+from fairprobe.explain.case_region import CaseRegion, measured_regions
+from fairprobe.explain.directions import directions_of
+from fairprobe.explain.evidence import Evidence, Population, checked_rows
+from fairprobe.explain.explanation import Explanation
+from fairprobe.explain.given import given_cases
+from fairprobe.explain.influence import influence_of
+from fairprobe.explain.inside import inside_of
+from fairprobe.explain.learning import MAX_REGIONS, learn
+from fairprobe.explain.remedies import remedies_of
+from fairprobe.explain.severity import severity_of
+from fairprobe.model import Model
+from fairprobe.progress import Progress, Status, teller
+from fairprobe.search import Found
+from fairprobe.search.job import Remark
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_QUERIES = 1_000_000
+N_SAMPLED = 20_000
+"""Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
+
+MOST_REMEDIED = 3
+"""Regions for which it is simulated what would end the cases there."""
+
+Result = TypeVar("Result")
+
+
+def explain(
+    found: Found | pd.DataFrame,
+    model: Model,
+    X: pd.DataFrame | Any = None,
+    y: Any = None,
+    population: str | Density | None = None,
+    *,
+    domain: Domain | None = None,
+    output: str | None = None,
+    threshold: float | None = None,
+    favourable: Any = None,
+    max_regions: int = MAX_REGIONS,
+    max_queries: int = MAX_QUERIES,
+    seed: int | None = 0,
+    batch: str | None = None,
+    progress: bool | Progress = False,
+) -> Explanation:
+    """Explain cases: where they are, through what, who is worse off, whether it was in the data, what would end it.
+
+    Args:
+        found: what a search found; or a frame of cases, with the `domain` they were found in.
+        model: the model that was searched. Cases that it no longer treats differently are counted and left out.
+        X: real rows, best those that it was trained on; by default those that the search started from.
+        y: their labels.
+        population: whose inputs regions are measured on: "domain", "valid", a `Density`, or the search's own.
+        domain: with a frame of cases, the domain that they were found in.
+        output: with a frame of cases, what is compared: "label", "score", "proba" or "value".
+        threshold: with a frame of cases, the gap above which an input is discriminatory.
+        favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
+        max_regions: no more regions.
+        max_queries: never send the model more rows: with fewer, less is judged, and intervals are wider.
+        seed: the same seed and settings give the same result; None draws one, which the result records.
+        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        progress: True for lines on the standard error, or a callable that takes a `Status`.
+
+    >>> from fairprobe import Domain, Integer, explain, search
+    >>> domain = Domain([Integer("age", 17, 90), Integer("grade", 1, 9), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> model = lambda X: (X[:, 0] >= 40) & (X[:, 1] >= 3) & (X[:, 2] == 1)
+    >>> why = explain(search(model, domain, max_cases=100), model)
+    >>> why.rules[0].text
+    'age >= 40 and grade >= 3'
+    """
+    begun, tell = time.monotonic(), teller(progress)
+    checked_count("max_regions", max_regions)
+    evidence = _evidence(
+        found, model, X, y, population, domain, output, threshold, favourable, max_queries, checked_seed(seed), batch
+    )
+
+    def part(what: str, make: Callable[[], Result]) -> Result:
+        if tell is not None:
+            tell(Status(f"explaining {evidence.n_cases:,} cases: {what}", {"n_queries": evidence.n_queries}))
+        return make()
+
+    sampled = part("a sample of the population", lambda: _sampled(evidence))
+    axes = Axes(evidence.domain)
+    learned = part("where they are", lambda: learn(evidence, axes, max_regions)) if evidence.n_cases else None
+    regions: list[CaseRegion] = []
+    if learned is not None and learned.boxes:
+        regions = part("how good the regions are", lambda: measured_regions(evidence, axes, learned.boxes, sampled))
+    covered = axes.inside_any([] if learned is None else learned.boxes, axes.coordinates(evidence.cases.codes))
+    why = Explanation(
+        rules=tuple(regions),
+        coverage=float(covered.mean()) if evidence.n_cases else 0.0,
+        influence=part("through what", lambda: influence_of(evidence)),
+        directions=part("who is worse off", lambda: directions_of(evidence, sampled)),
+        severity=part("how severe they are", lambda: severity_of(evidence)),
+        inside=part("what the model looks at", lambda: inside_of(evidence)),
+        remedies=part(
+            "what would end it",
+            lambda: remedies_of([region.rule for region in regions[:MOST_REMEDIED]], evidence),
+        ),
+        domain=evidence.domain,
+        population=evidence.population.name,
+        n_given=evidence.n_given,
+        n_cases=evidence.n_cases,
+        n_sampled=int(sampled.comparable.sum()),
+        n_sampled_cases=int(sampled.hits.sum()),
+        n_queries=evidence.n_queries,
+        seconds=time.monotonic() - begun,
+        seed=evidence.seed,
+        health=tuple(_health(evidence, regions)),
+    )
+    for name, message in why.health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return why
+
+
+def _evidence(
+    found: Found | pd.DataFrame,
+    model: Model,
+    X: Any,
+    y: Any,
+    population: str | Density | None,
+    domain: Domain | None,
+    output: str | None,
+    threshold: float | None,
+    favourable: Any,
+    max_queries: int,
+    seed: int,
+    batch: str | None,
+) -> Evidence:
+    """What all parts stand on."""
+    given = given_cases(found, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch)
+    own = found if isinstance(found, Found) else None
+    who = Population.of(own, given.domain, population)
+    if X is None and own is not None and own.start is not None:
+        X = own.start.frame
+    rows, labels = checked_rows(given.domain, X, y)
+    density = who.density
+    if density is None and own is not None and own.density is not None:
+        density = own.density.within(given.domain)
+    return Evidence(
+        model=model,
+        domain=given.domain,
+        oracle=given.oracle,
+        budget=given.budget,
+        cases=given.cases,
+        n_given=len(given) + given.n_gone,
+        population=who,
+        density=density,
+        rows=rows,
+        labels=labels,
+        favourable=favourable,
+        seed=seed,
+    )
+
+
+def _sampled(evidence: Evidence) -> Any:
+    """Fresh inputs of the population, judged."""
+    n = evidence.budget.inputs(N_SAMPLED, part=0.1)
+    return evidence.judge(evidence.population.sample(n, evidence.rng("sample")))
+
+
+def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
+    remarks: list[Remark] = []
+    if evidence.n_gone:
+        text = (
+            f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more: the model treats them and their twins "
+            "alike. They are left out: is it the model that was searched?"
+        )
+        remarks.append(("cases-gone", text))
+    if evidence.n_cases and not regions:
+        remarks.append(("no-regions", "no region holds cases and few other inputs: they are scattered over the domain"))
+    thin = [region for region in regions if region.n < LEAST_MEASURED]
+    if thin:
+        text = (
+            f"{len(thin)} of {len(regions)} regions are so thin in the population that fewer than {LEAST_MEASURED} "
+            "fresh inputs were in them: their precision is little known"
+        )
+        remarks.append(("thin-regions", text))
+    return remarks
+
+
+LEAST_MEASURED = 100

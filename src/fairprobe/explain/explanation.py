@@ -1,0 +1,135 @@
+"""What `explain` gives: regions, influence, directions, severity, the model's own parts, and what would end it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.estimate.share import percent
+from fairprobe.explain.case_region import CaseRegion
+from fairprobe.explain.directions import Directions
+from fairprobe.explain.influence import Influence
+from fairprobe.explain.inside import Inside
+from fairprobe.explain.remedies import Remedies
+from fairprobe.explain.severity import Severity
+from fairprobe.notebook import as_html
+from fairprobe.search.job import Remark
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """Why: the regions that hold the cases, and what else is known of them."""
+
+    rules: tuple[CaseRegion, ...]
+    """The regions, those first that touch most people."""
+    coverage: float
+    """The part of the cases explained that are in a region."""
+    influence: Influence
+    directions: Directions
+    severity: Severity
+    inside: Inside | None
+    """The parts of the model that look at a sensitive parameter; None where it cannot be looked into."""
+    remedies: Remedies
+    """What would remain if the first regions were decided otherwise: a simulation."""
+    domain: Domain
+    population: str
+    """Whose inputs regions were measured on."""
+    n_given: int
+    """Cases given."""
+    n_cases: int
+    """Those that still hold, which this is about."""
+    n_sampled: int
+    """Fresh inputs of the population that can be compared, and the cases among them."""
+    n_sampled_cases: int
+    n_queries: int
+    seconds: float
+    seed: int
+    health: tuple[Remark, ...] = ()
+    """The name and the text of each health check that has something to say."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The regions, one a row."""
+        import pandas as pd
+
+        names = ["text", "precision", "low", "high", "coverage", "of_domain", "of_density", "of_rows", "n_rows"]
+        return pd.DataFrame([[getattr(region, name) for name in names] for region in self.rules], columns=names)
+
+    def sentences(self) -> list[str]:
+        """All of it in plain sentences, the most important first."""
+        if not self.n_cases:
+            if self.n_given:
+                return [f"None of the {self.n_given:,} cases given is one any more: there is nothing to explain."]
+            return ["No cases were given: there is nothing to explain, which does not say that there are none."]
+        said = []
+        if self.rules:
+            n = len(self.rules)
+            said.append(
+                f"{n} region{'s' if n > 1 else ''} hold{'' if n > 1 else 's'} {percent(self.coverage)} of "
+                f"{self.n_cases:,} cases."
+            )
+            said += [f"{place}. {region.sentence()}." for place, region in enumerate(self.rules, start=1)]
+        said += self.directions.sentences()
+        if len(self.influence.table):
+            said.append(self.influence.sentence())
+        return said + (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
+        figures = ("coverage", "population", "n_given", "n_cases", "n_sampled", "n_sampled_cases", "n_queries")
+        return {
+            **{name: getattr(self, name) for name in figures},
+            "share_low": low,
+            "share_high": high,
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "regions": [region.summary() for region in self.rules],
+            "influence": self.influence.summary(),
+            "directions": self.directions.summary(),
+            "severity": self.severity.summary(),
+            "inside": None if self.inside is None else self.inside.summary(),
+            "remedies": self.remedies.summary(),
+            "health": [{"check": name, "message": message} for name, message in self.health],
+        }
+
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write the figures to a file."""
+        Path(path).write_text(json.dumps(self.summary(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def plot(self, folder: str | PathLike[str]) -> list[Path]:
+        """Draw what can be drawn as SVG files in a folder; gives their paths."""
+        into = Path(folder)
+        into.mkdir(parents=True, exist_ok=True)
+        drawings = {
+            "influence.svg": (self.influence.plot, len(self.influence.table)),
+            "curves.svg": (self.influence.plot_curves, len(self.influence.curves)),
+            "directions.svg": (self.directions.plot, len(self.directions.table)),
+        }
+        written = []
+        for name, (draw, n) in drawings.items():
+            if n:
+                draw(into / name)
+                written.append(into / name)
+        return written
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.sentences()[0]} {self.n_queries:,} queries, {self.seconds:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        figures = {"cases": f"{self.n_cases:,}", "population": self.population, "queries": f"{self.n_queries:,}"}
+        table = self.table.to_html(escape=True, border=0, index=False) if self.rules else ""
+        more = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.directions.sentences())
+        return as_html("Explanation", self.sentences()[0], figures, self.health, table + more)
