@@ -148,12 +148,13 @@ class Families:
 
         Where nobody plays a role there, it is the first member that exists.
         """
-        codes, exist = canonical.astype(np.int64), np.ones(len(canonical), dtype=bool)
+        codes = canonical.astype(np.int64)
+        exist: Mask = np.ones(len(codes), dtype=bool)
         if self._links is not None:
             each = np.arange(len(codes))
             played = self._links.played(codes[:, self._along], self.combinations)
-            whole = (played >= 0).all(axis=2)
-            exist = whole.any(axis=0)
+            whole = np.asarray((played >= 0).all(axis=2))
+            exist = np.asarray(whole.any(axis=0))
             places = np.where(whole[places, each], places, whole.argmax(axis=0))
             codes[:, self._along] = np.maximum(played[places, each], 0)
         codes[:, self._sensitive] = self.combinations[places]
