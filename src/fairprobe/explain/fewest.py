@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,8 +32,11 @@ MOST_SUBSETS = 100_000
 BLOCK = 200_000
 """Candidates that are made at a time."""
 
-SCANNED = 64
-"""Values of one coordinate that are asked about at a time; so many between two are all asked about."""
+FEW = 64
+"""So many values of a coordinate are all asked about."""
+
+GRID = 16
+"""Of more, so many at a time, evenly spread."""
 
 
 # What may be asked
@@ -193,7 +196,7 @@ class Reached:
 
 def take_back(reached: Reached, ask: Asking) -> None:
     """Take back one change after the other, the largest that can be, while what is wanted holds."""
-    left = np.flatnonzero(reached.is_found)
+    left = np.flatnonzero(reached.is_found & ~reached.is_fewest)
     while len(left):
         place, column = np.nonzero(reached.values[left] != reached.origin[left])
         which = left[place]
@@ -204,14 +207,20 @@ def take_back(reached: Reached, ask: Asking) -> None:
 
 
 def by_size(
-    choices: Choices, reached: Reached, ask: Asking, spread: Sequence[int], *, first: int = 0, part: float = 0.5
+    choices: Choices,
+    reached: Reached,
+    ask: Asking,
+    spread: Sequence[int],
+    *,
+    sizes: Iterable[int] | None = None,
+    part: float = 0.5,
 ) -> None:
     """Ask about all sets of changes, the smallest first, up to the size that was reached already.
 
     A size may take a part of what is left of the budget. Where that is not enough for all values, only some of them,
     evenly spread, are asked about.
     """
-    for size in range(first, choices.origin.shape[1] + 1):
+    for size in range(choices.origin.shape[1] + 1) if sizes is None else sizes:
         is_open = ~reached.is_nearest & (size <= reached.n_changes) & (size >= reached.n_ruled_out)
         columns = np.flatnonzero((choices.depths[is_open] > 0).any(axis=0))
         if is_open.any() and math.comb(len(columns), size) <= MOST_SUBSETS:
@@ -292,8 +301,8 @@ def _blocks(numbers: Codes) -> Iterator[Codes]:
 def make_smaller(reached: Reached, ask: Asking, domain: Domain, *, both_sides: bool = False) -> None:
     """Bring each changed coordinate as near to the origin as it can be with the others as they are.
 
-    Values are asked about from the origin outwards. Where more than 64 lie between, 64 of them, then those before the
-    first that is wanted: what lies between two that are not wanted is passed over.
+    Values are asked about from the origin outwards. Where more than 64 lie between, some of them, evenly spread, and
+    then some of those before the first that is wanted: what lies between two that are not wanted is passed over.
     """
     ordered = are_ordered(domain)
     known = domain.families.key_levels[list(domain.free_columns)] - (reached.gower.last >= 0)
@@ -312,9 +321,10 @@ def _scan(reached: Reached, ask: Asking, which: Codes, column: int, n_values: in
     ends = np.stack([reached.values[which, column], reached.origin[which, column]])
     far = np.where((ends < n_values).all(axis=0), np.abs(ends[0] - ends[1]), 1)
     low = np.full(len(which), -1)
+    most = np.where(far <= FEW, FEW, GRID)
     while len(which):
         between = far - low - 1
-        n = np.minimum(between, SCANNED)
+        n = np.minimum(between, most)
         place, number = _numbered(n)
         steps = low[place] + 1 + number * between[place] // n[place]
         nearest = _ask_steps(reached, ask, which[place], steps, column, n_values, both_sides)[which]
@@ -322,7 +332,7 @@ def _scan(reached: Reached, ask: Asking, which: Codes, column: int, n_values: in
         np.maximum.at(low, place, np.where(steps < np.minimum(nearest, far)[place], steps, -1))
         far = np.minimum(far, nearest)
         more = (n < between) & (far - low > 1)
-        which, low, far = which[more], low[more], far[more]
+        which, low, far, most = which[more], low[more], far[more], most[more]
 
 
 def _ask_steps(

@@ -93,7 +93,7 @@ def shrink(
     choices = between(origin, target, is_number)
     take_back(reached, ask)
     by_size(choices, reached, ask, ENDS)
-    by_size(choices, reached, ask, ALL)
+    by_size(choices, reached, ask, ALL, part=0.4)
     make_smaller(reached, ask, given.domain)
     return _result(given, rows, nearest, reached, before, has_ended=ask.has_ended)
 
@@ -168,12 +168,11 @@ def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) ->
         text = f"{rows.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
         remarks.append(("rows-outside", text))
     if not is_fewest.all():
-        n_open = int((~is_fewest).sum())
-        why = "max_queries ended first" if has_ended else "that would take more than max_queries"
-        text = f"for {n_open:,} of {len(is_fewest):,} cases not all with fewer differences were asked about: {why}"
+        n = int((~is_fewest).sum())
+        text = f"for {n:,} of {len(is_fewest):,} cases max_queries is too small to ask about all with fewer differences"
         remarks.append(("not-minimal", text))
-    elif has_ended:
-        remarks.append(("ended", "max_queries ended before all differences were made as small as they can be"))
+    if has_ended:
+        remarks.append(("ended", "max_queries ended before every difference was made as small as it can be"))
     return tuple(remarks)
 
 
@@ -217,10 +216,12 @@ class Shrunk:
         return [self._case_in_words(place) for place in range(min(n, self.n_cases))]
 
     def _case_in_words(self, place: int) -> str:
-        case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
-        row, sensitive = self._rows.iloc[place], list(self.domain.sensitive)
+        # As objects, so that whole numbers do not become fractions beside others.
+        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
+        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
+        sensitive = list(self.domain.sensitive)
         own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
-        others = changes_in_words(self._origins.iloc[place].drop(sensitive), case.drop(sensitive))
+        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         changed = ", ".join(changes_in_words(case, twin, sensitive))
         said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
