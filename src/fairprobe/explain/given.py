@@ -61,6 +61,7 @@ def given_cases(
     frame = domain.as_frame(cases)
     codes = _as_inputs(domain, frame)
     asker = Asker(model, domain, output=output or "label", batch=batch)
+    asker.limit = max_queries
     oracle = Oracle(asker, threshold, resolution)
     # Each case and its twins are asked about at the beginning and at the end.
     once = len(codes) * len(domain.families)

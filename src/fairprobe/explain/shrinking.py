@@ -162,7 +162,10 @@ def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) ->
     """What to know about it."""
     remarks = []
     if n_gone:
-        remarks.append(("gone", f"{n_gone:,} of the cases given no longer hold: they are left out"))
+        text = (
+            f"{n_gone:,} of the cases given no longer hold, or not each time that the model is asked: they are left out"
+        )
+        remarks.append(("gone", text))
     if rows.n_unused:
         n = rows.n_unused + len(rows.frame)
         text = f"{rows.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
@@ -198,7 +201,7 @@ class Shrunk:
     is_minimal: pd.Series
     """Whether everything with fewer differences was asked about, and is no case."""
     n_gone: int
-    """Cases given that no longer hold, and are left out."""
+    """Cases given that no longer hold, or not each time that the model is asked; they are left out."""
     n_queries: int
     health: Health
     """The name and the text of what to know about it."""
