@@ -143,6 +143,23 @@ class Families:
         shared[:, self._along] = self._links.canonical(shared)
         return shared
 
+    def inputs(self, canonical: Codes, places: Codes) -> tuple[Codes, Mask]:
+        """The way back: inputs by these coordinates, each as the member at a place of its own, and which there are.
+
+        Where nobody plays a role there, it is the first member that exists.
+        """
+        codes = canonical.astype(np.int64)
+        exist: Mask = np.ones(len(codes), dtype=bool)
+        if self._links is not None:
+            each = np.arange(len(codes))
+            played = self._links.played(codes[:, self._along], self.combinations)
+            whole = np.asarray((played >= 0).all(axis=2))
+            exist = np.asarray(whole.any(axis=0))
+            places = np.where(whole[places, each], places, whole.argmax(axis=0))
+            codes[:, self._along] = np.maximum(played[places, each], 0)
+        codes[:, self._sensitive] = self.combinations[places]
+        return self._domain.completed(codes), exist
+
     @property
     def n_keys(self) -> int:
         """How many families there would be if all were allowed."""

@@ -20,28 +20,60 @@ def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Flo
     columns = list(domain.free_columns)
     if not columns:
         return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))
-    ours, theirs = (domain.families.canonical(codes.astype(np.int64))[:, columns] for codes in (inputs, rows))
-    has_order = [not domain.parameters[column].wraps for column in columns]
-    named = [place for place, ordered in enumerate(has_order) if not ordered]
-    numbers = [place for place, ordered in enumerate(has_order) if ordered]
-    here, there = np.empty((len(ours), len(numbers))), np.empty((len(theirs), len(numbers)))
-    for column, place in enumerate(numbers):
-        scaled = _scaled(ours[:, place], theirs[:, place], domain, columns[place])
-        here[:, column], there[:, column] = scaled
-    if not named and not (np.isnan(here).any() or np.isnan(there).any()):  # which a tree does not know
+    ours, theirs = (coordinates(domain, codes) for codes in (inputs, rows))
+    gower = Gower(domain, theirs)
+    here, there = gower.scaled(ours), gower.scaled(theirs)
+    if not gower.named and not (np.isnan(here).any() or np.isnan(there).any()):  # which a tree does not know
         found, far = _by_tree(here, there)
     else:
-        found, far = _by_blocks(ours[:, named], theirs[:, named], here, there)
+        found, far = _by_blocks(ours[:, gower.named], theirs[:, gower.named], here, there)
     return found, far / len(columns)
 
 
-def _scaled(ours: Codes, theirs: Codes, domain: Domain, column: int) -> tuple[Floats, Floats]:
-    """Levels of a column in terms of the rows' range; NaN where missing."""
-    parameter = domain.parameters[column]
-    last = int(domain.families.key_levels[column]) - 1 if parameter.missing else -1
-    known = theirs[theirs != last]
-    span = max(1, int(known.max() - known.min())) if len(known) else 1
-    return np.where(ours == last, np.nan, ours / span), np.where(theirs == last, np.nan, theirs / span)
+def coordinates(domain: Domain, codes: Codes) -> Codes:
+    """What is compared of inputs: their roles in the columns that are neither sensitive nor derived."""
+    return domain.families.canonical(codes.astype(np.int64))[:, list(domain.free_columns)]
+
+
+class Gower:
+    """How far apart inputs are, by their coordinates, in terms of the ranges of some rows, or of the domain."""
+
+    def __init__(self, domain: Domain, rows: Codes | None = None) -> None:
+        columns = domain.free_columns
+        has_order = [not domain.parameters[column].wraps for column in columns]
+        self.named = [place for place, ordered in enumerate(has_order) if not ordered]
+        self.numbers = [place for place, ordered in enumerate(has_order) if ordered]
+        levels = domain.families.key_levels[list(columns)]
+        missing = np.array([domain.parameters[column].missing for column in columns], dtype=bool)
+        self.last = np.where(missing, levels - 1, -1)
+        """The code of a missing value, by column; -1 where there is none."""
+        self._spans = (
+            levels - missing - 1
+            if rows is None
+            else np.array([_span(*each) for each in zip(rows.T, self.last, strict=True)])
+        )
+
+    def scaled(self, codes: Codes) -> Floats:
+        """Levels of the columns of numbers in terms of the ranges; NaN where missing."""
+        numbers = codes[:, self.numbers]
+        return np.where(numbers == self.last[self.numbers], np.nan, numbers / np.maximum(1, self._spans[self.numbers]))
+
+    def by_column(self, ours: Codes, theirs: Codes) -> Floats:
+        """Pair by pair, how far apart they are in each column; the mean is their distance."""
+        apart = (ours != theirs).astype(np.float64)
+        for place, here, there in zip(self.numbers, self.scaled(ours).T, self.scaled(theirs).T, strict=True):
+            apart[:, place] = _apart(here, there)
+        return apart
+
+    def distance(self, ours: Codes, theirs: Codes) -> Floats:
+        """Pair by pair."""
+        return self.by_column(ours, theirs).sum(axis=1) / max(1, ours.shape[1])
+
+
+def _span(column: Codes, last: int) -> int:
+    """The range of a column's levels that are known."""
+    known = column[column != last]
+    return int(known.max() - known.min()) if len(known) else 1
 
 
 def _by_tree(here: Floats, there: Floats) -> tuple[Codes, Floats]:

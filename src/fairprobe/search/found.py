@@ -184,15 +184,15 @@ class Found:
 
     def _case_in_words(self, place: int) -> str:
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
-        changed = ", ".join(_changes(case, twin, self.domain.sensitive))
-        said = f"{changed} changes {_shown(outputs['case'])} to {_shown(outputs['twin'])}"
+        changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
+        said = f"{changed} changes {output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
         if self.plausibility is not None:
             said += " (plausibility {:.2g}, twin {:.2g})".format(*self.plausibility.iloc[place])
         if self.start is None or self.origins is None:
             return said
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
         own = [f"as if {name} {case[name]}" for name in sensitive if not _same(case[name], row[name])]
-        others = _changes(row.drop(sensitive), case.drop(sensitive))
+        others = changes_in_words(row.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.origins['row'].iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         return f"{', '.join(whose)}: {said}"
 
@@ -347,12 +347,14 @@ def _why_alone(domain: Domain) -> str:
     return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
 
 
-def _changes(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
+def changes_in_words(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
+    """What differs between two rows, some columns first."""
     names = [name for name in dict.fromkeys([*first, *before.index]) if not _same(before[name], after[name])]
     return [f"{name} {before[name]} -> {after[name]}" for name in names]
 
 
-def _shown(output: Any) -> str:
+def output_in_words(output: Any) -> str:
+    """What a model said."""
     return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 

@@ -60,10 +60,10 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     for place, name in enumerate(domain.sensitive):
         unknown |= (own[:, place] < 0) & frame[name].isna().to_numpy()
     known, own = frame[~unknown], own[~unknown]
-    as_compared = _as_compared(domain, known, own) if (own < 0).any() else known
+    compared = as_compared(domain, known, own) if (own < 0).any() else known
     if keep:
-        domain = domain.holding(as_compared)
-    codes = domain.encode(as_compared, nearest=True)
+        domain = domain.holding(compared)
+    codes = domain.encode(compared, nearest=True)
     inside = domain.contains(codes)
     if not inside.any():
         raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
@@ -74,7 +74,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     return StartRows(domain, codes[inside], known[inside], remarks)
 
 
-def _as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
+def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
     """Rows with a value that is not compared as the first member that counts; what is compared of their own stays."""
     others = np.flatnonzero((own < 0).any(axis=1))
     members = domain.families.of_frame(frame.iloc[others])

@@ -1,0 +1,154 @@
+"""What is given to shrink or to repair: cases, asked about again, and real rows to go towards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.checks import checked_count
+from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.nearest import coordinates
+from fairprobe.errors import DataError, SettingError
+from fairprobe.explain.evidence import Budget, holding
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import resolution_of
+from fairprobe.oracle import Judgement, Oracle
+from fairprobe.search import Found
+from fairprobe.search.start_rows import as_compared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Given:
+    """The cases that still hold, and what may be asked about them."""
+
+    domain: Domain
+    oracle: Oracle
+    cases: Judgement
+    index: pd.Index
+    """Theirs, among the cases given."""
+    n_gone: int
+    """Cases given that no longer hold."""
+    budget: Budget
+    """It leaves what is needed to ask about each of them once more."""
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def given_cases(
+    cases: Any,
+    model: Any,
+    domain: Domain | None,
+    *,
+    output: str | None,
+    threshold: float | None,
+    max_queries: int,
+    batch: str | None,
+) -> Given:
+    """The cases of a search, or of a frame, asked about."""
+    resolution = 0.0
+    if isinstance(cases, Found):
+        _check_none_given(cases, domain, output=output, threshold=threshold)
+        domain, output, threshold, resolution = cases.domain, cases.output, cases.threshold, cases.resolution
+        cases = cases.cases
+    domain = checked_domain(domain)
+    frame = domain.as_frame(cases)
+    codes = _as_inputs(domain, frame)
+    asker = Asker(model, domain, output=output or "label", batch=batch)
+    asker.limit = max_queries
+    oracle = Oracle(asker, threshold, resolution)
+    # Each case and its twins are asked about at the beginning and at the end.
+    once = len(codes) * len(domain.families)
+    if checked_count("max_queries", max_queries) < 2 * once:
+        raise SettingError.about(
+            "max_queries",
+            f"must be at least {2 * once:,}, to ask about {len(codes):,} cases and their twins before and after, "
+            f"got {max_queries:,}: raise it, or give fewer cases",
+        )
+    if len(codes):
+        oracle.resolution = max(resolution, resolution_of(asker, max_queries - 2 * once))
+    judgement, still = holding(oracle, codes)
+    budget = Budget(oracle, max_queries - int(still.sum()) * len(domain.families))
+    return Given(domain, oracle, judgement, frame.index[still], int((~still).sum()), budget)
+
+
+def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:
+    """A search has told these already."""
+    if domain is not None and domain != found.domain:
+        raise SettingError.about("domain", "must be the one searched, got another: leave it out, or give found.cases")
+    for name, value in told.items():
+        if value is not None and value != getattr(found, name):
+            raise SettingError.about(
+                name, f"is the search's own, {getattr(found, name)!r}, got {value!r}: leave it out, or give found.cases"
+            )
+
+
+def _as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
+    """Cases as codes; every value must be one of the domain's."""
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"the cases must have a column for every parameter of the domain, got none for {', '.join(absent)}: give "
+            "the domain that they were found in"
+        )
+    codes = domain.encode(frame)
+    outside = codes < 0
+    if outside.any():
+        column = int(outside.any(axis=0).argmax())
+        name, rows = domain.names[column], outside[:, column]
+        value = frame[name].iloc[int(rows.argmax())]
+        raise DataError(
+            f"the cases must be inputs of the domain, got {name}={value} and the like in {int(rows.sum()):,} of "
+            f"{len(frame):,}: give the domain that they were found in"
+        )
+    return codes
+
+
+@dataclass(frozen=True)
+class RealRows:
+    """Rows as inputs, allowed or not."""
+
+    codes: Codes
+    places: Codes
+    """Which member each is itself; -1 for one whose sensitive value is not compared."""
+    frame: pd.DataFrame
+    """The same rows as they were given."""
+    n_unused: int
+    """Rows with a value that is none of the domain's, or with values that do not go together."""
+
+
+def real_rows(domain: Domain, towards: Any) -> RealRows:
+    """Rows to go towards: at the nearest step, and whatever their sensitive value, as that does not matter."""
+    frame = domain.as_frame(towards)
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError.about(
+            "towards", f"must have a column for every parameter, got none for {', '.join(absent)}: give rows with all"
+        )
+    if not len(frame):
+        raise DataError.about("towards", "must have one row at least, got none")
+    codes, sensitive = domain.encode(frame, nearest=True), list(domain.sensitive_columns)
+    used = np.flatnonzero((np.delete(codes, sensitive, axis=1) >= 0).all(axis=1))
+    codes, own = codes[used], codes[used][:, sensitive]
+    others = np.flatnonzero((own < 0).any(axis=1))
+    if domain.families.is_plain:
+        codes[:, sensitive] = np.maximum(own, 0)
+    elif len(others):  # what is linked follows
+        some = frame.iloc[used[others]]
+        codes[others] = domain.encode(as_compared(domain, some, own[others]), nearest=True)
+    kept = np.flatnonzero((codes >= 0).all(axis=1))
+    kept = kept[(coordinates(domain, codes[kept]) >= 0).all(axis=1)]
+    if not len(kept):
+        raise DataError.about(
+            "towards",
+            f"must have a row whose values are the domain's, got none among {len(frame):,}: widen the domain, or give "
+            "other rows",
+        )
+    places = np.where((own[kept] < 0).any(axis=1), -1, domain.families.place(codes[kept]))
+    return RealRows(codes[kept], places, frame.iloc[used[kept]], len(frame) - len(kept))
