@@ -16,8 +16,8 @@ from fairprobe.domain.families import comparable
 from fairprobe.estimate.populations import chunk
 from fairprobe.explain.evidence import Evidence
 
-N_OTHERS = 10_000
-"""Inputs that values are taken from."""
+N_OTHERS = 50_000
+"""Inputs that values are taken from: so many that it hardly matters which they happen to be."""
 
 MOST_ROUNDS = 16
 """So often another value is drawn where one would not do."""
