@@ -221,8 +221,19 @@ def test_a_one_sided_model_is_called_out():
 # Few of everything
 
 
-def test_no_case_gives_an_empty_result(tmp_path):
-    told = explained(never(), favourable=1)
+@pytest.mark.parametrize(
+    ("output", "favourable"), [("label", 1), ("value", "highest"), ("proba", "yes")], ids=["label", "value", "proba"]
+)
+def test_no_case_gives_an_empty_result(tmp_path, output, favourable):
+    toy = never()
+    evidence = evidence_of(
+        (lambda X: np.column_stack([toy.model(X)] * 2)) if output == "proba" else toy.model,
+        toy.domain,
+        output=output,
+        threshold=None if output == "label" else 0.5,
+        favourable=favourable,
+    )
+    told = directions_of(evidence, sampled_of(evidence, 100))
     assert len(told.table) == 0
     assert told.n_found == told.n_sampled == 0
     assert told.sentences() == ["No case tells two sides apart."]

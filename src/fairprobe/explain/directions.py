@@ -227,7 +227,9 @@ class _Outcomes:
 
     @classmethod
     def of(cls, evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
-        """Those of the model's kind of output."""
+        """Those of the model's kind of output; of no case at all, none."""
+        if not any(len(part.codes) for part in judgements):
+            return cls(evidence.oracle, ())
         if evidence.oracle.is_label:
             return _Labels(evidence, judgements)
         n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
@@ -386,7 +388,7 @@ def _rows(
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """The rows, with the test of symmetry of those that were sampled, most sampled first."""
+    """The rows, with the test of symmetry of those sampled; single parameters first, then by how many tell of it."""
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=list(COLUMNS[: len(COLUMNS) - 5]))
@@ -400,7 +402,8 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     table["p"] = np.where(known, p, math.nan)
     table["p_adjusted"] = math.nan
     table.loc[known, "p_adjusted"] = holm(p[known])
-    order = np.lexsort([-(table["found"] + table["found_reversed"]).to_numpy(), -n])
+    n_found = (table["found"] + table["found_reversed"]).to_numpy()
+    order = np.lexsort([-n_found, -n, (table["compared"] == "combination").to_numpy()])
     return table.iloc[order].reset_index(drop=True)
 
 

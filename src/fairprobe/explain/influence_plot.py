@@ -60,7 +60,8 @@ def draw_curves(influence: Influence, path: str | PathLike[str]) -> None:
         for axes, (name, curve) in zip(panels, curves, strict=False):
             _draw_curve(axes, influence, name, curve)
         if curves:
-            _title(panels[0], f"{influence.n_cases:,} cases moved along a parameter, where that is plausible")
+            where = "plausible" if influence.source == "density" else "allowed"
+            _title(panels[0], f"{influence.n_cases:,} cases moved along a parameter, where that is {where}")
         for axes in panels[len(curves) :]:
             axes.set_axis_off()
         if not curves:

@@ -134,7 +134,8 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[Floats, int]:
     ends = evidence.oracle.ends(evidence.cases)
 
     def ask(codes: Codes) -> Floats:
-        parts = [asker.ask(codes[i : min(n, i + ROWS_A_CALL)]) for i in range(0, n, ROWS_A_CALL)]
+        codes = codes[:n].astype(np.int64, copy=False)
+        parts = [asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)]
         return np.concatenate(parts).reshape(n, -1)
 
     with asker.quiet():
