@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +80,7 @@ class Remedy:
     """The exact interval of `after`."""
     accuracy_before: float = math.nan
     accuracy_after: float = math.nan
-    """Of the rows with a label; NaN for other populations, without labels, and where no label follows from outputs."""
+    """Of the rows with a label, those it was fitted to included; NaN elsewhere, and where outputs give no label."""
     confidence: float = 0.95
 
     def sentence(self) -> str:
@@ -91,7 +92,8 @@ class Remedy:
         )
         if math.isnan(self.accuracy_after):
             return said
-        return f"{said}; accuracy {percent(self.accuracy_after)}, where it is {percent(self.accuracy_before)}"
+        rows = f"accuracy on the rows {percent(self.accuracy_after)}, where it is {percent(self.accuracy_before)}"
+        return f"{said}; {rows}"
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -158,30 +160,25 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
     if not rules:
         return Remedies()
     samples = list(_samples(evidence, rules, n))
-    decided = [{decision: decide(sample, evidence) for decision, decide in _DECIDE.items()} for sample in samples]
+    simulations = [
+        _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
+        for decision, decide in _DECIDE.items()
+        for sample in samples
+        if (decided := decide(sample, evidence)) is not None
+    ]
     return Remedies(
-        _simulated(region, rules, decision, outcome, sample, evidence, confidence)
-        for region in _regions(rules)
-        for decision in Decision
-        for sample, by_decision in zip(samples, decided, strict=True)
-        if (outcome := by_decision[decision]) is not None
+        simulation.remedy(name, rules, places, confidence)
+        for name, places in _regions(rules)
+        for simulation in simulations
     )
 
 
-@dataclass(frozen=True)
-class _Region:
-    """Some of the rules together."""
-
-    name: str
-    places: slice
-
-
-def _regions(rules: Sequence[Rule]) -> Iterator[_Region]:
+def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
     """Each alone, then the first ones together, at last all of them."""
     for place, rule in enumerate(rules):
-        yield _Region(rule.text, slice(place, place + 1))
+        yield rule.text, slice(place, place + 1)
     for n in range(2, len(rules) + 1):
-        yield _Region(f"all {n} regions" if n == len(rules) else f"the first {n} regions", slice(n))
+        yield f"all {n} regions" if n == len(rules) else f"the first {n} regions", slice(n)
 
 
 # What is asked, once
@@ -201,15 +198,12 @@ class _Sample:
     present: Mask
     counted: Mask
     """Which inputs are comparable."""
-    own: NDArray[Any] | None = None
-    """The model's output for the rows themselves, where they have labels."""
     labels: NDArray[Any] | None = None
+    """Of rows that have some."""
     labelled: Mask | None = None
     """Which rows have a label, and an output of their own."""
-
-    def hits(self, outputs: NDArray[Any]) -> Mask:
-        """Which families would be discriminatory, were these the outputs."""
-        return self.oracle.are_discriminatory(outputs, self.present) & self.counted
+    right: Mask | None = None
+    """Which rows the model labels as they are; None where no label follows from its outputs."""
 
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
@@ -268,7 +262,8 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     import pandas as pd
 
     own, answered = _own_outputs(evidence, side, sample, rows, np.concatenate([batch.own for batch in batches]))
-    return replace(sample, own=own, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    return replace(sample, right=_right(own, sample, evidence))
 
 
 def _present(batch: JudgedFamilies) -> Mask:
@@ -327,44 +322,59 @@ def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
 # What follows
 
 
+@dataclass(frozen=True)
+class _Simulation:
+    """A sample, and what would come of it, were inputs decided in another way."""
+
+    sample: _Sample
+    decision: Decision
+    outcome: NDArray[Any]
+    """By input: what all members of its family would get."""
+    exists: Mask
+    """Whether there is such an outcome."""
+    right: Mask | None
+    """Whether it is the row's label."""
+
+    @cached_property
+    def _hits(self) -> Mask:
+        return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
+
+    def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
+        """The figures, if some of the regions are decided so."""
+        sample = self.sample
+        inside = np.asarray(sample.inside[places].any(axis=0))
+        changed = inside & self.exists
+        # All members of such a family get one outcome, so that it is no longer discriminatory.
+        n, hits = int(sample.counted.sum()), int((self._hits & ~changed).sum())
+        low, high = clopper_pearson(hits, n, confidence)
+        before, after = self._accuracies(changed)
+        return Remedy(
+            name,
+            tuple(rules[places]),
+            self.decision,
+            sample.population,
+            sample.twins,
+            n,
+            int((inside & sample.counted).sum()),
+            before=int(self._hits.sum()) / n if n else math.nan,
+            after=hits / n if n else math.nan,
+            low=low,
+            high=high,
+            accuracy_before=before,
+            accuracy_after=after,
+            confidence=confidence,
+        )
+
+    def _accuracies(self, changed: Mask) -> tuple[float, float]:
+        """Of the rows with a label: as the model is, and as it would be."""
+        labelled, right = self.sample.labelled, self.sample.right
+        if labelled is None or right is None or self.right is None or not labelled.any():
+            return math.nan, math.nan
+        return float(right[labelled].mean()), float(np.where(changed, self.right, right)[labelled].mean())
+
+
 Decided = tuple[NDArray[Any], Mask]
 """By input, what all members of its family would get, and whether there is such an outcome."""
-
-
-def _simulated(
-    region: _Region,
-    rules: Sequence[Rule],
-    decision: Decision,
-    decided: Decided,
-    sample: _Sample,
-    evidence: Evidence,
-    confidence: float,
-) -> Remedy:
-    """The figures of one population."""
-    outcome, exists = decided
-    inside = np.asarray(sample.inside[region.places].any(axis=0))
-    changed = inside & exists
-    outputs = sample.outputs.copy()
-    outputs[:, changed] = outcome[changed]
-    n, hits = int(sample.counted.sum()), int(sample.hits(outputs).sum())
-    low, high = clopper_pearson(hits, n, confidence)
-    before, after = _accuracies(sample, evidence, outcome, changed)
-    return Remedy(
-        region.name,
-        tuple(rules[region.places]),
-        decision,
-        sample.population,
-        sample.twins,
-        n,
-        int((inside & sample.counted).sum()),
-        before=int(sample.hits(sample.outputs).sum()) / n if n else math.nan,
-        after=hits / n if n else math.nan,
-        low=low,
-        high=high,
-        accuracy_before=before,
-        accuracy_after=after,
-        confidence=confidence,
-    )
 
 
 def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
@@ -375,19 +385,19 @@ def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
     if sample.oracle.is_label:
         labels = np.array(_labels_in_order(sample, evidence), dtype=object)
         votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
-        return labels[votes.argmax(axis=0)].astype(outputs.dtype), exists  # the first of those with most
+        return labels[votes.argmax(axis=0)], exists  # the first of those with most
     counts = present if outputs.ndim == 2 else present[:, :, None]
     sums = np.where(counts, outputs, 0.0).sum(axis=0)
     return sums / np.maximum(counts.sum(axis=0), 1), exists
 
 
 def _labels_in_order(sample: _Sample, evidence: Evidence) -> list[Any]:
-    """All labels that were seen: the favourable one first, then in the order of classes."""
+    """All labels: the favourable one first, then in the order of classes."""
     import pandas as pd
 
     seen = [plain(label) for label in pd.unique(sample.outputs[sample.present])]
     classes = _classes(evidence) or sorted(seen, key=lambda label: (str(type(label)), label))
-    return sorted(seen, key=lambda label: (label != evidence.favourable, classes.index(label)))
+    return sorted(classes, key=lambda label: bool(label != evidence.favourable))
 
 
 def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
@@ -396,7 +406,7 @@ def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
     if favourable is None:
         return None
     if sample.oracle.is_label:
-        return np.full(outputs.shape[1], favourable, dtype=outputs.dtype), everyone
+        return np.full(outputs.shape[1], favourable, dtype=object), everyone
     if sample.oracle.asker.output == "proba":
         classes = _classes(evidence) or list(range(outputs.shape[2]))
         place = classes.index(favourable) if favourable in classes else favourable
@@ -436,17 +446,10 @@ def _classes(evidence: Evidence) -> list[Any] | None:
     return None if classes is None else np.asarray(classes).tolist()
 
 
-def _accuracies(sample: _Sample, evidence: Evidence, outcome: NDArray[Any], changed: Mask) -> tuple[float, float]:
-    """Of the rows with a label: as the model is, and as it would be."""
-    if sample.own is None or sample.labelled is None or not sample.labelled.any():
-        return math.nan, math.nan
-    before, after = sample.own, sample.own.copy()
-    after[changed] = outcome[changed]
-    named = [_as_labels(each, sample.oracle, _classes(evidence)) for each in (before, after)]
-    if named[0] is None or named[1] is None:
-        return math.nan, math.nan
-    first, second = (float(np.asarray(each == sample.labels)[sample.labelled].mean()) for each in named)
-    return first, second
+def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
+    """Whether outputs, one a row, stand for the rows' labels; None where that can't be told."""
+    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, _classes(evidence))
+    return None if named is None else np.asarray(named == sample.labels)
 
 
 def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None) -> NDArray[Any] | None:
