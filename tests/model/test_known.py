@@ -35,7 +35,12 @@ NEEDS = {
     "ColumnTransformer": {"transformers": [("a", StandardScaler(), [0, 1])], "remainder": "passthrough"},
     "SelectFromModel": {"estimator": DecisionTreeClassifier()},
 }
-PARTS_ONLY = ("booster", "constant", "libsvm", "regression-forest", "regression-tree", "regression-vote")
+PARTS_ONLY = (
+    "booster",
+    "constant",
+    "libsvm",
+    *(kind for kind in set(KINDS.values()) if kind.startswith("regression-")),
+)
 
 
 def fitted(model):

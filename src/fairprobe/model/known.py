@@ -34,6 +34,11 @@ _CLASSES = (
     ("regression-tree", "sklearn.tree", "DecisionTreeRegressor ExtraTreeRegressor"),
     ("regression-forest", "sklearn.ensemble", "ExtraTreesRegressor RandomForestRegressor"),
     ("regression-vote", "sklearn.ensemble", "VotingRegressor"),
+    ("regression-boosting", "sklearn.ensemble", "GradientBoostingRegressor"),
+    ("regression-histogram-boosting", "sklearn.ensemble", "HistGradientBoostingRegressor"),
+    ("regression-linear", "sklearn.linear_model", "ElasticNet Lasso LinearRegression Ridge RidgeCV SGDRegressor"),
+    ("regression-linear", "sklearn.svm", "LinearSVR"),
+    ("regression-constant", "sklearn.dummy", "DummyRegressor"),
     ("libsvm", "sklearn.svm", "NuSVC NuSVR SVR"),
     ("constant", "sklearn.dummy", "DummyClassifier"),
     ("booster", "lightgbm", "LGBMClassifier"),
@@ -204,9 +209,9 @@ def _parts(model: Any) -> Iterator[Any]:
         parts = [part for _, part in model.transformer_list]
     elif kind == "columns":
         parts = [part for _, part, *_ in getattr(model, "transformers_", model.transformers)]
-    elif kind in ("forest", "vote"):
+    elif kind in COMMITTEES:
         parts = getattr(model, "estimators_", ())
-    elif kind == "boosting":
+    elif kind in ("boosting", "regression-boosting"):
         trees = (tree for stage in getattr(model, "estimators_", ()) for tree in stage)
         parts = [*trees, getattr(model, "init_", None)]
     elif kind == "columnwise":

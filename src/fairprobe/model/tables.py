@@ -65,11 +65,16 @@ class Seen:
     """
 
     def __init__(
-        self, model: Any, domain: Domain, dtype: DTypeLike | str | None = None, batch: str | None = None
+        self,
+        model: Any,
+        domain: Domain,
+        dtype: DTypeLike | str | None = None,
+        batch: str | None = None,
+        output: str = "label",
     ) -> None:
         self._model = model
         self.domain = domain
-        self.asker = Asker(model, domain, batch=batch)
+        self.asker = Asker(model, domain, output=output, batch=batch)
         self.steps, self.final = split(model)
         self.order = list(abilities_of(model).columns or domain.names)
         self._dtype = dtype
