@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,10 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 # The processes that tests start compile the sources once, and not each time anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Where the suite is started in the background Ctrl-C is ignored, and the tests of it would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 try:
     import fcntl

@@ -33,15 +33,18 @@ from fairprobe.estimate import (
     proxies,
     verdict,
 )
+from fairprobe.explain import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
 from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.search import Found, search
 
 __all__ = [
+    "CaseRegion",
     "Category",
     "Comparison",
     "Density",
     "Derived",
     "Domain",
+    "Explanation",
     "Found",
     "Integer",
     "Link",
@@ -50,10 +53,12 @@ __all__ = [
     "Parameter",
     "Proxies",
     "Real",
+    "Repaired",
     "RetrainSettings",
     "Retrained",
     "Rule",
     "Share",
+    "Shrunk",
     "Verdict",
     "__version__",
     "breakdown",
@@ -65,10 +70,13 @@ __all__ = [
     "errors",
     "estimate",
     "estimate_strata",
+    "explain",
     "propose_strata",
     "proxies",
+    "repair",
     "retrain",
     "search",
+    "shrink",
     "subjects",
     "testing",
     "verdict",

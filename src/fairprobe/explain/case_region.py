@@ -71,7 +71,7 @@ class CaseRegion:
 
     @property
     def touches(self) -> float:
-        """What regions are ordered by: the part of the rows (else of the density, else of the domain) that are cases."""
+        """What regions are ordered by: the part of rows (else of the density, else the domain) that are cases in it."""
         inside = self.of_rows if self.of_rows is not None else self.of_density
         inside = inside if inside is not None else self.of_domain
         return (inside or 0.0) * (self.precision if self.n else 0.0)

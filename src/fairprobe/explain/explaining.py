@@ -14,7 +14,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes
 from fairprobe.explain.case_region import CaseRegion, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import Evidence, Population, checked_rows
+from fairprobe.explain.evidence import Evidence, Population, base_domain, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
@@ -142,8 +142,14 @@ def _evidence(
     batch: str | None,
 ) -> Evidence:
     """What all parts stand on."""
+    own, n_off = found if isinstance(found, Found) else None, 0
+    if own is not None and (base := base_domain(own.domain)) is not own.domain:
+        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
+        codes = base.encode(own.cases, nearest=True)
+        kept = (codes >= 0).all(axis=1)
+        found, n_off = base.decode(codes[kept]), int((~kept).sum())
+        domain, output, threshold = base, own.output, own.threshold
     given = given_cases(found, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch)
-    own = found if isinstance(found, Found) else None
     who = Population.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
         X = own.start.frame
@@ -157,7 +163,7 @@ def _evidence(
         oracle=given.oracle,
         budget=given.budget,
         cases=given.cases,
-        n_given=len(given) + given.n_gone,
+        n_given=len(given) + given.n_gone + n_off,
         population=who,
         density=density,
         rows=rows,
@@ -177,8 +183,8 @@ def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
     remarks: list[Remark] = []
     if evidence.n_gone:
         text = (
-            f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more: the model treats them and their twins "
-            "alike. They are left out: is it the model that was searched?"
+            f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more, as the model treats them and their "
+            "twins alike. They are left out: is it the model that was searched?"
         )
         remarks.append(("cases-gone", text))
     if evidence.n_cases and not regions:

@@ -82,8 +82,7 @@ class Explanation:
             )
             said += [f"{place}. {region.sentence()}." for place, region in enumerate(self.rules, start=1)]
         said += self.directions.sentences()
-        if len(self.influence.table):
-            said.append(self.influence.sentence())
+        said += self.influence.sentences()
         return said + (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
 
     def summary(self) -> dict[str, Any]:
