@@ -155,6 +155,20 @@ def test_nothing_forbidden_is_judged(source):
     assert influence.table["n_moves"].min() > 0
 
 
+def test_no_case_is_moved_to_what_is_forbidden_for_itself():
+    """Though two others of its family may be there, and could be compared."""
+    domain = Domain(
+        [Integer("x", 0, 4), Integer("group", 0, 2)], sensitive=["group"], constraints=["x < 3 or group != 0"]
+    )
+    evidence = evidence_of(lambda X: X[:, 1], domain, n=200)
+    mover = Mover(evidence, evidence.cases.codes, np.random.default_rng(0))
+    moved = mover.moved(0, 8)
+    assert domain.allows(moved.codes).all()
+    groups = mover.cases[moved.case, 1]
+    assert moved.codes[groups == 0, 0].max() == 2
+    assert moved.codes[groups == 1, 0].max() == 4
+
+
 @given(domains(max_levels=8, simple=True), st.integers(0, 9))
 def test_any_domain_is_moved_within(domain, seed):
     def model(frame):
