@@ -95,12 +95,17 @@ def test_by_the_trees_own_paths(name, domain):
     final = model if domain is NUMBERS else model[-1]
     rows = np.asarray(members if domain is NUMBERS else model[:-1].transform(members), dtype=np.float32)
     columns = [2] if domain is NUMBERS else [5, 6]
-    masses, passed = {}, np.zeros(len(rows))
+    masses, parted, passed = {}, {}, np.zeros(len(rows))
     for number, tree in enumerate(plain_trees(final)):
         paths = tree.decision_path(rows).toarray()
         for node in np.flatnonzero(np.isin(tree.feature, columns)):
             masses[number, node] = paths[:, node].mean()
             passed += paths[:, node]
+            ways = [
+                paths[:, child].reshape(len(domain.families), -1).any(axis=0)
+                for child in (tree.children_left[node], tree.children_right[node])
+            ]
+            parted[number, node] = (ways[0] & ways[1]).mean()
     assert inside.n_members == len(rows) > 100
     (total,) = inside.totals
     assert (total.parameter, total.n_nodes) == ("sex", len(masses))
@@ -108,9 +113,10 @@ def test_by_the_trees_own_paths(name, domain):
     assert total.mass == pytest.approx((passed > 0).mean())
     assert total.per_member == pytest.approx(passed.mean())
     assert inside.n_trees == len(plain_trees(final))
-    strongest = sorted(masses, key=lambda key: (-masses[key], *key))[:TOP]
+    strongest = sorted(masses, key=lambda key: (-parted[key], -masses[key], *key))[:TOP]
     assert [(each.tree, each.node) for each in inside.nodes] == strongest
     assert [each.mass for each in inside.nodes] == pytest.approx([masses[key] for key in strongest])
+    assert [each.parted for each in inside.nodes] == pytest.approx([parted[key] for key in strongest])
     names = X.columns if domain is NUMBERS else model[:-1].get_feature_names_out()
     for node in inside.nodes:
         tree = plain_trees(final)[node.tree]

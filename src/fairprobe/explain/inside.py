@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 20
-"""Nodes that are kept, those that most members pass."""
+"""Nodes that are kept, the strongest."""
 
 OTHERS = 10
 """Coefficients of other columns that are kept, for scale."""
 
-MOST_MEMBERS = 20_000
+MOST_MEMBERS = 5_000
 """Members of cases whose paths are followed; of more cases, as many as that are taken evenly."""
 
 SHOWN = 3
@@ -58,6 +58,8 @@ class SplitNode:
     """What leads to the node; nothing at the root."""
     mass: float
     """The fraction of the cases' members that pass it."""
+    parted: float
+    """The fraction of the cases whose members go both ways there."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Inside:
     n_nodes: int = 0
     """Nodes of all trees that split."""
     nodes: tuple[SplitNode, ...] = ()
-    """The strongest, by their mass."""
+    """The strongest: those that most cases part at, then those that most members pass."""
     totals: tuple[Total, ...] = ()
     weights: tuple[Weight, ...] = ()
     """Of a linear model: those of the columns in which twins differ, then the largest others."""
@@ -196,7 +198,7 @@ class _View:
             self.owner[table.columns] = place
         if len(self.names) != len(self.owner):
             self.names = [f"column {column}" for column in range(len(self.owner))]
-        self.members = _members(evidence)
+        self.members, self.case = _members(evidence)
 
     @property
     def parameters(self) -> list[str]:
@@ -210,16 +212,18 @@ class _View:
         return ", ".join(named) + (f" and {len(codes) - SHOWN:,} more" if len(codes) > SHOWN else "")
 
 
-def _members(evidence: Evidence) -> Codes:
-    """The members of the cases that exist and are allowed."""
+def _members(evidence: Evidence) -> tuple[Codes, Codes]:
+    """The members of the cases that exist and are allowed, and the number of the case that each is of."""
     cases, families = evidence.cases, evidence.domain.families
     most = max(1, MOST_MEMBERS // len(families))
-    chosen = np.unique(np.linspace(0, evidence.n_cases - 1, most).astype(np.int64)) if evidence.n_cases > most else None
-    some = cases if chosen is None else cases.take(chosen, cases.codes.dtype)
+    if evidence.n_cases > most:
+        cases = cases.take(np.linspace(0, evidence.n_cases - 1, most).astype(np.int64), cases.codes.dtype)
+    numbers = np.tile(np.arange(len(cases.codes)), len(families))
     if not evidence.n_cases:
-        return some.codes
-    members = some.members(families)
-    return members.rows if members.present is None else members.rows[members.present.ravel()]
+        return cases.codes, numbers
+    members = cases.members(families)
+    present = np.ones(len(numbers), dtype=bool) if members.present is None else members.present.ravel()
+    return members.rows[present], numbers[present]
 
 
 def _names(seen: Seen) -> list[str]:
@@ -267,16 +271,16 @@ class _Tree:
                 missing |= is_list & (self.column[nodes] == column) & ((values < 0) | ~known[category])
         return np.where(missing, self.missing_left[nodes], left)
 
-    def visits(self, rows: NDArray[Any]) -> Iterator[tuple[Codes, Codes]]:
-        """Level by level: the rows that are at a node which splits, and these nodes."""
+    def visits(self, rows: NDArray[Any]) -> Iterator[tuple[Codes, Codes, Mask]]:
+        """Level by level: the rows that are at a node which splits, these nodes, and who goes left."""
         active, at = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
         while True:
             inner = self.left[at] >= 0
             active, at = active[inner], at[inner]
             if not len(active):
                 return
-            yield active, at
             goes_left = self.goes_left(at, rows[active, self.column[at]])
+            yield active, at, goes_left
             at = np.where(goes_left, self.left[at], self.right[at])
 
     def words(self, node: int, name: str, *, goes_left: bool = True) -> str:
@@ -350,46 +354,72 @@ def _bits(bitsets: NDArray[Any]) -> Mask:
     return np.asarray((words[:, :, None] >> np.arange(32, dtype=np.uint32)) & 1, dtype=bool).reshape(-1, N_CATEGORIES)
 
 
+@dataclass(frozen=True)
+class _Passed:
+    """What the cases' members do in one tree."""
+
+    members: Codes
+    """By node, how many pass."""
+    parted: Codes
+    """By node, how many cases part, where that is looked at."""
+    n_met: Codes
+    """By parameter in which twins differ, then member: how many nodes that split on it."""
+
+
+def _passed(tree: _Tree, rows: NDArray[Any], case: Codes, owner: Codes, n_kinds: int) -> _Passed:
+    """Follow all members through a tree; `owner` is by node the parameter that it splits on."""
+    n_nodes, n_cases = len(tree.left), int(case.max(initial=-1)) + 1
+    nobody = np.zeros(n_nodes, dtype=np.int64)
+    passed = _Passed(nobody, nobody.copy(), np.zeros((n_kinds, len(rows)), dtype=np.int64))
+    for active, at, goes_left in tree.visits(rows):
+        passed.members[:] += np.bincount(at, minlength=n_nodes)
+        mine = owner[at] >= 0
+        passed.n_met[owner[at[mine]], active[mine]] += 1
+        # Members of a case that are at one node are there at the same time.
+        places = at[mine] * n_cases + case[active[mine]]
+        both = np.intersect1d(places[goes_left[mine]], places[~goes_left[mine]])
+        passed.parted[:] += np.bincount(both // max(1, n_cases), minlength=n_nodes)
+    return passed
+
+
 def _inside_trees(view: _View, trees: Sequence[_Tree]) -> Inside:
     rows = view.seen.rows(view.members) if len(view.members) else np.zeros((0, len(view.owner)))
-    n, n_kinds = len(rows), len(view.parameters)
-    n_passed = np.zeros((n_kinds, n), dtype=np.int64)
-    found: list[tuple[float, int, int]] = []
-    n_nodes, n_trees = np.zeros(n_kinds, dtype=np.int64), np.zeros(n_kinds, dtype=np.int64)
+    n, n_cases, kinds = len(rows), max(1, int(view.case.max(initial=-1)) + 1), view.parameters
+    n_met = np.zeros((len(kinds), n), dtype=np.int64)
+    n_nodes = np.zeros((len(trees), len(kinds)), dtype=np.int64)
+    found: list[tuple[float, float, int, int]] = []
     for number, tree in enumerate(trees):
         owner = np.where(tree.left >= 0, view.owner[tree.column], -1)
-        counts = np.bincount(owner[owner >= 0], minlength=n_kinds)
-        n_nodes += counts
-        n_trees += counts > 0
-        if not counts.any():
-            continue
-        passes = np.zeros(len(tree.left), dtype=np.int64)
-        for active, at in tree.visits(rows):
-            passes += np.bincount(at, minlength=len(passes))
-            mine = owner[at] >= 0
-            n_passed[owner[at[mine]], active[mine]] += 1
-        found += [(passes[node] / max(1, n), number, node) for node in np.flatnonzero(owner >= 0).tolist()]
-    found.sort(key=lambda each: (-each[0], each[1], each[2]))
+        splits = np.flatnonzero(owner >= 0)
+        n_nodes[number] = np.bincount(owner[splits], minlength=len(kinds))
+        if len(splits):
+            passed = _passed(tree, rows, view.case, owner, len(kinds))
+            n_met += passed.n_met
+            parted, mass = passed.parted[splits] / n_cases, passed.members[splits] / max(1, n)
+            found += [(-each[0], -each[1], number, each[2]) for each in zip(parted, mass, splits.tolist(), strict=True)]
     return Inside(
         model=type(view.seen.final).__name__,
         n_members=n,
         n_trees=len(trees),
         n_nodes=int(sum((tree.left >= 0).sum() for tree in trees)),
-        nodes=tuple(_node(view, trees[number], number, node, mass) for mass, number, node in found[:TOP]),
+        nodes=tuple(
+            _node(view, trees[number], number, node, float(-mass), float(-parted))
+            for parted, mass, number, node in sorted(found)[:TOP]
+        ),
         totals=tuple(
             Total(
                 name,
-                int(n_nodes[place]),
-                int(n_trees[place]),
-                mass=float((n_passed[place] > 0).mean()) if n else 0.0,
-                per_member=float(n_passed[place].mean()) if n else 0.0,
+                int(n_nodes[:, place].sum()),
+                int((n_nodes[:, place] > 0).sum()),
+                mass=float((n_met[place] > 0).mean()) if n else 0.0,
+                per_member=float(n_met[place].mean()) if n else 0.0,
             )
-            for place, name in enumerate(view.parameters)
+            for place, name in enumerate(kinds)
         ),
     )
 
 
-def _node(view: _View, tree: _Tree, number: int, node: int, mass: float) -> SplitNode:
+def _node(view: _View, tree: _Tree, number: int, node: int, mass: float, parted: float) -> SplitNode:
     """A node in words, with the path that leads to it."""
     path: list[str] = []
     below = node
@@ -411,6 +441,7 @@ def _node(view: _View, tree: _Tree, number: int, node: int, mass: float) -> Spli
         view.values(parameter, ~goes_left),
         " and ".join(reversed(path)),
         mass,
+        parted,
     )
 
 
@@ -456,7 +487,9 @@ def _node_words(node: SplitNode) -> str:
     said = f"tree {node.tree}, node {node.node}, depth {node.depth}: {node.condition} sends {node.parameter} "
     said += f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other"
     after = f" after {node.path}" if node.path else ""
-    return f"{said}{after}; {percent(node.mass)} of the cases' members pass it"
+    return (
+        f"{said}{after}; {percent(node.mass)} of the cases' members pass it, {percent(node.parted)} of the cases part"
+    )
 
 
 def _weight_words(weight: Weight) -> str:
