@@ -228,42 +228,52 @@ def by_size(
     for size in range(choices.origin.shape[1] + 1) if sizes is None else sizes:
         is_open = ~reached.is_nearest & (size <= reached.n_changes) & (size >= reached.n_ruled_out)
         active = np.flatnonzero(is_open)
-        columns = np.flatnonzero((choices.depths[active] > 0).any(axis=0))
-        if len(active) and math.comb(len(columns), size) <= MOST_SUBSETS:
-            counts = _affordable(choices.depths[active], size, spread, ask.inputs_each(len(active), part))
-            subsets = np.array(list(itertools.combinations(columns, size)), dtype=np.int64)
-            _ask_size(choices, reached, ask, active, counts, subsets.reshape(math.comb(len(columns), size), size))
+        counts = _affordable(choices.depths[active], size, spread, ask.inputs_each(len(active), part))
+        is_wanted = _ask_size(choices, reached, ask, active, counts, size)
+        if choices.are_all and not ask.has_ended:
+            whole = (counts == choices.depths[active]).all(axis=1)
+            reached.is_nearest[active[whole & is_wanted]] = True
+            none = active[whole & ~is_wanted]
+            reached.n_ruled_out[none[reached.n_ruled_out[none] == size]] = size + 1
 
 
 def _affordable(depths: Codes, size: int, spread: Sequence[int], most: int) -> Codes:
     """How many values of each coordinate are looked at, so that an input's candidates are not too many."""
     counts = np.zeros_like(depths)
+    may = n_candidates(np.minimum(depths, 1), size) <= MOST_SUBSETS
     for width in spread:
         tried = np.minimum(depths, width)
-        fits = n_candidates(tried, size) <= most
+        fits = may & (n_candidates(tried, size) <= most)
         counts[fits] = tried[fits]
     return counts
 
 
-def _ask_size(choices: Choices, reached: Reached, ask: Asking, active: Codes, counts: Codes, subsets: Codes) -> None:
-    """All changes of one size: the best of each input is taken, and what is ruled out by the others is noted."""
-    n_subsets, size = subsets.shape
-    is_wanted = np.zeros(len(reached.origin), dtype=bool)
-    for some in _blocks(np.maximum(n_candidates(counts, size), n_subsets * max(1, size)), ask.block):
-        place, columns, numbers = candidates(counts[some], subsets)
-        which = active[some][place]
+def _ask_size(choices: Choices, reached: Reached, ask: Asking, active: Codes, counts: Codes, size: int) -> Mask:
+    """All changes of one size: the best of each input is taken; for which of those active there is one."""
+    n = n_candidates(counts, size)
+    # Coordinates that may change come first, so that there are few sets of places for many coordinates.
+    order = np.argsort(counts == 0, axis=1, kind="stable")
+    counts = np.take_along_axis(counts, order, axis=1)
+    width = int((counts > 0).sum(axis=1).max(initial=0))
+    n_subsets = math.comb(width, size)
+    subsets = np.array(list(itertools.combinations(range(width), size)), dtype=np.int64).reshape(n_subsets, size)
+    is_wanted = np.zeros(len(active), dtype=bool)
+    asked = np.flatnonzero(n > 0)
+    for block in _blocks(np.maximum(n[asked], n_subsets * max(1, size)), ask.block):
+        some = asked[block]
+        place, changed, numbers = candidates(counts[some], subsets)
+        place = some[place]
+        which = active[place]
         values = choices.origin[which]
-        for column, number in zip(columns.T, numbers.T, strict=True):
+        for position, number in zip(changed.T, numbers.T, strict=True):
+            column = order[place, position]
             # Of fewer values than there are, the last is the last of all.
-            number = -(-number * choices.depths[which, column] // counts[some][place, column])
+            number = -(-number * choices.depths[which, column] // counts[place, position])
             values[np.arange(len(which)), column] = choices.value(which, column, number)
         wanted = np.flatnonzero(ask(which, values))
         reached.offer(which[wanted], values[wanted])
-        is_wanted[which[wanted]] = True
-    if choices.are_all and not ask.has_ended:
-        whole = active[(counts == choices.depths[active]).all(axis=1)]
-        reached.is_nearest[whole] = is_wanted[whole]
-        reached.n_ruled_out[whole[~is_wanted[whole] & (reached.n_ruled_out[whole] == size)]] = size + 1
+        is_wanted[place[wanted]] = True
+    return is_wanted
 
 
 def n_candidates(counts: Codes, size: int) -> Floats:
