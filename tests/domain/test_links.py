@@ -70,6 +70,20 @@ def test_members_are_mutual_and_share_one_key(domain):
 
 
 @given(linked_domains())
+def test_coordinates_and_a_place_give_the_input_back(domain):
+    codes = every_input(domain)
+    codes = codes[domain.allows(codes)]
+    families = domain.families
+    coordinates = families.canonical(codes)
+    again, exist = families.inputs(coordinates, families.place(codes))
+    assert exist.all()
+    assert np.array_equal(again, codes)
+    elsewhere, exist = families.inputs(coordinates, np.zeros(len(codes), dtype=np.int64))
+    assert exist.all()
+    assert np.array_equal(Keys(domain).of(elsewhere), Keys(domain).of(codes))
+
+
+@given(linked_domains())
 def test_rows_have_the_same_members_as_codes(domain):
     codes = every_input(domain)
     frame = domain.decode(codes)

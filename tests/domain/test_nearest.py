@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Real
-from fairprobe.domain.nearest import nearest_rows
+from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 
 KINDS = {
     "name": lambda: Category("name", [f"v{i}" for i in range(5)]),
@@ -72,3 +72,21 @@ def test_roles_are_compared():
 def test_without_any_column_to_compare():
     domain = Domain([Integer("sex", 0, 1)], sensitive=["sex"])
     assert [each.tolist() for each in nearest_rows(domain, np.array([[1]]), np.array([[0], [1]]))] == [[0], [0.0]]
+
+
+@given(kinds=st.sets(st.sampled_from(list(KINDS)), min_size=1), seed=st.integers(0, 10**6))
+def test_pair_by_pair_it_is_the_same_distance(kinds, seed):
+    domain = Domain([*(KINDS[kind]() for kind in sorted(kinds)), Integer("sex", 0, 1)], sensitive=["sex"])
+    rng = np.random.default_rng(seed)
+    rows, inputs = domain.sample_codes(20, rng), domain.sample_codes(15, rng)
+    found, far = nearest_rows(domain, inputs, rows)
+    gower = Gower(domain, coordinates(domain, rows))
+    pairs = [coordinates(domain, codes) for codes in (inputs, rows[found])]
+    assert gower.distance(*pairs) == pytest.approx(far, abs=1e-9)
+    assert gower.by_column(*pairs).mean(axis=1) == pytest.approx(far, abs=1e-9)
+
+
+def test_without_rows_it_is_in_terms_of_the_domain():
+    domain = Domain([Integer("age", 0, 10), KINDS["gappy"](), Integer("sex", 0, 1)], sensitive=["sex"])
+    ours, theirs = np.array([[0, 0], [5, 3]]), np.array([[10, 9], [5, 10]])
+    assert Gower(domain).by_column(ours, theirs).tolist() == [[1, 1], [0, 1]]

@@ -131,7 +131,7 @@ def test_real_rows_say_what_is_near():
     repaired = repair(CASES.iloc[[2]], both_high, DOMAIN, towards=rows)
     # Ages hardly differ among these rows, and gains do: so the gain is nearer.
     assert repaired.changes.tolist() == ["gain 20000 -> 5000"]
-    assert dict(repaired.health)["rows-outside"].startswith("1 rows have values")
+    assert dict(repaired.health)["rows-outside"].startswith("1 of 3 rows have values")
 
 
 def test_no_repair_is_less_plausible_than_asked():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 from small_worlds import WORLDS, World
 
 from fairprobe import Category, Domain, Integer, search
@@ -262,3 +263,22 @@ def test_how_it_shows():
     assert repr(shrunk).startswith("Shrunk(3 cases, 3.0 -> 2.0 differences to a row on average, ")
     assert "<strong>Shrunk</strong>" in shrunk._repr_html_()
     assert shrunk.summary()["n_changes_before"] == 3.0
+
+
+@pytest.mark.parametrize("max_queries", [20_000, 1_000_000])
+def test_no_coordinate_can_come_nearer(max_queries):
+    domain = Domain([*(Integer(f"x{i}", 0, 40) for i in range(6)), Integer("sex", 0, 1)], sensitive=["sex"])
+    rng = np.random.default_rng(0)
+    X = domain.sample(600, seed=0).to_numpy()
+    tree = DecisionTreeClassifier(random_state=0).fit(X, rng.integers(0, 2, 600))
+    found = search(tree, domain, max_cases=50, seed=0)
+    shrunk = shrink(found, tree, towards=domain.sample(5, seed=1), max_queries=max_queries)
+    assert "ended" not in dict(shrunk.health)
+    rows = domain.sample(5, seed=1).to_numpy()[shrunk.rows]
+    for case, row in zip(shrunk.cases.to_numpy(), rows, strict=True):
+        for column in range(6):
+            between = range(min(row[column], case[column]), max(row[column], case[column]) + 1)
+            nearer = np.array([[*case[:column], v, *case[column + 1 : 6]] for v in between if v != case[column]])
+            if len(nearer):
+                labels = [tree.predict(np.column_stack([nearer, np.full(len(nearer), sex)])) for sex in (0, 1)]
+                assert (labels[0] == labels[1]).all()

@@ -29,8 +29,8 @@ ALL: Sequence[int] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
 MOST_SUBSETS = 100_000
 """More sets of coordinates are not looked through."""
 
-BLOCK = 200_000
-"""Candidates that are made at a time."""
+BLOCK = 400_000
+"""Members of candidates that are made at a time."""
 
 FEW = 64
 """So many values of a coordinate are all asked about."""
@@ -58,6 +58,8 @@ class Asking:
         self._places = places
         self._wanted = wanted
         self._may = may
+        self.block = max(1, BLOCK // len(oracle.families))
+        """Candidates that are asked about at a time."""
         self.has_ended = False
         """Whether something was not asked about for want of queries."""
 
@@ -198,12 +200,15 @@ def take_back(reached: Reached, ask: Asking) -> None:
     """Take back one change after the other, the largest that can be, while what is wanted holds."""
     left = np.flatnonzero(reached.is_found & ~reached.is_fewest)
     while len(left):
-        place, column = np.nonzero(reached.values[left] != reached.origin[left])
-        which = left[place]
-        tried = reached.values[which]
-        tried[np.arange(len(which)), column] = reached.origin[which, column]
-        wanted = np.flatnonzero(ask(which, tried))
-        left = np.flatnonzero(reached.offer(which[wanted], tried[wanted]))
+        is_better = np.zeros(len(reached.origin), dtype=bool)
+        for some in _parts(left, reached.origin.shape[1], ask.block):
+            place, column = np.nonzero(reached.values[some] != reached.origin[some])
+            which = some[place]
+            tried = reached.values[which]
+            tried[np.arange(len(which)), column] = reached.origin[which, column]
+            wanted = np.flatnonzero(ask(which, tried))
+            is_better |= reached.offer(which[wanted], tried[wanted])
+        left = np.flatnonzero(is_better)
 
 
 def by_size(
@@ -222,49 +227,53 @@ def by_size(
     """
     for size in range(choices.origin.shape[1] + 1) if sizes is None else sizes:
         is_open = ~reached.is_nearest & (size <= reached.n_changes) & (size >= reached.n_ruled_out)
-        columns = np.flatnonzero((choices.depths[is_open] > 0).any(axis=0))
-        if is_open.any() and math.comb(len(columns), size) <= MOST_SUBSETS:
-            _ask_size(choices, reached, ask, np.flatnonzero(is_open), columns, size, spread, part)
+        active = np.flatnonzero(is_open)
+        counts = _affordable(choices.depths[active], size, spread, ask.inputs_each(len(active), part))
+        is_wanted = _ask_size(choices, reached, ask, active, counts, size)
+        if choices.are_all and not ask.has_ended:
+            whole = (counts == choices.depths[active]).all(axis=1)
+            reached.is_nearest[active[whole & is_wanted]] = True
+            none = active[whole & ~is_wanted]
+            reached.n_ruled_out[none[reached.n_ruled_out[none] == size]] = size + 1
 
 
-def _ask_size(
-    choices: Choices,
-    reached: Reached,
-    ask: Asking,
-    active: Codes,
-    columns: Codes,
-    size: int,
-    spread: Sequence[int],
-    part: float,
-) -> None:
-    """One size: the best of each input is taken, and what is ruled out by it is noted."""
-    depths = choices.depths[np.ix_(active, columns)]
-    most = ask.inputs_each(len(active), part)
-    counts, numbers = np.zeros_like(depths), np.zeros(len(active), dtype=np.int64)
+def _affordable(depths: Codes, size: int, spread: Sequence[int], most: int) -> Codes:
+    """How many values of each coordinate are looked at, so that an input's candidates are not too many."""
+    counts = np.zeros_like(depths)
+    may = n_candidates(np.minimum(depths, 1), size) <= MOST_SUBSETS
     for width in spread:
         tried = np.minimum(depths, width)
-        n = n_candidates(tried, size)
-        fits = n <= most
-        counts[fits], numbers[fits] = tried[fits], n[fits]
-    subsets = np.array(list(itertools.combinations(range(len(columns)), size)), dtype=np.int64)
-    subsets = subsets.reshape(math.comb(len(columns), size), size)
-    is_wanted = np.zeros(len(reached.origin), dtype=bool)
-    for some in _blocks(np.maximum(numbers, len(subsets) * max(1, size))):
-        place, changed, digits = candidates(counts[some], subsets)
-        which = active[some][place]
+        fits = may & (n_candidates(tried, size) <= most)
+        counts[fits] = tried[fits]
+    return counts
+
+
+def _ask_size(choices: Choices, reached: Reached, ask: Asking, active: Codes, counts: Codes, size: int) -> Mask:
+    """All changes of one size: the best of each input is taken; for which of those active there is one."""
+    n = n_candidates(counts, size)
+    # Coordinates that may change come first, so that there are few sets of places for many coordinates.
+    order = np.argsort(counts == 0, axis=1, kind="stable")
+    counts = np.take_along_axis(counts, order, axis=1)
+    width = int((counts > 0).sum(axis=1).max(initial=0))
+    n_subsets = math.comb(width, size)
+    subsets = np.array(list(itertools.combinations(range(width), size)), dtype=np.int64).reshape(n_subsets, size)
+    is_wanted = np.zeros(len(active), dtype=bool)
+    asked = np.flatnonzero(n > 0)
+    for block in _blocks(np.maximum(n[asked], n_subsets * max(1, size)), ask.block):
+        some = asked[block]
+        place, changed, numbers = candidates(counts[some], subsets)
+        place = some[place]
+        which = active[place]
         values = choices.origin[which]
-        for column, digit in zip(changed.T, digits.T, strict=True):
-            # The last of fewer values is the last of all.
-            number = -(-digit * depths[some][place, column] // counts[some][place, column])
-            values[np.arange(len(which)), columns[column]] = choices.value(which, columns[column], number)
+        for position, number in zip(changed.T, numbers.T, strict=True):
+            column = order[place, position]
+            # Of fewer values than there are, the last is the last of all.
+            number = -(-number * choices.depths[which, column] // counts[place, position])
+            values[np.arange(len(which)), column] = choices.value(which, column, number)
         wanted = np.flatnonzero(ask(which, values))
         reached.offer(which[wanted], values[wanted])
-        is_wanted[which[wanted]] = True
-    if choices.are_all and not ask.has_ended:
-        whole = active[(counts == depths).all(axis=1)]
-        reached.is_nearest[whole] = is_wanted[whole]
-        next_ = whole[~is_wanted[whole] & (reached.n_ruled_out[whole] == size)]
-        reached.n_ruled_out[next_] = size + 1
+        is_wanted[place[wanted]] = True
+    return is_wanted
 
 
 def n_candidates(counts: Codes, size: int) -> Floats:
@@ -288,11 +297,17 @@ def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
     return who, changed, digits + 1
 
 
-def _blocks(numbers: Codes) -> Iterator[Codes]:
+def _blocks(numbers: Floats, most: int) -> Iterator[Codes]:
     """Inputs in order, so many at a time that their candidates are not too many."""
-    block = np.cumsum(numbers) // BLOCK
+    block = np.cumsum(numbers) // most
     for each in np.unique(block):
         yield np.flatnonzero(block == each)
+
+
+def _parts(which: Codes, n_each: int, most: int) -> Iterator[Codes]:
+    """The same, where each has as many candidates."""
+    size = max(1, most // max(1, n_each))
+    return (which[first : first + size] for first in range(0, len(which), size))
 
 
 # Smaller changes
@@ -311,7 +326,8 @@ def make_smaller(reached: Reached, ask: Asking, domain: Domain, *, both_sides: b
         before = reached.distance.copy()
         for column in range(len(known)):
             n_values = int(known[column]) if ordered[column] else 0
-            _scan(reached, ask, np.flatnonzero(active), column, n_values, both_sides)
+            for some in _parts(np.flatnonzero(active), FEW, ask.block):
+                _scan(reached, ask, some, column, n_values, both_sides)
         active = reached.distance < before
 
 

@@ -17,6 +17,7 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
+from fairprobe.search.job import Remark
 from fairprobe.search.start_rows import as_compared
 
 if TYPE_CHECKING:
@@ -52,14 +53,17 @@ def given_cases(
     batch: str | None,
 ) -> Given:
     """The cases of a search, or of a frame, asked about."""
+    import pandas as pd
+
     resolution = 0.0
     if isinstance(cases, Found):
         _check_none_given(cases, domain, output=output, threshold=threshold)
         domain, output, threshold, resolution = cases.domain, cases.output, cases.threshold, cases.resolution
-        cases = cases.cases
-    domain = checked_domain(domain)
-    frame = domain.as_frame(cases)
-    codes = _as_inputs(domain, frame)
+        codes, index = cases._cases.case.astype(np.int64), pd.RangeIndex(cases.n_cases)
+    else:
+        domain = checked_domain(domain)
+        frame = domain.as_frame(cases)
+        codes, index = _as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
     oracle = Oracle(asker, threshold, resolution)
@@ -75,7 +79,7 @@ def given_cases(
         oracle.resolution = max(resolution, resolution_of(asker, max_queries - 2 * once))
     judgement, still = holding(oracle, codes)
     budget = Budget(oracle, max_queries - int(still.sum()) * len(domain.families))
-    return Given(domain, oracle, judgement, frame.index[still], int((~still).sum()), budget)
+    return Given(domain, oracle, judgement, index[still], int((~still).sum()), budget)
 
 
 def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:
@@ -121,6 +125,15 @@ class RealRows:
     """The same rows as they were given."""
     n_unused: int
     """Rows with a value that is none of the domain's, or with values that do not go together."""
+
+    @property
+    def health(self) -> list[Remark]:
+        """How many could not be used."""
+        if not self.n_unused:
+            return []
+        n = self.n_unused + len(self.frame)
+        text = f"{self.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
+        return [("rows-outside", text)]
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:

@@ -28,7 +28,7 @@ from fairprobe.explain.fewest import (
     make_smaller,
     take_back,
 )
-from fairprobe.explain.given import Given, given_cases, real_rows
+from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
 from fairprobe.explain.shrinking import mean_of
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Judgement
@@ -95,8 +95,10 @@ def repair(
         density = cases.density
     given = given_cases(cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch)
     likely = _Plausible.of(given.domain, density, min_plausibility)
-    pool, n_unused = _pool(given.domain, likely, towards)
-    gower = Gower(given.domain, None if towards is None and density is None else coordinates(given.domain, pool))
+    rows = None if towards is None else real_rows(given.domain, towards)
+    pool = _pool(given.domain, likely, rows)
+    people = coordinates(given.domain, pool)
+    gower = Gower(given.domain, None if rows is None and density is None else people)
     places = given.domain.families.place(given.cases.codes)
 
     def may(which: Codes, codes: Codes) -> Mask:
@@ -107,13 +109,13 @@ def repair(
     origin = coordinates(given.domain, given.cases.codes)
     reached = Reached(gower, origin, origin.copy())
     reached.n_ruled_out[:] = 1  # without a change it is a case
-    values = _values(given.domain, coordinates(given.domain, pool), gower)
+    values = _values(given.domain, people, gower)
     choices = around(origin, values, are_all=max(_n_values(given.domain), default=0) <= FEW)
     by_size(choices, reached, ask, ALL, sizes=[1])
     _towards_others(given, likely, pool, reached, ask)
     by_size(choices, reached, ask, ALL, sizes=range(2, origin.shape[1] + 1))
     make_smaller(reached, ask, given.domain, both_sides=True)
-    return _result(given, reached, n_unused, has_ended=ask.has_ended)
+    return _result(given, reached, rows, has_ended=ask.has_ended)
 
 
 @dataclass(frozen=True)
@@ -142,15 +144,14 @@ class _Plausible:
         return np.asarray(self.density.plausibility_of(codes) >= self.least)
 
 
-def _pool(domain: Domain, likely: _Plausible, towards: Any) -> tuple[Codes, int]:
-    """Inputs like those of people, and how many rows could not be used."""
-    if towards is not None:
-        rows = real_rows(domain, towards)
-        return rows.codes[:: -(-len(rows.codes) // POOL)], rows.n_unused
+def _pool(domain: Domain, likely: _Plausible, rows: RealRows | None) -> Codes:
+    """Inputs like those of people: real rows, or drawn."""
+    if rows is not None:
+        return rows.codes[:: -(-len(rows.codes) // POOL)]
     rng = np.random.default_rng(0)
     if likely.density is None:
-        return domain.sample_codes(POOL, rng), 0
-    return likely.density.sample_codes(POOL, rng, likely.density.floor(likely.least)), 0
+        return domain.sample_codes(POOL, rng)
+    return likely.density.sample_codes(POOL, rng, likely.density.floor(likely.least))
 
 
 def _n_values(domain: Domain) -> list[int]:
@@ -206,7 +207,7 @@ def _no_cases(given: Given, likely: _Plausible, judged: Judgement, place: int) -
     return others[likely.are(others)]
 
 
-def _result(given: Given, reached: Reached, n_unused: int, *, has_ended: bool) -> Repaired:
+def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended: bool) -> Repaired:
     """What was reached, asked about once more."""
     import pandas as pd
 
@@ -243,22 +244,18 @@ def _result(given: Given, reached: Reached, n_unused: int, *, has_ended: bool) -
         parameters=counts.rename("parameters"),
         n_gone=given.n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=_health(given.n_gone, n_unused, len(index) - len(found), is_minimal[found], has_ended=has_ended),
+        health=_health(rows, given.n_gone, len(index) - len(found), is_minimal[found], has_ended=has_ended),
         _changed=changed,
         _after=domain.decode(after),
         _labels=list(spread(outputs)) if given.oracle.is_label else None,
     )
 
 
-def _health(n_gone: int, n_unused: int, n_unrepaired: int, is_fewest: Mask, *, has_ended: bool) -> Health:
+def _health(rows: RealRows | None, n_gone: int, n_unrepaired: int, is_fewest: Mask, *, has_ended: bool) -> Health:
     """What to know about it."""
-    remarks = []
+    remarks = [] if rows is None else rows.health
     if n_gone:
         remarks.append(("gone", f"{n_gone:,} of the cases given no longer hold: they are left out"))
-    if n_unused:
-        remarks.append(
-            ("rows-outside", f"{n_unused:,} rows have values that are none of the domain's: they are not used")
-        )
     if n_unrepaired:
         remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them"))
     if not is_fewest.all():

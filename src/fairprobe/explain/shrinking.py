@@ -160,16 +160,12 @@ def _outputs(ends: Ends) -> pd.DataFrame:
 
 def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) -> Health:
     """What to know about it."""
-    remarks = []
+    remarks = rows.health
     if n_gone:
         text = (
             f"{n_gone:,} of the cases given no longer hold, or not each time that the model is asked: they are left out"
         )
         remarks.append(("gone", text))
-    if rows.n_unused:
-        n = rows.n_unused + len(rows.frame)
-        text = f"{rows.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
-        remarks.append(("rows-outside", text))
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} cases max_queries is too small to ask about all with fewer differences"
