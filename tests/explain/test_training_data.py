@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.label_worlds import DOMAIN as PLANTED
-from benchmarks.label_worlds import WORLDS, biased_labels, made_evidence, verdict
+from benchmarks.label_worlds import WORLDS, made_evidence, model_alone, verdict
 from fairprobe import Category, Domain, Integer, Link
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
@@ -26,10 +26,6 @@ RULE = Rule("x >= 5")
 def refuse_women(X):
     """No to women, where x is 5 or more."""
     return np.where((X["x"] >= 5) & (X["sex"] == "Female"), "no", "yes")
-
-
-def refuse_all_women(X):
-    return np.where(X["sex"] == "Female", "no", "yes")
 
 
 def rows(*groups):
@@ -90,9 +86,12 @@ def test_rates_and_means_apart():
 
 def test_in_the_data():
     found = looked_at(
-        ("Female", 7, "no", 16), ("Female", 7, "yes", 4), ("Male", 7, "no", 5), ("Male", 7, "yes", 15),
+        ("Female", 7, "no", 16),
+        ("Female", 7, "yes", 4),
+        ("Male", 7, "no", 5),
+        ("Male", 7, "yes", 15),
         ("Female", 1, "yes", 30),
-    )  # fmt: skip
+    )
     assert found.verdict is InData.IN_THE_DATA
     assert found.verdict == "in-the-data"
     assert (found.n, found.n_rows, found.n_apart) == (40, 70, 0)
@@ -108,18 +107,19 @@ def test_in_the_data():
 
 
 def test_a_difference_the_other_way_round_is_not_the_models():
-    found = looked_at(
-        ("Female", 7, "no", 5), ("Female", 7, "yes", 45), ("Male", 7, "no", 40), ("Male", 7, "yes", 10)
-    )  # fmt: skip
+    found = looked_at(("Female", 7, "no", 5), ("Female", 7, "yes", 45), ("Male", 7, "no", 40), ("Male", 7, "yes", 10))
     assert found.differences[0].p_value < 1e-6
     assert found.verdict is InData.NOT_IN_THE_DATA
 
 
 def test_without_cases_no_direction_is_known():
     found = looked_at(
-        ("Female", 7, "no", 5), ("Female", 7, "yes", 45), ("Male", 7, "no", 40), ("Male", 7, "yes", 10),
+        ("Female", 7, "no", 5),
+        ("Female", 7, "yes", 45),
+        ("Male", 7, "no", 40),
+        ("Male", 7, "yes", 10),
         model=lambda X: np.where(X["x"] > 3, "yes", "no"),
-    )  # fmt: skip
+    )
     assert found.differences[0].model is None
     assert found.verdict is InData.IN_THE_DATA
 
@@ -169,10 +169,14 @@ def test_without_rows_or_labels():
     assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)).verdict is InData.EXTRAPOLATED
 
 
+def test_labels_that_are_all_unknown_are_none():
+    X, y = rows(("Female", 7, "no", 30), ("Male", 7, "yes", 20))
+    found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, [None] * len(y), n=100))
+    assert (found.verdict, found.n_apart, [group.n for group in found.groups]) == (None, 0, [30, 20])
+
+
 def test_unknown_labels_and_others_stand_apart():
-    domain = Domain(
-        [Integer("x", 0, 9), Category("race", ["A", "B", "C"])], sensitive={"race": ["A", "B"]}
-    )  # fmt: skip
+    domain = Domain([Integer("x", 0, 9), Category("race", ["A", "B", "C"])], sensitive={"race": ["A", "B"]})
     frame = pd.DataFrame({"x": 7, "race": ["A"] * 10 + ["B"] * 10 + ["C"] * 5 + [None] * 2})
     labels = ["no"] * 9 + [None] + ["yes"] * 10 + ["no"] * 7
     evidence = made_evidence(lambda X: np.where(X["race"] == "A", "no", "yes"), domain, frame, labels, n=100)
@@ -262,9 +266,7 @@ def test_scores_and_probabilities_have_a_direction(output):
     for worse, expected in (("Female", InData.IN_THE_DATA), ("Male", InData.NOT_IN_THE_DATA)):
         X, y = rows(*[(sex, 7, "no" if sex == worse else "yes", 20) for sex in ("Female", "Male")])
         favourable = "highest" if output == "score" else 1
-        evidence = made_evidence(
-            Model(), DOMAIN, X, y, n=100, output=output, threshold=0.5, favourable=favourable
-        )  # fmt: skip
+        evidence = made_evidence(Model(), DOMAIN, X, y, n=100, output=output, threshold=0.5, favourable=favourable)
         found = region_in_data(RULE, evidence)
         assert found.groups[0].outcome == "yes"
         assert found.differences[0].model == pytest.approx(-2.0 if output == "score" else -0.8)
@@ -293,6 +295,16 @@ def test_links():
 # Planted data
 
 
+@pytest.mark.parametrize("make", WORLDS.values())
+def test_planted_models_do_treat_people_differently_there(make):
+    for seed in (0, 2, 4, 7):
+        world = make(seed)
+        evidence = made_evidence(world.model, PLANTED, n=1000)
+        drawn = PLANTED.decode(PLANTED.sample_codes(1000, np.random.default_rng(0)))
+        n_inside = world.rule.matches(PLANTED.decode(evidence.cases.codes)).sum()
+        assert n_inside > 0.4 * world.rule.matches(drawn).sum() > 10
+
+
 @pytest.mark.parametrize("expected", WORLDS)
 def test_planted(expected):
     right = sum(verdict(WORLDS[expected](seed)) is expected for seed in range(10))
@@ -311,8 +323,7 @@ def test_labels_that_do_not_differ_are_seldom_called_in_the_data():
     """The region is drawn without regard to the labels, so that the error is what it should be, at most."""
     false = 0
     for seed in range(200):
-        world = biased_labels(seed)
-        labels = np.random.default_rng([4, seed]).permutation(world.labels)
-        evidence = made_evidence(refuse_all_women, PLANTED, world.rows, labels, n=50, favourable="yes")
+        world = model_alone(seed)
+        evidence = made_evidence(world.model, PLANTED, world.rows, world.labels, n=200, favourable="yes")
         false += region_in_data(world.rule, evidence).verdict is InData.IN_THE_DATA
     assert false <= 14

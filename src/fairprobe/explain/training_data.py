@@ -164,7 +164,8 @@ class RegionInData:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
         if self.verdict is not InData.IN_THE_DATA:
             return ""
-        found = min((each for each in self.differences if each.agrees), key=lambda each: each.p_value)
+        told = [each for each in self.differences if each.is_testable and each.agrees]
+        found = min(told, key=lambda each: each.p_value)
         test = "Welch's test" if self.is_numeric else "Fisher's exact test"
         return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, held against {self.level:.2g})"
 
@@ -212,7 +213,8 @@ def region_in_data(
     inside = rule.matches(evidence.rows)
     own = _own_values(evidence, inside)
     is_numeric = _is_numeric(evidence)
-    labels = None if evidence.labels is None else evidence.labels[inside].to_numpy()
+    given = evidence.labels
+    labels = None if given is None or given.isna().all() else given[inside].to_numpy()
     known = np.ones(len(own), dtype=bool) if labels is None else ~_are_missing(labels)
     targets: dict[Any, NDArray[Any] | None] = {None: None}
     if labels is not None:
@@ -358,19 +360,20 @@ class _ModelMeans:
         self.is_scaled = self._output != "score"
         """Whether differences are on the scale of what is compared in the data."""
 
+        self._means: dict[tuple[_Group, Any], float] = {}
+
     def difference(self, a: _Group, b: _Group, outcome: Any) -> float | None:
         """The rate of an outcome, or the mean, in a less that in b; None if nothing is known."""
-        values = self._values(outcome)
-        if values is None:
-            return None
-        means = []
-        for group in (a, b):
-            places = list(group.places)
+        difference = self._mean(a, outcome) - self._mean(b, outcome)
+        return None if math.isnan(difference) else difference
+
+    def _mean(self, group: _Group, outcome: Any) -> float:
+        if (group, outcome) not in self._means:
+            values, places = self._values(outcome), list(group.places)
             exists = self._present[places]
-            if not exists.any():
-                return None
-            means.append(float(values[places][exists].mean()))
-        return means[0] - means[1]
+            nothing = values is None or not exists.any()
+            self._means[group, outcome] = math.nan if nothing else float(np.asarray(values)[places][exists].mean())
+        return self._means[group, outcome]
 
     def _values(self, outcome: Any) -> NDArray[Any] | None:
         """By member, then case: what speaks for an outcome."""
@@ -415,9 +418,10 @@ def _pairs(
         for outcome in outcomes
     ]
     size = [abs(pair.model or 0.0) for pair in pairs]
-    if max(size) > 0:
+    most = max(size)
+    if most > 0:
         order = sorted(range(len(pairs)), key=lambda place: -size[place])
-        pairs = [pairs[place] for place in order if size[place] >= FARTHEST * max(size)]
+        pairs = [pairs[place] for place in order if size[place] >= FARTHEST * most]
     else:
         pairs = [replace(pair, model=None) for pair in pairs]  # both ways alike, or nothing is known: no direction
     return pairs[:MOST_PAIRS]
