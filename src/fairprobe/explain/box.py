@@ -134,7 +134,10 @@ class Axes:
         return [Rule(text_of(self._formula(self.each[place], each))) for place, each in box.conditions]
 
     def rule(self, box: Box) -> Rule:
-        """All conditions in one."""
+        """All conditions in one; of a box without any, what is true of everything."""
+        if not box.conditions:
+            name = Name(self.each[0].parameter.name)
+            return Rule(text_of(Join("or", (Not(Missing(name)), Missing(name)))))
         flat: list[Formula] = []
         for place, condition in box.conditions:
             said = self._formula(self.each[place], condition)

@@ -17,10 +17,9 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
+from fairprobe.domain.families import Members
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.populations import chunk
-from fairprobe.model.asking import Asker
-from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
 
@@ -30,12 +29,33 @@ if TYPE_CHECKING:
 POPULATIONS = ("domain", "valid")
 
 
+class TwiceOracle(Oracle):
+    """Asks about every hit again: it is one only if it is one each time. For models not known to repeat themselves."""
+
+    n_contradicted = 0
+    """Hits that got other outputs the second time."""
+
+    def judge(self, inputs: Codes | Members) -> Judgement:
+        """Compute the gap of each input, and again that of hits."""
+        first = super().judge(inputs)
+        rows = np.flatnonzero(first.hits)
+        if not len(rows):
+            return first
+        some = first.take(rows, first.codes.dtype)
+        second = super().judge(some.members(self.families))
+        self.n_contradicted += int(self.differ(some.outputs, second.outputs, some.present).any(axis=0).sum())
+        first.hits[rows] = second.hits
+        return first
+
+
 class Budget:
     """Rows that may still be sent to a model; without a limit, as many as one likes."""
 
     def __init__(self, oracle: Oracle, max_queries: int | None) -> None:
         self._oracle = oracle
         self.max_queries = max_queries
+        self.cost = len(oracle.families) * (2 if isinstance(oracle, TwiceOracle) else 1)
+        """Of an input, in rows, at most."""
 
     @property
     def n_left(self) -> int | None:
@@ -45,7 +65,7 @@ class Budget:
     def inputs(self, n_wanted: int, part: float = 1.0) -> int:
         """How many inputs may be judged, if only a part of what is left is to be spent."""
         left = self.n_left
-        return n_wanted if left is None else min(n_wanted, int(left * part) // len(self._oracle.families))
+        return n_wanted if left is None else min(n_wanted, int(left * part) // self.cost)
 
 
 @dataclass(frozen=True)
@@ -159,12 +179,6 @@ def base_domain(domain: Domain) -> Domain:
     if not any(isinstance(each, Extended) for each in domain.parameters):
         return domain
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
-
-
-def oracle_of(found: Found, model: Any, domain: Domain, batch: str | None) -> Oracle:
-    """Judges as the search did."""
-    asker = Asker(model, domain, output=found.output, batch=batch)
-    return Oracle(asker, found.threshold, max(found.resolution, resolution_of(asker)))
 
 
 def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:

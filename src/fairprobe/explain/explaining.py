@@ -14,7 +14,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes
 from fairprobe.explain.case_region import CaseRegion, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import Evidence, Population, base_domain, checked_rows
+from fairprobe.explain.evidence import Evidence, Population, TwiceOracle, base_domain, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
@@ -84,8 +84,19 @@ def explain(
     """
     begun, tell = time.monotonic(), teller(progress)
     checked_count("max_regions", max_regions)
-    evidence = _evidence(
-        found, model, X, y, population, domain, output, threshold, favourable, max_queries, checked_seed(seed), batch
+    evidence = evidence_of(
+        found,
+        model,
+        X,
+        y,
+        population,
+        domain=domain,
+        output=output,
+        threshold=threshold,
+        favourable=favourable,
+        max_queries=max_queries,
+        seed=checked_seed(seed),
+        batch=batch,
     )
 
     def part(what: str, make: Callable[[], Result]) -> Result:
@@ -127,21 +138,22 @@ def explain(
     return why
 
 
-def _evidence(
+def evidence_of(
     found: Found | pd.DataFrame,
     model: Model,
-    X: Any,
-    y: Any,
-    population: str | Density | None,
-    domain: Domain | None,
-    output: str | None,
-    threshold: float | None,
-    favourable: Any,
-    max_queries: int,
-    seed: int,
-    batch: str | None,
+    X: Any = None,
+    y: Any = None,
+    population: str | Density | None = None,
+    *,
+    domain: Domain | None = None,
+    output: str | None = None,
+    threshold: float | None = None,
+    favourable: Any = None,
+    max_queries: int = MAX_QUERIES,
+    seed: int = 0,
+    batch: str | None = None,
 ) -> Evidence:
-    """What all parts stand on."""
+    """What all parts stand on; the arguments are those of `explain`."""
     own, n_off = found if isinstance(found, Found) else None, 0
     if own is not None and (base := base_domain(own.domain)) is not own.domain:
         # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
@@ -187,6 +199,12 @@ def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
             "twins alike. They are left out: is it the model that was searched?"
         )
         remarks.append(("cases-gone", text))
+    if isinstance(evidence.oracle, TwiceOracle) and evidence.oracle.n_contradicted:
+        text = (
+            f"the model answered {evidence.oracle.n_contradicted:,} inputs otherwise when asked again: what is a case "
+            "only now and then is none here, and all figures are less sure than they say"
+        )
+        remarks.append(("stochastic-model", text))
     if evidence.n_cases and not regions:
         remarks.append(("no-regions", "no region holds cases and few other inputs: they are scattered over the domain"))
     thin = [region for region in regions if region.n < LEAST_MEASURED]

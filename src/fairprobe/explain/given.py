@@ -12,8 +12,9 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explain.evidence import Budget, holding
+from fairprobe.explain.evidence import Budget, TwiceOracle, holding
 from fairprobe.model.asking import Asker
+from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
@@ -66,9 +67,9 @@ def given_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = Oracle(asker, threshold, resolution)
+    oracle = (Oracle if is_repeatable(model) else TwiceOracle)(asker, threshold, resolution)
     # Each case and its twins are asked about at the beginning and at the end.
-    once = len(codes) * len(domain.families)
+    once = len(codes) * Budget(oracle, None).cost
     if checked_count("max_queries", max_queries) < 2 * once:
         raise SettingError.about(
             "max_queries",
@@ -78,7 +79,7 @@ def given_cases(
     if len(codes):
         oracle.resolution = max(resolution, resolution_of(asker, max_queries - 2 * once))
     judgement, still = holding(oracle, codes)
-    budget = Budget(oracle, max_queries - int(still.sum()) * len(domain.families))
+    budget = Budget(oracle, max_queries - int(still.sum()) * Budget(oracle, None).cost)
     return Given(domain, oracle, judgement, index[still], int((~still).sum()), budget)
 
 
