@@ -26,6 +26,7 @@ from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.explain import Explanation, explain
 from fairprobe.explain.explaining import MAX_QUERIES
 from fairprobe.explain.given import as_inputs
+from fairprobe.explain.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
@@ -114,7 +115,7 @@ class Explain(Search):
         # By another name than in the library, as the search has a limit of this name.
         self.max_queries = MAX_QUERIES if request["explain_queries"] is None else request["explain_queries"]
         checked_count("explain_queries", self.max_queries)
-        self.max_regions = request.keywords(explain)["max_regions"]
+        self.max_regions = MAX_REGIONS if request["max_regions"] is None else request["max_regions"]
         checked_count("max_regions", self.max_regions)
         self.cases: Any = None
         self.labels: Any = None
