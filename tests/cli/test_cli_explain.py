@@ -129,6 +129,13 @@ def test_cases_are_as_many_as_can_be_asked_about(explain):
     assert "note: fewer-cases: the search ends at 250 cases" in outcome.err
 
 
+@pytest.mark.parametrize("queries", [40, 60, 200])
+def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
+    outcome = explain("--max-cases", 10, "--explain-queries", queries)
+    assert outcome.code == 0, outcome.err
+    assert "Traceback" not in outcome.err
+
+
 # What is refused
 
 
