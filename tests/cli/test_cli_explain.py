@@ -126,10 +126,10 @@ def test_dry_run(explain, search, folder):
 def test_cases_are_as_many_as_can_be_asked_about(explain):
     outcome = explain("--explain-queries", 2000)
     assert outcome.code == 0, outcome.err
-    assert "note: fewer-cases: the search ends at 250 cases" in outcome.err
+    assert "note: fewer-cases: the search ends at 125 cases" in outcome.err
 
 
-@pytest.mark.parametrize("queries", [40, 60, 200])
+@pytest.mark.parametrize("queries", [80, 100, 300])
 def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
     outcome = explain("--max-cases", 10, "--explain-queries", queries)
     assert outcome.code == 0, outcome.err
@@ -144,7 +144,7 @@ def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
     [
         (("--explain-queries", 0), ("--explain-queries must be", "got 0")),
         (("--max-regions", 0), ("--max-regions must be", "got 0")),
-        (("--max-cases", 5000, "--explain-queries", 100), ("at least 20,000", "got 100", "lower --max-cases")),
+        (("--max-cases", 5000, "--explain-queries", 100), ("at least 40,000", "got 100", "lower --max-cases")),
         (("--population", "rows"), ("--population must be one of domain", "'rows'")),
         (("--population", "density"), ("--population density needs --data",)),
         (("--out", "why.csv"), ("--out must end in .json",)),

@@ -24,6 +24,7 @@ from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note,
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.explain import Explanation, explain
+from fairprobe.explain.evidence import Budget
 from fairprobe.explain.explaining import MAX_QUERIES
 from fairprobe.explain.given import as_inputs
 from fairprobe.explain.learning import MAX_REGIONS
@@ -151,7 +152,7 @@ class Explain(Search):
         path = self.request["cases"]
         table = self.request.source.table(path)
         try:
-            n_queries = 2 * len(as_inputs(self.compared, table)) * len(self.compared.families)
+            n_queries = 2 * len(as_inputs(self.compared, table)) * self._cost()
         except DataError as error:
             raise DataError(f"--cases {path}: {error}") from None
         if self.max_queries < n_queries:
@@ -160,18 +161,26 @@ class Explain(Search):
 
     def _check_limits(self) -> None:
         """So many cases may be found as can be asked about again."""
-        most, n_members = self.keywords["max_cases"], len(self.compared.families)
-        if most is not None and 2 * most * n_members <= self.max_queries:
+        most, cost = self.keywords["max_cases"], self._cost()
+        if most is not None and 2 * most * cost <= self.max_queries:
             return
         if self.request["max_cases"] not in (None, o.NONE):
-            raise self._too_few(2 * most * n_members, counted(most, "case"), "lower --max-cases")
-        fits = self.max_queries // (4 * n_members)
+            raise self._too_few(2 * most * cost, counted(most, "case"), "lower --max-cases")
+        fits = self.max_queries // (4 * cost)
         if not fits:
-            raise self._too_few(4 * n_members, "a case", "compare fewer values")
+            raise self._too_few(4 * cost, "a case", "compare fewer values")
         self.keywords["max_cases"] = fits
         _, self.limits = settled(**self.keywords)
         why = f"as --explain-queries {self.max_queries:,} must do to ask about each and its twins again"
         note(f"fewer-cases: the search ends at {counted(fits, 'case')}, {why}")
+
+    def _oracle(self) -> Oracle:
+        asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
+        return Oracle(asker, self.keywords["threshold"])
+
+    def _cost(self) -> int:
+        """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""
+        return Budget(self._oracle(), None).cost
 
     def _too_few(self, n_needed: int, what: str, instead: str) -> SettingError:
         return SettingError(
@@ -339,11 +348,9 @@ class Explain(Search):
 
     def plan(self) -> DryRun:
         """What a search takes, and what explaining takes at most."""
-        rng = np.random.default_rng(0)
-        asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
-        oracle = Oracle(asker, self.keywords["threshold"])
+        rng, oracle = np.random.default_rng(0), self._oracle()
         seen = measured(lambda n: int(oracle.judge(self.compared.sample_codes(n, rng)).hits.sum()), 10_000)
-        seconds = self.max_queries / len(self.compared.families) * seen.per_input
+        seconds = self.max_queries / self._cost() * seen.per_input
         files = {name: self.request[name] for name in ("cases", "out", "plots")}
         how = {"max_regions": self.max_regions, "explain_queries": self.max_queries, "explain_seconds": seconds}
         rows = "no rows" if self.rows is None else counted(len(self.rows), "row")
