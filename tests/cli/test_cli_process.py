@@ -31,10 +31,13 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    assert all(command in done.stdout for command in ("demo", "search", "estimate", "retrain", "domain", "--version"))
+    assert all(
+        command in done.stdout
+        for command in ("demo", "search", "estimate", "explain", "retrain", "domain", "--version")
+    )
 
 
-@pytest.mark.parametrize("command", ["demo", "search", "estimate", "retrain", "domain"])
+@pytest.mark.parametrize("command", ["demo", "search", "estimate", "explain", "retrain", "domain"])
 def test_help_of_every_command_fits_a_terminal(fairprobe, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     done = fairprobe(command, "--help")

@@ -95,3 +95,20 @@ class Destination:
             raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
         finally:
             part.unlink(missing_ok=True)
+
+
+def checked_folder(name: str | None, option: str) -> Path | None:
+    """The folder that an option names, made sure of; it is made when something is written to it."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        raise SettingError(f"{option} must be a folder, got the file {name}")
+    if not path.is_dir() and not path.resolve().parent.is_dir():
+        raise SettingError(f"{option} must lie in a folder that exists, got {name}")
+    try:
+        with tempfile.TemporaryFile(dir=path if path.is_dir() else path.resolve().parent):
+            pass
+    except OSError as error:
+        raise SettingError(f"{option} must be a folder that can be written, got {error.strerror}: {name}") from None
+    return path

@@ -115,7 +115,7 @@ class Search(Command):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
-        self.out = Destination.of(request["out"], (".csv", ".parquet"))
+        self.out = self.destination()
         self.to_stdout = self.out is not None and self.out.is_stdout
         """Whether the cases are what the standard output is for."""
         if request["json"] and self.to_stdout:
@@ -133,9 +133,14 @@ class Search(Command):
         self.found: Found | None = None
         self.written: str | None = None
 
+    def destination(self) -> Destination | None:
+        """Where the result goes, made sure of."""
+        return Destination.of(self.request["out"], (".csv", ".parquet"))
+
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
         self.domain, rows = self.request.source.load()
+        self.rows = rows
         check_linked(self.request["linked"], self.domain)
         start, changes = self.request["start_from"], self.keywords["max_changes"]
         least = self.request["min_plausibility"]
@@ -164,19 +169,23 @@ class Search(Command):
 
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
+        self.find()
+        if self.found is None:
+            return
+        if self.out is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
+            self.written = self.out.name
+            if not self.to_stdout:
+                self.out.write_frame(self.found.to_frame())
+
+    def find(self) -> None:
+        """Search; what a run that failed or was interrupted had found is kept."""
         try:
             with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
         except RunError as failure:
             self.found = failure.found
             self.failures.append(failure)
-        if self.found is None:
-            return
-        self.interrupted = self.found.stop_reason is StopReason.INTERRUPTED
-        if self.out is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
-            self.written = self.out.name
-            if not self.to_stdout:
-                self.out.write_frame(self.found.to_frame())
+        self.interrupted = self.found is not None and self.found.stop_reason is StopReason.INTERRUPTED
 
     def figures(self) -> dict[str, Any]:
         """The figures, the first cases, where all of them are, and what went wrong."""

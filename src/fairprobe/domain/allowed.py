@@ -241,6 +241,8 @@ class Block:
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns, every combination with the same chance."""
+        if not len(codes):
+            return
         state = np.zeros(len(codes), dtype=np.int64)
         for place, step in enumerate(self.steps):
             atoms = np.empty(len(codes), dtype=np.int64)

@@ -64,7 +64,7 @@ def given_cases(
     else:
         domain = checked_domain(domain)
         frame = domain.as_frame(cases)
-        codes, index = _as_inputs(domain, frame), frame.index
+        codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
     oracle = (Oracle if is_repeatable(model) else TwiceOracle)(asker, threshold, resolution)
@@ -94,7 +94,7 @@ def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:
             )
 
 
-def _as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
+def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     """Cases as codes; every value must be one of the domain's."""
     absent = [name for name in domain.names if name not in frame.columns]
     if absent:

@@ -80,13 +80,13 @@ class Influence:
             f"{name} {percent(row.ended)} ({percent(row.low)} to {percent(row.high)})"
             for name, row in known.head(3).iterrows()
         ]
-        lines = [f"How often another value, by {SOURCES[self.source]}, ends a case: {', '.join(said)}."]
+        lines = [f"Another value (drawn from {SOURCES[self.source]}) ends a case this often: {', '.join(said)}."]
         strong = self.pairs[(self.pairs["low"] > 0) | (self.pairs["high"] < 0)]
         if len(strong):
             pair = strong.iloc[0]
             lines.append(
                 f"{pair['first']} and {pair['second']} hang together: moved at once they end {percent(pair['ended'])} "
-                f"of the cases, where either alone would end {percent(pair['expected'])}."
+                f"of the cases, where it would be {percent(pair['expected'])} if they acted apart."
             )
         return lines
 

@@ -487,9 +487,8 @@ def _node_words(node: SplitNode) -> str:
     said = f"tree {node.tree}, node {node.node}, depth {node.depth}: {node.condition} sends {node.parameter} "
     said += f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other"
     after = f" after {node.path}" if node.path else ""
-    return (
-        f"{said}{after}; {percent(node.mass)} of the cases' members pass it, {percent(node.parted)} of the cases part"
-    )
+    passed = f"{percent(node.mass)} of the cases' members pass it"
+    return f"{said}{after}; {passed}, {percent(node.parted)} of the cases part there"
 
 
 def _weight_words(weight: Weight) -> str:

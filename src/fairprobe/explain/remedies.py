@@ -60,8 +60,9 @@ class Remedy:
     """What would be left in one population if a region were decided in another way: simulated."""
 
     region: str
-    """A rule's text, or which rules together."""
+    """Which one by its place, or which together."""
     rules: tuple[Rule, ...]
+    """The rules themselves."""
     decision: Decision
     population: str
     """One of domain, valid, density (the sample) and rows."""
@@ -101,7 +102,14 @@ class Remedy:
         figures = {
             name: None if isinstance(value, float) and math.isnan(value) else value for name, value in kept.items()
         }
-        return {**figures, "decision": str(self.decision), "simulated": True, "sentence": self.sentence()}
+        texts = [rule.text for rule in self.rules]
+        return {
+            **figures,
+            "rules": texts,
+            "decision": str(self.decision),
+            "simulated": True,
+            "sentence": self.sentence(),
+        }
 
 
 class Remedies(list[Remedy]):
@@ -140,7 +148,7 @@ class Remedies(list[Remedy]):
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
-    """What would be left if regions were decided in another way: each alone, the first ones together, and all.
+    """What would be left if regions were decided in another way: each alone, and the first ones together.
 
     The ways are the twins' mean outcome (of labels the most frequent among the members; if two are, the favourable one
     where it was told, else the first in the order of classes), always the favourable outcome where it was told (of
@@ -174,11 +182,11 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
 
 
 def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
-    """Each alone, then the first ones together, at last all of them."""
-    for place, rule in enumerate(rules):
-        yield rule.text, slice(place, place + 1)
+    """Each alone, then the first ones together."""
+    for place in range(len(rules)):
+        yield f"region {place + 1}", slice(place, place + 1)
     for n in range(2, len(rules) + 1):
-        yield f"all {n} regions" if n == len(rules) else f"the first {n} regions", slice(n)
+        yield f"the first {n} regions", slice(n)
 
 
 # What is asked, once

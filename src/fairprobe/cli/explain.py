@@ -1,0 +1,369 @@
+"""`fairprobe explain`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairprobe.checks import checked_count, checked_seed
+from fairprobe.cli import options as o
+from fairprobe.cli import search as searching
+from fairprobe.cli.command import DryRun, Request
+from fairprobe.cli.data import number_or_text
+from fairprobe.cli.destination import Destination, checked_folder
+from fairprobe.cli.estimate_words import classes_of_model, match
+from fairprobe.cli.explain_words import figure_parts, title_of
+from fairprobe.cli.options import option, setting, whole
+from fairprobe.cli.search import Search
+from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
+from fairprobe.domain import Density
+from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.explain import Explanation, explain
+from fairprobe.explain.evidence import Budget
+from fairprobe.explain.explaining import MAX_QUERIES
+from fairprobe.explain.given import as_inputs
+from fairprobe.explain.learning import MAX_REGIONS
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import measured
+from fairprobe.oracle import Oracle
+from fairprobe.search import StopReason
+from fairprobe.search.settings import settled
+
+POPULATIONS = ("domain", "valid", "density")
+EXPLAINING = "How it is explained"
+
+SUMMARY = "Explain why: where, through what, who pays."
+EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
+
+_setting = partial(setting, explain)
+
+_INPUTS = o.inputs(
+    "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
+    "Rows to start from and to hold the cases against, best those that the model was trained on, with their --label; "
+    "the domain is inferred from them unless --domain is given",
+)
+_PRINTED = ["out", *(each.name for each in o.PRINTED)]
+_SEARCH = [each for each in searching.OPTIONS if each.name not in [*(one.name for one in _INPUTS), *_PRINTED]]
+"""What a search is told, too."""
+
+OPTIONS = [
+    *_INPUTS,
+    option("cases", "FILE", "Explain these, as fairprobe search --out writes them, and search for none."),
+    *_SEARCH,
+    option(
+        "population",
+        "NAME",
+        "Whose inputs regions are measured on: domain, valid (its allowed part) or density (fitted to --data). "
+        "Default: what the search keeps to.",
+        EXPLAINING,
+        choices=POPULATIONS,
+    ),
+    option(
+        "favourable",
+        "OUTCOME",
+        "The good outcome, to say who is worse off: a label; for scores highest or lowest.",
+        EXPLAINING,
+    ),
+    _setting("max_regions", whole, "No more regions.", EXPLAINING),
+    option(
+        "explain_queries",
+        "N",
+        f"Rows sent to the model to explain; with fewer, intervals are wider. Default: {MAX_QUERIES:,}.",
+        EXPLAINING,
+        kind=Any,
+        parser=whole,
+    ),
+    option("out", "FILE", "Write all figures as .json; overwrites.", o.RESULTS, "--out", "-o"),
+    option("plots", "FOLDER", "Draw influence, curves and directions as .svg files in it; overwrites.", o.RESULTS),
+    *o.PRINTED,
+]
+
+NOT_ABOUT_SEARCH = ("linked", *(each.name for each in o.ASKED))
+"""Of the options of a search, those that cases given need as well."""
+
+
+def run(request: Request) -> int:
+    """Explain discriminatory inputs: where they are, through what, who is worse off, what would end it.
+
+    It searches as fairprobe search does, or takes --cases. Regions are learned from the cases and measured on fresh
+    inputs; with --data and --label it says whether the difference was in the data. What would end it is simulated:
+    nothing is trained.
+    """
+    return Explain(request).run()
+
+
+class Explain(Search):
+    """A search, or cases given, and the explanation of what was found."""
+
+    name = "the explanation"
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self.plots = checked_folder(request["plots"], "--plots")
+        for each in _SEARCH:
+            if request["cases"] is not None and each.name not in NOT_ABOUT_SEARCH and request[each.name] is not None:
+                option = "--from" if each.name == "start_from" else flag(each.name)
+                raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
+        asked = request["population"]
+        if asked is not None and asked not in POPULATIONS:
+            raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {asked!r}")
+        self.keywords["seed"] = checked_seed(self.keywords["seed"])
+        # By another name than in the library, as the search has a limit of this name.
+        self.max_queries = MAX_QUERIES if request["explain_queries"] is None else request["explain_queries"]
+        checked_count("explain_queries", self.max_queries)
+        self.max_regions = MAX_REGIONS if request["max_regions"] is None else request["max_regions"]
+        checked_count("max_regions", self.max_regions)
+        self.cases: Any = None
+        self.labels: Any = None
+        self.why: Explanation | None = None
+        self.drawn: list[Path] = []
+
+    def destination(self) -> Destination | None:
+        """A file of figures; on the standard output, --json writes them."""
+        return Destination.of(self.request["out"], (".json",), may_be_stdout=False)
+
+    # What is explained
+
+    def load(self) -> None:
+        """The domain, rows and labels, the cases or what a search needs, the model."""
+        super().load()
+        if self.domain.links and not self.keywords["linked"]:
+            self.compared = self.domain.without_links()
+        else:
+            self.compared = self.domain
+        source = self.request.source
+        if self.rows is not None and source.label is not None and source.label in source.table().columns:
+            self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
+        classes = classes_of_model(self.model, self.keywords["output"], self.request["favourable"])
+        self._check_labels(classes)
+        self.classes = classes
+        self.population = self._population()
+        if self.request["cases"] is None:
+            self._check_limits()
+        else:
+            self._load_cases()
+
+    def _load_cases(self) -> None:
+        path = self.request["cases"]
+        table = self.request.source.table(path)
+        try:
+            n_queries = 2 * len(as_inputs(self.compared, table)) * self._cost()
+        except DataError as error:
+            raise DataError(f"--cases {path}: {error}") from None
+        if self.max_queries < n_queries:
+            raise self._too_few(n_queries, f"the {counted(len(table), 'case')} of {path}", "give fewer cases")
+        self.cases = table[list(self.compared.names)]
+
+    def _check_limits(self) -> None:
+        """So many cases may be found as can be asked about again."""
+        most, cost = self.keywords["max_cases"], self._cost()
+        if most is not None and 2 * most * cost <= self.max_queries:
+            return
+        if self.request["max_cases"] not in (None, o.NONE):
+            raise self._too_few(2 * most * cost, counted(most, "case"), "lower --max-cases")
+        fits = self.max_queries // (4 * cost)
+        if not fits:
+            raise self._too_few(4 * cost, "a case", "compare fewer values")
+        self.keywords["max_cases"] = fits
+        _, self.limits = settled(**self.keywords)
+        why = f"as --explain-queries {self.max_queries:,} must do to ask about each and its twins again"
+        note(f"fewer-cases: the search ends at {counted(fits, 'case')}, {why}")
+
+    def _oracle(self) -> Oracle:
+        asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
+        return Oracle(asker, self.keywords["threshold"])
+
+    def _cost(self) -> int:
+        """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""
+        return Budget(self._oracle(), None).cost
+
+    def _too_few(self, n_needed: int, what: str, instead: str) -> SettingError:
+        return SettingError(
+            f"--explain-queries must be at least {n_needed:,}, to ask about {what} and the twins before and after, got "
+            f"{self.max_queries:,}: raise it, or {instead}"
+        )
+
+    def _check_labels(self, classes: Any) -> None:
+        """Labels that the model never gives can't say whether it learned from them."""
+        if self.labels is None or classes is None or self.keywords["output"] == "value":
+            return
+        import pandas as pd
+
+        known = [label for label in pd.unique(pd.Series(self.labels)) if not pd.isna(label)]
+        if not any(label in classes for label in known):
+            label = self.request.source.label
+            raise DataError(
+                f"--label must name a column of the model's labels, {listed(classes)}; got {listed(known)} in {label}: "
+                "write them as the model does, or leave the column out by --ignore"
+            )
+
+    def _population(self) -> Any:
+        """What the library takes for it; None for the search's own."""
+        asked = self.request["population"]
+        if asked != "density":
+            # Cases given are measured on what the search that --data ask for would have kept to.
+            return self.keywords["density"] if asked is None and self.request["cases"] is not None else asked
+        if self.rows is None:
+            raise SettingError("--population density needs --data, got none")
+        return self.keywords["density"] or Density.fit(self.domain, self.rows)
+
+    # The work
+
+    def work(self) -> None:
+        """Search, explain and write; what is done when one of these fails or is interrupted is kept."""
+        try:
+            if self.cases is None:
+                self.find()
+                if self.interrupted or self.failures or self.found is None:
+                    return
+            self._explain()
+            self._write()
+        except RunError as failure:
+            self.failures.append(failure)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _explain(self) -> None:
+        told: dict[str, Any] = {}
+        if self.cases is not None:
+            told = {"domain": self.compared, **{name: self.keywords[name] for name in ("output", "threshold")}}
+        with progress() as watch:
+            why = explain(
+                self.found if self.cases is None else self.cases,
+                self.model,
+                self.rows,
+                self.labels,
+                self.population,
+                **told,
+                favourable=self._favourable(),
+                max_regions=self.max_regions,
+                max_queries=self.max_queries,
+                seed=self.keywords["seed"],
+                batch=self.keywords["batch"],
+                progress=watch,
+            )
+        self.why = why
+        for part in (why.directions, why.influence, why.severity):
+            for check, message in part.health:
+                note(f"{check}: {message}")
+
+    def _favourable(self) -> Any:
+        """The outcome that --favourable stands for."""
+        text = self.request["favourable"]
+        if text is None:
+            return None
+        seen: list[Any] = [] if self.classes is None else list(self.classes)
+        if self.keywords["output"] in ("score", "value"):
+            seen = ["lowest", "highest"]
+        elif not seen and self.found is not None:
+            seen = list(dict.fromkeys(self.found.outputs.to_numpy().ravel().tolist()))
+        found = match(text, seen)
+        return found[0] if found is not None else number_or_text(text)
+
+    def _write(self) -> None:
+        """The figures, then the plots."""
+        assert self.why is not None
+        if self.out is not None:
+            text = json.dumps(self.figures(), indent=1, ensure_ascii=False, default=str)
+            self.out.write_text(f"{text}\n")
+            self.written = self.out.name
+        if self.plots is not None:
+            try:
+                self.drawn = self.why.plot(self.plots)
+            except OSError as error:
+                raise RunError(f"the plots must be written, got {error.strerror}: {self.plots}") from None
+
+    # What came of it
+
+    def figures(self) -> dict[str, Any]:
+        """Those of the explanation, and in short those of the search."""
+        search = None if self.found is None else {**self.found.summary(), "from": self.start}
+        return {
+            "model": self.request["model"],
+            **({} if self.why is None else self.why.summary()),
+            "search": search,
+            "cases": self.request["cases"],
+            "out": self.request["out"] if self.why is not None else None,
+            "plots": [str(path) for path in self.drawn],
+            "interrupted": self.interrupted,
+        }
+
+    def show(self) -> None:
+        """A sentence, the regions, what else is known, and how to do it again."""
+        why = self.why
+        if why is None:
+            if self.cases is None:
+                super().show()
+            return
+        say(title_of(why, self._found_words()))
+        for part in figure_parts(why, self.request["favourable"] is not None):
+            say()
+            for text, indent in part:
+                if indent:
+                    say(text, indent)
+                else:  # never wrapped
+                    sys.stdout.write(f"{text}\n")
+        say()
+        say(self._effort(why))
+        if self.written is not None:
+            say(f"All figures are in {self.written}.")
+        if self.drawn:
+            say(f"Drawn: {', '.join(map(str, self.drawn))}.")
+        if not (self.interrupted or self.failures):
+            to_copy("The same again", self.request.again(**self._changes()))
+
+    def _found_words(self) -> str:
+        if self.found is None:
+            return f"of {self.request['cases']}"
+        return f"found in {counted(self.found.n_inputs, 'distinct input')}"
+
+    def _effort(self, why: Explanation) -> str:
+        took = f"{counted(why.n_queries, 'query')} and {why.seconds:.1f} s to explain, seed {why.seed}"
+        if self.found is None:
+            return took
+        reason = in_flags(self.found.stop_reason.sentence)
+        return f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search ({reason}), {took}"
+
+    def _changes(self) -> dict[str, Any]:
+        changes: dict[str, Any] = {"seed": self.keywords["seed"]}
+        if self.found is not None and self.found.stop_reason is StopReason.MAX_SECONDS and self.found.n_judged:
+            changes |= {"max_seconds": None, "max_inputs": self.found.n_judged}
+        return changes
+
+    def kept(self) -> str:
+        """What was found or written."""
+        if self.why is not None:
+            files = [*([self.written] if self.written else []), *map(str, self.drawn)]
+            return f"the explanation{f', written to {listed(files)}' if files else ', shown above'}"
+        if self.found is None or not self.found.n_cases:
+            return "nothing, as no case was explained" if self.cases is not None else super().kept()
+        return f"{counted(self.found.n_cases, 'case')} found, none explained"
+
+    # The dry run
+
+    def plan(self) -> DryRun:
+        """What a search takes, and what explaining takes at most."""
+        rng, oracle = np.random.default_rng(0), self._oracle()
+        seen = measured(lambda n: int(oracle.judge(self.compared.sample_codes(n, rng)).hits.sum()), 10_000)
+        seconds = self.max_queries / self._cost() * seen.per_input
+        files = {name: self.request[name] for name in ("cases", "out", "plots")}
+        how = {"max_regions": self.max_regions, "explain_queries": self.max_queries, "explain_seconds": seconds}
+        rows = "no rows" if self.rows is None else counted(len(self.rows), "row")
+        labels = "" if self.rows is None else ", with labels" if self.labels is not None else ", without labels"
+        lines = [
+            f"  explain    {counted(self.max_regions, 'region')} at most, {rows}{labels}",
+            *(f"  {name:9}  {file}" for name, file in files.items() if file is not None),
+        ]
+        cost = f"explaining: {counted(self.max_queries, 'query')} at most, {duration(seconds)}, and a while to learn"
+        if self.cases is not None:
+            figures = {name: self.keywords[name] for name in ("output", "threshold", "seed")}
+            what = f"{counted(len(self.cases), 'case')}, of {self.request['cases']}"
+            return DryRun({**figures, "n_cases": len(self.cases), **how, **files}, lines, [(f"{what}; {cost}", 0)])
+        search = super().plan()
+        settings = [line for line in search.settings if not line.startswith("  out ")]
+        return DryRun({**search.figures, **how, **files}, [*settings, *lines], [*search.costs, (f"Then {cost}.", 0)])

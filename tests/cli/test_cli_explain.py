@@ -1,0 +1,199 @@
+"""`fairprobe explain`: what it shows, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+
+import pandas as pd
+import pytest
+
+import fairprobe.cli.explain as command
+
+FEW = ("--max-cases", 200, "--explain-queries", 20_000)
+
+
+@pytest.fixture
+def explain(fairprobe):
+    """Runs `fairprobe explain` on the domain of the current folder."""
+
+    def run(*arguments, model="toys:flips", where=("--domain", "domain.toml")):
+        return fairprobe("explain", "--model", model, *where, *arguments)
+
+    return run
+
+
+@pytest.fixture
+def loans(retrain):
+    """Models and labelled rows in the current folder; gives the options for them."""
+    return ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
+
+
+# What people see
+
+
+def test_what_is_shown(explain):
+    outcome = explain(*FEW)
+    assert outcome.code == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert re.match(r"1 region holds 100% of 200 cases found in [\d,]+ distinct inputs\.$", lines[0])
+    place = next(
+        i for i, line in enumerate(lines) if re.match(r" +precision  interval +coverage  of the domain$", line)
+    )
+    assert re.match(r"  1 +100%  \S+% to 100% +100% +\S+%$", lines[place + 1])
+    assert lines[place + 2] == "     age >= 41 and age <= 50"
+    for part in (
+        "Who gets what: ",
+        "--favourable OUTCOME",
+        "Through what: ",
+        "How severe: ",
+        "simulated",
+        "  region 1  ",
+    ):
+        assert part in outcome.out
+    assert len(lines) <= 45
+    assert not re.search(r"\bfair\b|biased", outcome.out.replace("fairprobe", ""))
+
+
+def test_the_same_again(explain, fairprobe):
+    first = explain(*FEW, "--seed", "none", "--favourable", "true")
+    second = fairprobe(*shlex.split(first.out.split("The same again:")[1])[1:])
+    assert second.code == 0, second.err
+    assert re.sub(r"[\d.]+ s ", "", second.out) == re.sub(r"[\d.]+ s ", "", first.out)
+    assert "Who is worse off: sex=0 is worse off than sex=1" in first.out
+
+
+def test_rows_and_labels(explain, loans):
+    some = ("--max-cases", 200, "--explain-queries", 100_000, "--from", "domain")
+    outcome = explain(*some, "--favourable", "yes", model="clf:fitted", where=loans)
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "real rows",
+        "in the data",
+        "What the model looks at: ",
+        "accuracy A",
+        "sex=0 is worse off than sex=1",
+    ):
+        assert part in outcome.out
+
+
+def test_files(explain, folder):
+    outcome = explain(*FEW, "--json", "--out", "why.json", "--plots", "plots")
+    assert outcome.code == 0, outcome.err
+    shown, written = json.loads(outcome.out), json.loads((folder / "why.json").read_text())
+    assert shown["regions"] == written["regions"]
+    assert shown["regions"][0]["text"] == "age >= 41 and age <= 50"
+    assert shown["search"]["n_cases"] == shown["n_cases"] == 200
+    assert (shown["error"], shown["interrupted"]) == (None, False)
+    assert {path.name for path in (folder / "plots").iterdir()} >= {"influence.svg"}
+
+
+def test_cases_of_a_search(explain, search, folder):
+    assert search("--max-cases", 200, "--out", "cases.csv").code == 0
+    outcome = explain("--cases", "cases.csv", "--explain-queries", 20_000)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("1 region holds 100% of 200 cases of cases.csv.")
+    assert " to search" not in outcome.out
+
+
+def test_cases_that_are_none_any_more(explain, search):
+    search("--max-cases", 50, "--out", "cases.csv")
+    outcome = explain("--cases", "cases.csv", model="toys:blind")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("None of 50 cases of cases.csv is one any more")
+    assert "note: cases-gone" in outcome.err
+
+
+def test_nothing_found(explain):
+    outcome = explain("--max-inputs", 2000, model="toys:blind")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("No case was found in ")
+    assert "does not say that there is none" in outcome.out
+
+
+def test_dry_run(explain, search, folder):
+    outcome = explain(*FEW, "--dry-run", "--out", "why.json")
+    assert outcome.code == 0, outcome.err
+    assert "Then explaining: 20,000 queries at most" in outcome.out
+    assert not (folder / "why.json").exists()
+    search("--max-cases", 50, "--out", "cases.csv")
+    content = json.loads(explain("--cases", "cases.csv", "--dry-run", "--json").out)
+    assert (content["n_cases"], content["explain_queries"]) == (50, 1_000_000)
+
+
+def test_cases_are_as_many_as_can_be_asked_about(explain):
+    outcome = explain("--explain-queries", 2000)
+    assert outcome.code == 0, outcome.err
+    assert "note: fewer-cases: the search ends at 125 cases" in outcome.err
+
+
+@pytest.mark.parametrize("queries", [80, 100, 300])
+def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
+    outcome = explain("--max-cases", 10, "--explain-queries", queries)
+    assert outcome.code == 0, outcome.err
+    assert "Traceback" not in outcome.err
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (("--explain-queries", 0), ("--explain-queries must be", "got 0")),
+        (("--max-regions", 0), ("--max-regions must be", "got 0")),
+        (("--max-cases", 5000, "--explain-queries", 100), ("at least 40,000", "got 100", "lower --max-cases")),
+        (("--population", "rows"), ("--population must be one of domain", "'rows'")),
+        (("--population", "density"), ("--population density needs --data",)),
+        (("--out", "why.csv"), ("--out must end in .json",)),
+        (("--plots", "rows.csv"), ("--plots must be a folder", "rows.csv")),
+        (("--plots", "no/where"), ("--plots must lie in a folder that exists",)),
+        (("--cases", "cases.csv", "--strategy", "random"), ("--strategy is about a search", "--cases")),
+        (("--cases", "nowhere.csv"), ("nowhere.csv",)),
+        (("--label", "income"), ("--label is about the columns of --data",)),
+    ],
+)
+def test_bad_options(explain, arguments, parts):
+    explain(*arguments).refuses(*parts)
+
+
+def test_bad_cases(explain, folder):
+    (folder / "short.csv").write_text("age,sex\n45,0\n")
+    explain("--cases", "short.csv").refuses("short.csv", "got none for pay", "give the domain")
+    (folder / "outside.csv").write_text("age,sex,pay\n45,0,1\n200,0,1\n")
+    explain("--cases", "outside.csv").refuses("outside.csv", "age=200", "1 of 2", "give the domain")
+
+
+def test_labels_that_the_model_never_gives(explain, loans, folder):
+    rows = pd.read_csv(folder / "loans.csv")
+    rows.assign(loan=rows["loan"].map({"yes": 1, "no": 0})).to_csv(folder / "loans.csv", index=False)
+    (folder / "clf.py").write_text((folder / "clf.py").read_text().replace('rows["loan"])', 'rows["loan"].map(str))'))
+    explain(model="clf:fitted", where=loans).refuses("--label must name a column of the model's labels", "got 1, 0")
+    explain(where=("--data", "loans.csv", "--label", "lone", "--sensitive", "sex")).refuses("--label must be one of")
+
+
+# How it ends
+
+
+def test_a_model_that_fails(explain):
+    outcome = explain(model="toys:fails_later")
+    assert outcome.code == 3
+    assert "the disk is on fire" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_interrupted_in_the_search(explain):
+    outcome = explain("--no-accelerate", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts")
+    assert outcome.code == 130
+    assert "none explained" in outcome.err or "no case was found" in outcome.err
+    assert "Where." not in outcome.out
+
+
+def test_interrupted_while_explaining(explain, folder, monkeypatch):
+    monkeypatch.setattr(command, "explain", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    outcome = explain(*FEW, "--out", "why.json")
+    assert outcome.code == 130
+    assert "interrupted; kept: 200 cases found, none explained" in outcome.err
+    assert not (folder / "why.json").exists()
