@@ -127,6 +127,13 @@ def test_a_model_that_always_discriminates_has_one_region():
     assert by_sex.rules[0].matches(domain.sample(10, seed=0)).all()
 
 
+def test_a_domain_of_sensitive_parameters_alone_has_no_regions():
+    domain = Domain([Integer("sex", 0, 1)], ["sex"])
+    why = explain(search(lambda X: X[:, 0], domain), lambda X: X[:, 0])
+    assert why.rules == ()
+    assert why.n_cases == 1
+
+
 def test_a_score_has_regions_too():
     def score(X):
         return X[:, 0] / 100 + 0.3 * ((X[:, 0] >= 50) & (X[:, 2] == 1))

@@ -106,7 +106,9 @@ def explain(
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
     axes = Axes(evidence.domain)
-    learned = part("where they are", lambda: learn(evidence, axes, max_regions)) if evidence.n_cases else None
+    learned = None
+    if evidence.n_cases and len(axes):  # where nothing but the sensitive parameters can be moved there is no region
+        learned = part("where they are", lambda: learn(evidence, axes, max_regions))
     regions: list[CaseRegion] = []
     if learned is not None and learned.boxes:
         regions = part("how good the regions are", lambda: measured_regions(evidence, axes, learned.boxes, sampled))
