@@ -77,11 +77,23 @@ class Rule:
         absent = [name for name in names if name not in frame]
         if absent:
             raise DataError(f"the data must have a column for every name in {self.text!r}, got none for {absent[0]!r}")
-        operands = {name: as_operand(list(frame[name])) for name in names}
+        operands = {name: _operand_of(frame[name]) for name in names}
         return evaluate(self.formula, operands, len(next(iter(operands.values()))))
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
+
+
+def _operand_of(column: Any) -> Operand:
+    """A column as rules see it: numbers as they are, of anything else each value looked at once."""
+    import pandas as pd
+
+    if not isinstance(column, pd.Series):
+        return as_operand(list(column))
+    if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
+        return column.to_numpy(dtype=np.float64)
+    places, values = pd.factorize(column)
+    return as_operand([*values, None])[places]
 
 
 def checked(constraints: Iterable[Any]) -> tuple[Rule | Constraint, ...]:

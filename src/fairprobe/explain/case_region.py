@@ -118,7 +118,9 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampl
         _measured(evidence, axes, box, inputs, len(boxes), sampled, codes)
         for box, inputs in zip(boxes, fresh, strict=True)
     ]
-    return sorted(regions, key=lambda region: -region.touches)
+    # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
+    kept = [region for region in regions if region.hits or region.coverage]
+    return sorted(kept, key=lambda region: -region.touches)
 
 
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[Codes]:
