@@ -371,3 +371,23 @@ def test_texts_and_callables_together():
     assert (frame["capital-gain"] > 1).all()
     codes = every_input(SMALL)
     assert domain.n_valid == domain.allows(codes).sum()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["b >= 3", "b is missing", "c != 'x'", "d in ('u', 'v')", "not e", "g", "g is missing", "h == 1", "a > 2 and e"],
+)
+def test_columns_of_all_dtypes_are_seen_as_their_values(text):
+    frame = pd.DataFrame(
+        {
+            "a": np.arange(5.0),
+            "b": pd.array([1, None, 3, 4, 5], dtype="Int64"),
+            "c": ["x", None, "y", "x", "z"],
+            "d": pd.Categorical(["u", "v", None, "u", "v"]),
+            "e": [True, False, True, False, True],
+            "g": pd.array([True, None, False, True, None], dtype="boolean"),
+            "h": [1, "a", None, 2.5, True],
+        }
+    )
+    rule = Rule(text)
+    assert rule.matches(frame).tolist() == rule.matches({name: list(frame[name]) for name in frame}).tolist()
