@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 TAGS = {
-    "ai-act": ("AI Act", "EU AI Act, Annex IV 2(g): validation and testing, metrics, discriminatory impacts, signed logs"),
+    "ai-act": (
+        "AI Act",
+        "EU AI Act, Annex IV 2(g): validation and testing, metrics, discriminatory impacts, signed logs",
+    ),
     "nist": ("NIST 2.11", "NIST AI RMF, MEASURE 2.11: fairness and bias are evaluated and results are documented"),
     "sr-11-7": ("SR 11-7", "SR 11-7: model validation, outcomes analysis, limitations, documentation"),
     "ecoa": ("ECOA", "ECOA and Regulation B: no different treatment on a prohibited basis"),

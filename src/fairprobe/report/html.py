@@ -18,6 +18,9 @@ from fairprobe.report.fields import ASKED, TAGS
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
 from fairprobe.report.sections import PLOTS, chapters, health_of, plot_words, scale_of, section_of_plot
 
+MOST_BOUND = 6
+"""So many shares are drawn beside the verdict; all of them stand below."""
+
 
 def html(content: Mapping[str, Any]) -> str:
     """An audit's content as a page.
@@ -28,15 +31,20 @@ def html(content: Mapping[str, Any]) -> str:
     style, script = (files("fairprobe.report").joinpath("templates", name) for name in ("report.css", "report.js"))
     style_text, script_text = style.read_text(encoding="utf-8"), script.read_text(encoding="utf-8")
     data = {"cases": cases_listing(content), "flips": flips_listing(content)}
-    return _environment().get_template("report.html").render(
-        content=content,
-        chapters=chapters(content),
-        scale=scale_of(content),
-        health=health_of(content),
-        style=Markup(style_text),
-        script=Markup(script_text),
-        policy=_policy(style_text, script_text),
-        data=Markup(as_script_data(data)),
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            content=content,
+            chapters=chapters(content),
+            scale=scale_of(content),
+            health=health_of(content),
+            bound=[share for share in content["shares"] if share["id"] in content["verdict"]["bound"]][:MOST_BOUND],
+            style=Markup(style_text),
+            script=Markup(script_text),
+            policy=_policy(style_text, script_text),
+            data=Markup(as_script_data(data)),
+        )
     )
 
 
@@ -90,7 +98,9 @@ def _isolated(text: str) -> Markup:
 
 def _grouped(items: list[dict[str, Any]], key: str) -> list[tuple[str, list[dict[str, Any]]]]:
     """Items by what they have under a key, in the order in which that comes first."""
-    return [(name, [each for each in items if each[key] == name]) for name in dict.fromkeys(each[key] for each in items)]
+    return [
+        (name, [each for each in items if each[key] == name]) for name in dict.fromkeys(each[key] for each in items)
+    ]
 
 
 def _plainly(settings: Any) -> str:

@@ -1,15 +1,16 @@
 """Lists of pairs as the page's script reads them: column by column, each text once, so that 10,000 cases stay small.
 
-A list has so many entries `n`, each with a `label`; the `columns` of the inputs, their distinct `values` in order and by
-column the `codes` of the entries (-1: not told); by entry its `changes`, flat triples of column, value before and after;
-its `answers`, flat pairs of who (-1: case, then twin) and what; the `measures` that it can be sorted by; and the
-`groups` that it can be filtered by.
+A list has so many entries `n`, each with a label; the `columns` of the inputs, their distinct `values` in order, and by
+column the `codes` of the entries (-1: not told); by entry its `changes`, flat triples of column, value before and value
+after, and its `answers`, flat pairs of who (-1: case, then twin) and what; the `measures` that it can be sorted by, and
+the `groups` that it can be filtered by.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairprobe.report.words import TWINS, answer, shown
@@ -20,38 +21,37 @@ Entry = Mapping[str, Any]
 def cases_listing(content: Mapping[str, Any]) -> dict[str, Any]:
     """The cases, each with its twin."""
     cases: Sequence[Entry] = content["cases"]
-    columns = _Columns([each["case"] for each in cases], [each["twin"] for each in cases])
-    changes = [
-        [(name, each["case"].get(name), after) for name, after in each["twin"].items()] for each in cases
-    ]
+    changes = [[(name, each["case"].get(name), after) for name, after in each["twin"].items()] for each in cases]
     outputs = _Texts()
     return {
         "n": len(cases),
         "labels": [shown(each["id"]) for each in cases],
-        **columns.listed(changes),
-        "answers": [[cell for output in each["outputs"] for cell in (-1, outputs.place(answer(output)))] for each in cases],
+        **_columns([each["case"] for each in cases], changes),
+        "answers": [
+            [cell for output in each["outputs"] for cell in (-1, outputs.place(answer(output)))] for each in cases
+        ],
         "who": [],
         "outputs": outputs.all,
         "measures": _measures(cases),
-        "groups": _groups(content, cases),
+        "groups": _groups(cases),
     }
 
 
 def flips_listing(content: Mapping[str, Any]) -> dict[str, Any]:
     """The real rows that flip: what differs, and the rows themselves only if these are shown."""
     flips: Sequence[Entry] = content["rows"]["flips"]
-    rows = [each.get("values") or {} for each in flips]
-    columns = _Columns(rows, [{name: value for name, *both in each["changes"] for value in both} for each in flips])
-    for each in flips:
-        columns.add((name, before) for name, before, _ in each["changes"])
     who, outputs, twins = _Texts(), _Texts(), _Texts()
-    kinds = [[twins.place(TWINS.get(each["population"], each["population"]))] for each in flips]
+    kinds = [[twins.place(TWINS[each["population"]])] for each in flips]
     return {
         "n": len(flips),
         "labels": [shown(each["row"]) for each in flips],
-        **columns.listed([each["changes"] for each in flips]),
+        **_columns([each.get("values") or {} for each in flips], [each["changes"] for each in flips]),
         "answers": [
-            [cell for one, output in each["answers"].items() for cell in (who.place(shown(one)), outputs.place(answer(output)))]
+            [
+                cell
+                for one, output in each["answers"].items()
+                for cell in (who.place(shown(one)), outputs.place(answer(output)))
+            ]
             for each in flips
         ],
         "who": who.all,
@@ -81,41 +81,35 @@ class _Texts:
         return list(self._places)
 
 
-class _Columns:
-    """The columns of inputs and the values in them: numbers in their order, then texts, then what is missing."""
-
-    def __init__(self, rows: Sequence[Mapping[str, Any]], others: Iterable[Mapping[str, Any]]) -> None:
-        self._rows = rows
-        self._values: dict[str, dict[Any, None]] = {}
-        for row in (*rows, *others):
-            self.add(row.items())
-
-    def add(self, pairs: Iterable[tuple[str, Any]]) -> None:
-        for name, value in pairs:
-            self._values.setdefault(name, {})[_key(value)] = None
-
-    def listed(self, changes: Sequence[Sequence[Sequence[Any]]]) -> dict[str, Any]:
-        ordered = {name: sorted(values, key=_order) for name, values in self._values.items()}
-        places = {name: {key: place for place, key in enumerate(keys)} for name, keys in ordered.items()}
-        columns = {name: place for place, name in enumerate(ordered)}
-        return {
-            "columns": [shown(name) for name in ordered],
-            "values": [[shown(value) for _, value in keys] for keys in ordered.values()],
-            "numeric": [all(kind == "number" for kind, value in keys if value is not None) for keys in ordered.values()],
-            "codes": [
-                [codes[_key(row[name])] if name in row else -1 for row in self._rows] for name, codes in places.items()
+def _columns(rows: Sequence[Entry], changes: Sequence[Sequence[Sequence[Any]]]) -> dict[str, Any]:
+    """Inputs and what changes in them, by the places of columns and of values in these."""
+    found: dict[str, dict[tuple[str, Any], None]] = {}
+    for row in rows:
+        for name, value in row.items():
+            found.setdefault(name, {})[_key(value)] = None
+    for name, before, after in itertools.chain(*changes):
+        found.setdefault(name, {}).update(dict.fromkeys((_key(before), _key(after))))
+    ordered = {name: sorted(values, key=_order) for name, values in found.items()}
+    places = {name: {key: place for place, key in enumerate(keys)} for name, keys in ordered.items()}
+    columns = {name: place for place, name in enumerate(ordered)}
+    return {
+        "columns": [shown(name) for name in ordered],
+        "values": [[shown(value) for _, value in keys] for keys in ordered.values()],
+        "numeric": [all(kind == "number" for kind, value in keys if value is not None) for keys in ordered.values()],
+        "codes": [
+            [codes[_key(row[name])] if name in row else -1 for row in rows]
+            for name, codes in places.items()
+            if any(rows)
+        ],
+        "changes": [
+            [
+                cell
+                for name, before, after in each
+                for cell in (columns[name], places[name][_key(before)], places[name][_key(after)])
             ]
-            if any(self._rows)
-            else [],
-            "changes": [
-                [
-                    cell
-                    for name, before, after in each
-                    for cell in (columns[name], places[name][_key(before)], places[name][_key(after)])
-                ]
-                for each in changes
-            ],
-        }
+            for each in changes
+        ],
+    }
 
 
 def _key(value: Any) -> tuple[str, Any]:
@@ -141,15 +135,21 @@ def _measures(cases: Sequence[Entry]) -> list[dict[str, Any]]:
     }
     if told["Severity"] == told["Gap"]:
         del told["Gap"]
-    return [{"name": name, "values": each} for name, each in told.items() if len(set(each)) > 1]
+    measures = [{"name": name, "values": each} for name, each in told.items() if len(set(each)) > 1]
+    return [
+        {**each, "pairs": [case["plausibility"] for case in cases]} if each["name"] == "Plausibility" else each
+        for each in measures
+    ]
 
 
-def _groups(content: Mapping[str, Any], cases: Sequence[Entry]) -> list[dict[str, Any]]:
+def _groups(cases: Sequence[Entry]) -> list[dict[str, Any]]:
     """What cases can be filtered by: the sensitive parameters that part the twins, and the regions they lie in."""
     parameters = _Texts()
-    groups = [{"name": "Parted by", "texts": parameters.all, "codes": [[parameters.place(shown(each["parameters"]))] for each in cases]}]
-    groups[0]["texts"] = parameters.all
-    n_regions = max((number for each in cases for number in each["regions"]), default=0)
-    texts = [f"Region {number}" for number in range(1, n_regions + 1)]
-    groups.append({"name": "In", "texts": texts, "codes": [[number - 1 for number in each["regions"]] for each in cases]})
+    parted = [[parameters.place(shown(each["parameters"]))] for each in cases]
+    regions = sorted({number for each in cases for number in each["regions"]})
+    inside = [[regions.index(number) for number in each["regions"]] for each in cases]
+    groups = [
+        {"name": "Parted by", "texts": parameters.all, "codes": parted},
+        {"name": "In", "texts": [f"Region {number}" for number in regions], "codes": inside},
+    ]
     return [each for each in groups if len(each["texts"]) > 1]

@@ -112,7 +112,7 @@ def scale_of(content: Content) -> float:
     """Where the axis of the shares ends: a round figure beyond all intervals and the limit."""
     ends = [share["high"] for share in content["shares"] if share["high"] is not None]
     most = max([*ends, 1.2 * (content["question"]["max_share"] or 0.0), 1e-6])
-    size = 10.0 ** -9
+    size = 10.0**-9
     while size * 10 < most:
         size *= 10
     return min(1.0, next(step * size for step in (1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))

@@ -19,12 +19,6 @@ ROLES = {
     "held-out": "held out: the model was not fitted to them",
     "unknown": "not told whether the model was fitted to them",
 }
-IN_DATA = {
-    "in-the-data": "The difference was in the data",
-    "not-in-the-data": "The data have no such difference: the model makes it",
-    "extrapolated": "Too few rows there to tell: the model extrapolates",
-    "unclear": "The data leave it open",
-}
 MISSING = "(missing)"
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")

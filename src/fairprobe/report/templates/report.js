@@ -2,7 +2,7 @@
 // Draws the lists: of thousands of entries one page at a time, in the order and with the filters that the reader wants.
 // Everything that is written is text; nothing is ever read as markup.
 (() => {
-  const PAGE = 20;
+  const PAGE = { flips: 8, cases: 10 };
   const MOST_CHOICES = 60; // a parameter with more values is filtered from one number to another
   const all = JSON.parse(document.getElementById("data").textContent);
 
@@ -28,6 +28,7 @@
       this.what = root.dataset.what;
       this.data = all[root.dataset.list];
       this.sort = { by: "given", down: false };
+      this.size = PAGE[root.dataset.list];
       this.page = 0;
       this.codes = this.data.codes.map((each) => Int32Array.from(each));
       this.filters = [];
@@ -60,14 +61,14 @@
     update(page = 0) {
       if (page === 0) this.places = this.chosen();
       this.page = page;
-      const first = page * PAGE;
-      const shown = this.places.slice(first, first + PAGE);
+      const first = page * this.size;
+      const shown = this.places.slice(first, first + this.size);
       this.body.replaceChildren(...shown.map((place) => this.row(place)));
       const n = this.places.length;
       const of = n === this.data.n ? count(n) : `${count(n)} (of ${count(this.data.n)} in all)`;
       this.said.textContent = n ? `${count(first + 1)} to ${count(first + shown.length)} of ${of} ${this.what}` : `None of ${count(this.data.n)} ${this.what}`;
       this.back.disabled = page === 0;
-      this.on.disabled = first + PAGE >= n;
+      this.on.disabled = first + this.size >= n;
       this.heads.forEach(([by, head]) => {
         if (this.sort.by === by) head.setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
         else head.removeAttribute("aria-sort");
@@ -203,7 +204,7 @@
       label.dataset.name = this.root.dataset.list === "cases" ? "Case" : "Row";
       const cells = [label, this.pair(place), this.answers(place)];
       measures.forEach((each) => {
-        const cell = make("td", "number", figure(each.values[place]));
+        const cell = make("td", "number", each.pairs?.[place] ? each.pairs[place].map(figure).join(" → ") : figure(each.values[place]));
         cell.dataset.name = each.name;
         cells.push(cell);
       });
@@ -213,7 +214,7 @@
     // What differs, before and after; then, smaller, what is the same.
     pair(place) {
       const { columns, values } = this.data;
-      const cell = make("td");
+      const cell = make("td", "pair");
       const changes = this.data.changes[place];
       const changed = new Set();
       for (let k = 0; k < changes.length; k += 3) {
@@ -240,7 +241,7 @@
       cell.dataset.name = "Answers";
       for (let k = 0; k < answers.length; k += 2) {
         const output = bdi(outputs[answers[k + 1]]);
-        if (answers[k] >= 0) cell.append(make("span", "", bdi(who[answers[k]]), ": ", output), " ");
+        if (answers[k] >= 0) cell.append(make("span", "who", bdi(who[answers[k]]), ": ", output), " ");
         else cell.append(...(k ? [make("span", "arrow", "→"), output] : [output]));
       }
       return cell;
