@@ -16,9 +16,9 @@ from markupsafe import Markup, escape
 from fairprobe.report import words
 from fairprobe.report.fields import ASKED, TAGS
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
-from fairprobe.report.sections import PLOTS, chapters, health_of, plot_words, scale_of, section_of_plot
+from fairprobe.report.sections import PLOTS, chapters, health_of, held_of, plot_words, scale_of, section_of_plot
 
-MOST_BOUND = 6
+MOST_HELD = 6
 """So many shares are drawn beside the verdict; all of them stand below."""
 
 
@@ -39,7 +39,7 @@ def html(content: Mapping[str, Any]) -> str:
             chapters=chapters(content),
             scale=scale_of(content),
             health=health_of(content),
-            bound=[share for share in content["shares"] if share["id"] in content["verdict"]["bound"]][:MOST_BOUND],
+            held=held_of(content)[:MOST_HELD],
             style=Markup(style_text),
             script=Markup(script_text),
             policy=_policy(style_text, script_text),
@@ -78,6 +78,7 @@ def _environment() -> Environment:
         "figure": words.figure,
         "between": words.between,
         "plainly": _plainly,
+        "closed": words.closed,
         "picture": _picture,
         "groupby_first": _grouped,
     }

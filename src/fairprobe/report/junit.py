@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -16,7 +16,7 @@ ELEMENTS = {"violated": "failure", "inconclusive": "error"}
 
 
 def junit(content: Content) -> str:
-    """An audit's content as JUnit XML: a test for the verdict, each share that the limit binds, each case group.
+    """An audit's content as JUnit XML: a test for the verdict, each share or side that a limit binds, each case group.
 
     The limit is about shares, so a group of cases fails only along with the verdict.
 
@@ -28,22 +28,18 @@ def junit(content: Content) -> str:
     for name, value in _properties(content).items():
         ET.SubElement(properties, "property", name=name, value=_value(value))
     verdict = content["verdict"]
-    told = "\n".join(filter(None, [verdict["why"], *_interrupted(content)]))
-    _case(suite, "verdict", "verdict", verdict["outcome"], verdict["sentence"], told)
+    _test(suite, "verdict", "verdict", verdict["outcome"], verdict["sentence"], _interrupted(content))
     for share in content["shares"]:
-        if share["id"] in verdict["bound"]:
-            _case(
-                suite,
-                "share",
-                share_words(share),
-                outcome_of(share, content),
-                share["sentence"],
-                share["worse_off"] or "",
-            )
+        if share["id"] in verdict["bound"] and content["question"]["max_share"] is not None:
+            worse_off = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
+            _test(suite, "share", share_words(share), outcome_of(share, content), share["sentence"], worse_off)
+    for side in verdict["directions"]:
+        name = f"{side['combination']} worse off, {side['twins']}"
+        _test(suite, "direction", name, side["outcome"], side["sentence"], "")
     for parameters, cases in _groups(content).items():
         outcome = "violated" if verdict["outcome"] == "violated" else "passed"
-        message = f"{number_of(len(cases), 'case')} parted by {parameters}"
-        _case(suite, "cases", message, outcome, message, "\n".join(map(_line, cases[:MOST_CASES])))
+        lines = "\n".join(map(_line, cases[:MOST_CASES]))
+        _test(suite, "cases", f"parted by {parameters}", outcome, number_of(len(cases), "case"), lines)
     tests = suite.findall("testcase")
     counts = {f"{name}s": str(sum(each.find(name) is not None for each in tests)) for name in ("failure", "error")}
     suite.attrib |= {"tests": str(len(tests)), **counts}
@@ -56,8 +52,6 @@ def junit(content: Content) -> str:
 def outcome_of(share: Mapping[str, Any], content: Content) -> str:
     """A share held against the limit by itself."""
     limit = content["question"]["max_share"]
-    if limit is None:
-        return "inconclusive"
     if share["lower"] > limit or (limit == 0 and share["hits"]):
         return "violated"
     n = share["n"] + share["n_not_comparable"]
@@ -65,7 +59,7 @@ def outcome_of(share: Mapping[str, Any], content: Content) -> str:
     return "passed" if share["upper"] <= limit and is_compared else "inconclusive"
 
 
-def _case(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:
+def _test(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:
     test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=said(name))
     if outcome in ELEMENTS:
         ET.SubElement(test, ELEMENTS[outcome], message=said(message), type=outcome).text = said(more)
@@ -88,9 +82,9 @@ def _properties(content: Content) -> dict[str, Any]:
     }
 
 
-def _interrupted(content: Content) -> list[str]:
+def _interrupted(content: Content) -> str:
     interrupted = content["about"]["interrupted"]
-    return [f"interrupted while it was at: {interrupted}"] if interrupted else []
+    return f"interrupted while it was at: {interrupted}" if interrupted else ""
 
 
 def _groups(content: Content) -> dict[str, list[Mapping[str, Any]]]:
@@ -103,12 +97,9 @@ def _groups(content: Content) -> dict[str, list[Mapping[str, Any]]]:
 def _line(case: Mapping[str, Any]) -> str:
     one, twin = case["case"], case["twin"]
     changes = ", ".join(f"{shown(name)} {shown(one.get(name))} -> {shown(after)}" for name, after in twin.items())
-    same = _pairs((name, value) for name, value in one.items() if name not in twin)
-    return f"case {shown(case['id'])}: {changes} ({' -> '.join(map(answer, case['outputs']))}); {same}"
-
-
-def _pairs(pairs: Iterable[tuple[str, Any]]) -> str:
-    return ", ".join(f"{shown(name)} {shown(value)}" for name, value in pairs)
+    same = [f"{shown(name)} {shown(value)}" for name, value in one.items() if name not in twin]
+    whole = [f"case {shown(case['id'])}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same]
+    return ", ".join(whole)
 
 
 def _value(value: Any) -> str:

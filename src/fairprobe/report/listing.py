@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairprobe.report.words import TWINS, answer, shown
+from fairprobe.report.words import TWINS, answer, number_of, shown
 
 Entry = Mapping[str, Any]
 
@@ -32,6 +32,7 @@ def cases_listing(content: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "who": [],
         "outputs": outputs.all,
+        "notes": [_origin(each) for each in cases],
         "measures": _measures(cases),
         "groups": _groups(cases),
     }
@@ -56,6 +57,7 @@ def flips_listing(content: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "who": who.all,
         "outputs": outputs.all,
+        "notes": [],
         "measures": [],
         "groups": [{"name": "Compared with", "texts": twins.all, "codes": kinds}] if len(twins.all) > 1 else [],
     }
@@ -125,13 +127,20 @@ def _order(key: tuple[str, Any]) -> tuple[int, float, str]:
     return (0, value, "") if kind == "number" else (1, 0.0, str(value))
 
 
+def _origin(case: Entry) -> str:
+    """How a case comes from a real row."""
+    if not case["origin"]:
+        return ""
+    row, n_changes = shown(case["origin"]["row"]), case["origin"]["n_changes"]
+    return f"{number_of(n_changes, 'change')} from row {row}" if n_changes else f"row {row} as it is"
+
+
 def _measures(cases: Sequence[Entry]) -> list[dict[str, Any]]:
     """What cases can be sorted by; what is the same for all of them tells nothing and is left out."""
     told = {
         "Severity": [each["severity"] for each in cases],
         "Gap": [each["gap"] for each in cases],
         "Plausibility": [each["plausibility"] and min(each["plausibility"]) for each in cases],
-        "Changes from a row": [each["origin"] and each["origin"]["n_changes"] for each in cases],
     }
     if told["Severity"] == told["Gap"]:
         del told["Gap"]

@@ -20,6 +20,7 @@ from fairprobe.report.words import (
     percent,
     said,
     shown,
+    verdict_words,
 )
 
 MOST_CASES = 20
@@ -100,8 +101,8 @@ def _verdict(content: Content) -> str:
     if about["interrupted"]:
         lines.append(f"**Interrupted** while it was at: {text(about['interrupted'])}. What follows was known by then.")
     outcome = OUTCOMES.get(verdict["outcome"], text(verdict["outcome"]))
-    lines.append(f"**{outcome}.** {text(verdict['sentence'])}")
-    return "\n\n".join([*lines, *([text(verdict["why"])] if verdict["why"] else [])])
+    lines.append(f"**{outcome}.** {text(verdict_words(verdict))}")
+    return "\n\n".join([*lines, *(f"- {text(side['sentence'])}" for side in verdict["directions"])])
 
 
 def _shares(content: Content) -> str:

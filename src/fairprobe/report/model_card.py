@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fairprobe.report.markdown import record_lines, shares_table, text, value
 from fairprobe.report.sections import Content
-from fairprobe.report.words import OUTCOMES, percent
+from fairprobe.report.words import OUTCOMES, percent, verdict_words
 
 SHOWN = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
 
@@ -20,7 +20,7 @@ def model_card(content: Content) -> str:
     limit = question["max_share"]
     lines = [
         "## Individual discrimination",
-        f"**{outcome}.** {text(verdict['sentence'])}",
+        f"**{outcome}.** {text(verdict_words(verdict))}",
         "Measured is the share of a population whose answer changes when only "
         f"{' or '.join(map(value, question['sensitive']))}, and what is linked to it, is another"
         + (f"; the limit was {percent(limit)}." if limit is not None else "; no limit was given."),

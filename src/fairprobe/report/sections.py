@@ -108,10 +108,21 @@ def plot_words(content: Content, name: str) -> str:
     return " ".join([f"{title}.", *told])
 
 
+def held_of(content: Content) -> list[Mapping[str, Any]]:
+    """What is held against a limit: the shares that it binds, or the sides that have one of their own."""
+    verdict, limit = content["verdict"], content["question"]["max_share"]
+    sides = verdict["directions"]
+    if sides:
+        return [{**side, "who": [f"{side['combination']} worse off"]} for side in sides]
+    bound = (share for share in content["shares"] if share["id"] in verdict["bound"])
+    return [{**share, "who": share["sensitive"], "limit": limit} for share in bound]
+
+
 def scale_of(content: Content) -> float:
-    """Where the axis of the shares ends: a round figure beyond all intervals and the limit."""
-    ends = [share["high"] for share in content["shares"] if share["high"] is not None]
-    most = max([*ends, 1.2 * (content["question"]["max_share"] or 0.0), 1e-6])
+    """Where the axis of the shares ends: a round figure beyond all intervals and limits."""
+    held = held_of(content)
+    ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
+    most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
     size = 10.0**-9
     while size * 10 < most:
         size *= 10

@@ -13,7 +13,7 @@ POPULATIONS = {
     "domain": "Whole domain",
 }
 TWINS = {"plain": "plain twins", "linked": "linked twins"}
-OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive"}
+OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
 ROLES = {
     "training": "training rows: the model was fitted to them",
     "held-out": "held out: the model was not fitted to them",
@@ -116,6 +116,21 @@ def number_of(n: int, one: str, more: str | None = None) -> str:
 def between(of: Mapping[str, Any]) -> str:
     """The interval of anything that has one."""
     return f"{percent(of['low'])} to {percent(of['high'])}"
+
+
+def verdict_words(verdict: Mapping[str, Any]) -> str:
+    """The verdict's sentence without the outcome, which stands before it.
+
+    >>> verdict_words({"outcome": "passed", "sentence": "passed: at most 1% change"})
+    'At most 1% change.'
+    """
+    sentence = str(verdict["sentence"]).removeprefix(f"{verdict['outcome']}: ")
+    return closed(sentence[:1].upper() + sentence[1:])
+
+
+def closed(sentence: str) -> str:
+    """A sentence with its full stop."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def share_words(share: Mapping[str, Any]) -> str:

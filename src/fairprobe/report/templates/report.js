@@ -14,7 +14,7 @@
   };
   const bdi = (text) => make("bdi", "", text);
   const count = (n) => n.toLocaleString("en-US");
-  const figure = (number) => (number === null ? "n/a" : String(Number(number.toPrecision(4))));
+  const figure = (number) => (number === null ? "n/a" : String(Number(number.toPrecision(3))));
   const named = (text, control, name) => make("label", name, text, control);
   const choice = (options) => {
     const select = make("select");
@@ -52,9 +52,9 @@
 
     keys() {
       const [kind, place] = this.sort.by.split(" ");
-      if (kind === "column") return this.codes[place];
-      if (kind !== "measure") return null;
       const unknown = this.sort.down ? -Infinity : Infinity; // what is not known comes last
+      if (kind === "column") return Float64Array.from(this.codes[place], (each) => (each < 0 ? unknown : each));
+      if (kind !== "measure") return null;
       return Float64Array.from(this.data.measures[place].values, (each) => each ?? unknown);
     }
 
@@ -231,6 +231,7 @@
         same.append(make("span", column === this.asked ? "asked" : "", bdi(columns[column]), " ", bdi(values[column][codes[place]])));
       });
       if (same.childNodes.length) cell.append(same);
+      if (this.data.notes[place]) cell.append(make("span", "same", bdi(this.data.notes[place])));
       return cell;
     }
 
