@@ -95,7 +95,6 @@
       this.by.dataset.control = "sort";
       this.down = make("button", "", "Ascending");
       this.down.type = "button";
-      this.down.setAttribute("aria-label", "Turn the order around");
       this.by.addEventListener("change", () => this.order(this.by.value, this.by.value.startsWith("measure")));
       this.down.addEventListener("click", () => this.order(this.sort.by, !this.sort.down));
       this.down.disabled = true;
