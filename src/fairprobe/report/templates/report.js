@@ -226,7 +226,7 @@
       const same = make("span", "same");
       this.codes.forEach((codes, column) => {
         if (codes[place] < 0 || changed.has(column)) return;
-        if (same.childNodes.length) same.append(" · ");
+        if (same.lastChild) same.lastChild.append(" · ");
         same.append(make("span", column === this.asked ? "asked" : "", bdi(columns[column]), " ", bdi(values[column][codes[place]])));
       });
       if (same.childNodes.length) cell.append(same);
