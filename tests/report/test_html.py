@@ -156,6 +156,14 @@ def test_limits_for_one_side():
     assert "Limits for one side" in page.text
 
 
+def test_interrupted_before_anything_was_measured():
+    made = bare()
+    made |= {"shares": [], "search": None, "certificate": {}}
+    made["verdict"]["bound"] = []
+    made["about"]["interrupted"] = "search, which failed: <b>no</b>"
+    assert "search, which failed: <b>no</b>." in Page(html(sealed(made))).text
+
+
 def test_without_a_limit():
     made = content()
     made["question"]["max_share"] = None
