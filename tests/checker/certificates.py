@@ -1,4 +1,4 @@
-"""Small audits that keep to the form, made without the code that makes real ones: plain loops, and SciPy's intervals."""
+"""Small audits that keep to the form, made without the code that makes real ones: by loops and SciPy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy.special import betainccinv, betaincinv
 KIN = ("Husband", "Wife", "Child")
 NAMES = ("age", "kin", "sex")
 MEMBERS = ["sex=Female", "sex=Male"]
-N_ROWS = 120
+N_ROWS = 40
 
 
 def predict(frame: Any) -> list[int]:
@@ -126,7 +126,10 @@ def certificate(limit: float | None = 0.01, *, show_rows: bool = False) -> dict[
     """An audit of `predict` with a link, rows, a sample and an exact share."""
     rows = people()
     answers = {
-        twins: [[answer(*as_member(row, sex, linked=twins == "linked").values()) for sex in ("Female", "Male")] for row in rows]
+        twins: [
+            [answer(*as_member(row, sex, linked=twins == "linked").values()) for sex in ("Female", "Male")]
+            for row in rows
+        ]
         for twins in ("linked", "plain")
     }
     shares = [rows_share(twins, outputs, 0.975) for twins, outputs in answers.items()]
@@ -193,14 +196,16 @@ def impact(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     table = []
     for sex in ("Female", "Male"):
         got = [answer(*row.values()) for row in rows if row["sex"] == sex]
-        table.append({"sensitive": "sex", "value": sex, "n": len(got), "favourable": sum(got), "rate": sum(got) / len(got)})
+        table.append(
+            {"sensitive": "sex", "value": sex, "n": len(got), "favourable": sum(got), "rate": sum(got) / len(got)}
+        )
     best = max(each["rate"] for each in table)
     return [{**each, "ratio": each["rate"] / best} for each in table]
 
 
 def frame_of_audit(limit: float | None, *, show_rows: bool) -> dict[str, Any]:
     """What stands around the figures."""
-    config = {"max_share": limit, "confidence": 0.95, "seed": 0}
+    config = {"max_share": limit, "confidence": 0.95, "n_samples": 250, "seed": 0}
     outcome = "no-limit" if limit is None else "violated"
     attempt = {"seed": 0, "date": None, "outcome": outcome, "config_hash": digest(config), "is_this": True}
     kinds = {"age": ("integer", "18 to 89"), "kin": ("category", ", ".join(KIN)), "sex": ("category", "Female, Male")}
@@ -259,7 +264,9 @@ def frame_of_audit(limit: float | None, *, show_rows: bool) -> dict[str, Any]:
         "plots": {"influence": "<svg/>"},
         "proxies": None,
         "retraining": None,
-        "sampling": [{"phase": "shares", "what": "rows", "distribution": "all rows", "n_inputs": 120, "n_queries": 240}],
+        "sampling": [
+            {"phase": "shares", "what": "rows", "distribution": "all rows", "n_inputs": N_ROWS, "n_queries": 2 * N_ROWS}
+        ],
         "limitations": ["It is a toy."],
         "health": [{"check": "one-value", "message": "a message", "phase": "search"}],
     }
@@ -282,3 +289,8 @@ def scored() -> dict[str, Any]:
         each |= {"threshold": 0.125, "resolution": 1e-12, "outcomes": None}
     audit["question"] |= {"output": "score", "threshold": 0.125, "favourable": "highest"}
     return renewed(audit)
+
+
+def other(frame: Any) -> list[int]:
+    """Another model: the contrary."""
+    return [1 - one for one in predict(frame)]

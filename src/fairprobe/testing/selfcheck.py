@@ -1,4 +1,4 @@
-"""Does it measure right on this machine? Models with planted cases, whose shares are known, and what is said of them."""
+"""Does it measure right on this machine? Models with planted cases, and what is said of them."""
 
 from __future__ import annotations
 
