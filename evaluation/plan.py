@@ -64,12 +64,17 @@ class Plan:
     """Of the SVM, which takes a minute to fit."""
     n_select: int = 50_000
     n_report: int = 200_000
-    duel_subjects: tuple[str, ...] = (*ALL, "forest-100")
+    duel_subjects: tuple[str, ...] = (*ALL, "forest-100", "one-hot-logistic", "one-hot-mlp", "ordinal-boosting")
     """On which all strategies are held against each other."""
+    duel_queries: tuple[int, int] = (2000, 20_000)
     duel_seeds: int = 20
+    """Of runs at equal queries; half of them of the SVM."""
     duel_inputs: int = 100_000
-    """Of a run at equal inputs, and half of the queries of one at equal queries."""
-    duel_seconds: float = 1.0
+    """Also those that references for recall come from."""
+    duel_seconds: float = 0.5
+    """Of the processor."""
+    duel_runs: int = 5
+    """At equal inputs and at equal seconds."""
 
     @property
     def seeds(self) -> range:
@@ -117,4 +122,5 @@ QUICK: Final = Plan(
     duel_seeds=3,
     duel_inputs=10_000,
     duel_seconds=0.1,
+    duel_runs=3,
 )

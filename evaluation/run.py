@@ -45,7 +45,7 @@ PAGES = (
     Page(
         "strategies",
         "Strategies against each other",
-        "Every strategy on the census, the sensitive parameter being sex: the paper's, and ours beyond it.",
+        "Strategies on the census, the sensitive parameter being sex: the best of the paper's, and ours beyond it.",
         (Section("strategies", strategies.cells, strategies.text, strategies.draw),),
     ),
 )

@@ -35,9 +35,11 @@ TINY = replace(
     n_report=1000,
     fit_seeds=(3, 4),
     duel_subjects=("decision-tree",),
+    duel_queries=(200, 1000),
     duel_seeds=2,
     duel_inputs=500,
     duel_seconds=0.05,
+    duel_runs=2,
 )
 """Everything that `--quick` does, but less of it."""
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation import measure
+from evaluation.pipelines import PIPELINES, fitted_pipeline
 from fairprobe import datasets, estimate, search, subjects
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
@@ -100,15 +101,26 @@ def test_a_subject_fitted_anew_with_its_own_seed_is_the_subject(census_tree):
     assert measure.share("decision-tree", 6, 500, 0, refitted_with={"random_state": own + 1})["share"] != [hits, n]
 
 
-def test_search_spread_is_a_search(census_tree):
-    model, domain = census_tree
-    figures = measure.search_spread("decision-tree", "anchored", 1000, 2, max_inputs=7000, accelerate="off")
-    found = search(model, domain, strategy="anchored", max_cases=None, max_inputs=7000, accelerate="off", seed=2)
-    spread = found.coverage(model, n=1000)
-    assert (figures["n_cases"], figures["n_queries"]) == (found.n_cases, found.n_queries)
-    assert (figures["cells"], figures["leaves"]) == (spread.cells, spread.leaves)
-    for name, value in (("percent", 100 * found.yield_), ("recall", spread.recall), ("hamming", spread.hamming)):
+@pytest.mark.parametrize("subject", ["decision-tree", "one-hot-tree"])
+def test_search_spread_is_a_search(subject):
+    model = fitted_pipeline(subject) if subject in PIPELINES else subjects.load(subject)
+    domain = datasets.census_domain(encoded=subject not in PIPELINES)
+    figures = measure.search_spread(subject, "anchored", 3000, 2, max_inputs=4000)
+    found = search(model, domain, strategy="anchored", max_cases=None, max_inputs=4000, seed=2)
+    spread = found.coverage(model, n=3000)
+    assert (figures["n_cases"], figures["cells"]) == (found.n_cases, spread.cells)
+    for name, value in (("percent", 100 * found.yield_), ("recall", spread.recall)):
         assert figures[name] == pytest.approx(value, rel=1e-2)
+
+
+@pytest.mark.parametrize("limit", [{"max_queries": 3000}, {"max_inputs": 3000}], ids=lambda limit: next(iter(limit)))
+@pytest.mark.parametrize(("subject", "expected"), [("decision-tree", "anchored"), ("fair-svm", "guided")])
+def test_runs_of_auto_are_those_of_what_it_is(subject, expected, limit):
+    assert measure.auto_strategy(subject, **limit) == {"strategy": expected}
+    auto, its, other = (
+        measure.search_spread(subject, strategy, 1000, 3, **limit) for strategy in ("auto", expected, "genetic")
+    )
+    assert auto == its != other
 
 
 def test_about_subject_counts_real_rows():

@@ -25,7 +25,7 @@ def test_page_and_figures_are_written(written):
         assert (written / f"paper-{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert "nan" not in text
     strategies = (written / "strategies.md").read_text(encoding="utf-8")
-    for title in ("Most cases", "At equal inputs", "At equal queries", "At equal seconds"):
+    for title in ("Most cases", "What `auto` is", "At equal inputs", "At 200 queries", "At equal seconds"):
         assert f"## {title}" in strategies
     assert (written / "strategies.svg").read_text(encoding="utf-8").startswith("<?xml")
 
@@ -131,4 +131,4 @@ def test_the_full_budgets_are_the_papers():
 
 
 def test_timed_cells_are_those_of_the_search_as_it_is():
-    assert {cell.task for cell in wanted_cells("all", FULL) if cell.is_timed} == {"time_to_cases", "search_spread"}
+    assert {cell.task for cell in wanted_cells("all", FULL) if cell.is_timed} == {"time_to_cases"}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import statistics
 from pathlib import Path
 
 import pytest
 
 from evaluation import strategies
 from evaluation.ledger import Ledger
+from evaluation.numbers import Estimate
 from evaluation.plan import FULL
 from evaluation.run import FILE, PAGES, wanted_cells
+from evaluation.strategies import Standing
 
 DOCS = Path(__file__).parents[2] / "docs"
+INPUTS, *QUERIES, _ = range(4)
+"""The budgets, by number."""
+FEW = QUERIES[0]
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +29,71 @@ def test_page_is_that_of_the_runs(ledger):
     assert (DOCS / "strategies.md").read_text(encoding="utf-8") == page.text(FULL, ledger)
 
 
+def every_budget():
+    return [(subject, budget) for subject in FULL.duel_subjects for budget in strategies.budgets(FULL, subject)]
+
+
 def test_every_run_is_there(ledger):
     assert ledger.has_all(wanted_cells("strategies", FULL))
-    for subject in FULL.duel_subjects:
-        for budget in strategies.BUDGETS:
-            found = strategies.figures(FULL, ledger, subject, budget)
-            assert {strategy: len(runs) for strategy, runs in found.items()} == dict.fromkeys(strategies.STRATEGIES, 20)
+    for subject, budget in every_budget():
+        found = strategies.figures(FULL, ledger, subject, budget)
+        assert {strategy: len(runs) for strategy, runs in found.items()} == dict.fromkeys(
+            budget.strategies, budget.n_seeds
+        )
 
 
-def test_cases_are_spread_as_widely_as_those_of_fully_directed(ledger):
-    for subject in FULL.duel_subjects:
-        recall = {
-            strategy: statistics.median(run["recall"] for run in runs)
-            for strategy, runs in strategies.figures(FULL, ledger, subject, "queries").items()
-        }
-        assert recall["anchored"] >= recall["fully-directed"], subject
-        assert recall["guided"] >= recall["fully-directed"], subject
+def standings(ledger, number):
+    """By subject, how `auto` does within one of the budgets."""
+    return {
+        subject: strategies.standing(FULL, ledger, subject, strategies.budgets(FULL, subject)[number])
+        for subject in FULL.duel_subjects
+    }
+
+
+@pytest.mark.parametrize("number", QUERIES)
+def test_cases_are_spread_as_widely_as_those_of_fully_directed(ledger, number):
+    for subject, its in standings(ledger, number).items():
+        assert its.recall["anchored"] >= its.recall["fully-directed"], subject
+        assert its.recall["guided"] >= its.recall["fully-directed"], subject
+
+
+def test_few_queries_are_a_budget(ledger):
+    for subject, its in standings(ledger, FEW).items():
+        for other in ("uniform", strategies.ONE):
+            assert its.cases[its.pick].value > its.cases[other].value, (subject, other)
+
+
+@pytest.mark.parametrize("number", [INPUTS, *QUERIES])
+def test_auto_finds_about_as_much_as_the_best(ledger, number):
+    parts = [its.part(its.best).value for its in standings(ledger, number).values()]
+    assert min(parts) >= 0.85
+    assert sum(part >= 0.95 for part in parts) >= 8
+
+
+@pytest.mark.parametrize("number", QUERIES)
+def test_recall_of_auto_is_about_the_highest(ledger, number):
+    assert max(its.behind(its.pick) for its in standings(ledger, number).values()) <= strategies.NEARLY_ALL
+
+
+def standing_of(pick, **figures):
+    """By strategy: its cases and its recall."""
+    return Standing(
+        pick,
+        cases={name: Estimate(cases) for name, (cases, _) in figures.items()},
+        recall={name: recall for name, (_, recall) in figures.items()},
+    )
+
+
+def test_where_cases_and_recall_disagree_recall_comes_first():
+    its = standing_of("guided", genetic=(1000, 0.4), guided=(500, 0.7), anchored=(625, 0.68), uniform=(10, 0.69))
+    assert (its.most, its.widest, its.best) == ("genetic", "guided", "anchored")
+    assert its.part(its.most).value == 0.5
+    assert its.part(its.best).value == 0.8
+    assert its.part("guided").value == 1
+    assert standing_of("guided", guided=(0, 0.0), anchored=(0, 0.0)).part("anchored").value == 1
+    assert its.behind("genetic") == pytest.approx(0.3)
+
+
+def test_of_equal_recalls_the_most_cases_are_best():
+    its = standing_of("guided", guided=(500, 1.0), anchored=(625, 1.0), genetic=(700, 0.96))
+    assert (its.most, its.widest, its.best) == ("genetic", "anchored", "anchored")

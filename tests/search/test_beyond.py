@@ -311,22 +311,25 @@ def test_auto_picks_by_what_the_model_offers():
     assert choose_strategy(LogisticRegression().fit(X, y)) == "guided"
     assert choose_strategy(lambda X: X) == "anchored"
     assert choose_strategy(LogisticRegression(), "score") == "anchored"
-    found = run(Scored(), strategy="auto", max_inputs=1_000)
+    found = run(Scored(), strategy="auto", max_inputs=2_000)
     assert found.settings.strategy == "guided"
 
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        ({"max_inputs": 1_000}, ["guided", "guided", "guided", "anchored"]),
-        ({"max_queries": 1_000}, ["guided", "guided", "anchored", "anchored"]),
+        ({"max_inputs": 1_250}, ["guided", "guided", "guided", "anchored"]),
+        ({"max_inputs": 1_249}, ["anchored"] * 4),
+        ({"max_queries": 2_500}, ["guided", "guided", "anchored", "anchored"]),
+        ({"max_queries": 2_499}, ["anchored"] * 4),
+        ({"max_queries": 20_000, "max_inputs": 1_000}, ["anchored"] * 4),
         ({"max_seconds": 1.0}, ["anchored", "guided", "anchored", "anchored"]),
-        ({"max_seconds": 1.0, "max_inputs": 1_000}, ["anchored", "guided", "anchored", "anchored"]),
+        ({"max_seconds": 1.0, "max_inputs": 2_000}, ["anchored", "guided", "anchored", "anchored"]),
         ({"max_cases": 1_000}, ["guided", "guided", "anchored", "anchored"]),
     ],
 )
 def test_auto_picks_by_the_limits(limits, expected):
-    """Scores that come with the labels are free; else they are queries of their own."""
+    """Scores that come with the labels are free; else they are queries of their own. To learn from them takes time."""
     X, y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2
     models = [
         LogisticRegression().fit(X, y),

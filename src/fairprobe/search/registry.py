@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from importlib import import_module
@@ -32,6 +33,9 @@ TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.search.strategies.gra
 NEARBY = "nearby"
 ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.search.strategies.nearby:Nearby"}
 """For real rows with a few changes only: what `max_changes` is about."""
+
+LEARNED = 1250
+"""With fewer inputs than that to judge, what scores teach comes too late."""
 
 AUTO = "auto"
 """Stands for the strategy that suits the model and the limits; `guided` as long as these are not known."""
@@ -82,17 +86,23 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
     - Trees have leaves: their scores are steps, which guide no better than labels do.
     - Other models are guided by their scores, if these come with the labels in one answer. Where they are queries of
       their own, that pays only if it is inputs that are few; and for a linear model, which answers at once, not if it
-      is seconds.
+      is seconds. With some hundred inputs there is no time to learn from them.
     """
     if output != "label":
         return "anchored"
     can, few = abilities_of(model), limits or Limits()
     if can.gradients:
         return "gradient"
-    if can.leaves or not (can.scores or can.probabilities):
+    if can.leaves or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
         return "anchored"
     if can.labels_follow is None:
         is_worth_it = few.max_inputs is not None and few.max_queries is None and few.max_seconds is None
     else:
         is_worth_it = few.max_seconds is None or can.labels_follow == "proba"
     return "guided" if is_worth_it else "anchored"
+
+
+def _most_inputs(limits: Limits) -> float:
+    """How many may be judged: each takes two queries at least."""
+    by_queries = None if limits.max_queries is None else limits.max_queries / 2
+    return min((n for n in (limits.max_inputs, by_queries) if n is not None), default=math.inf)
