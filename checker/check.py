@@ -94,7 +94,8 @@ def check(audit):
             ends = size * (1 + np.unique(np.linspace(0, n // size - 1, 200).round().astype(int)))  # of experiments
             means = (np.cumsum(found)[ends - 1] / ends).tolist() if share["history"] else None
             right = right and [len(found), found.sum()] == [n, hits] and same(means, share["history"])
-        note(f"{name}: {hits:,} hits in {n:,} ({method})", None if found is None and right else right)
+        right = right if found is not None or not right else None if method == "exact" else False  # a proof counts none
+        note(f"{name}: {hits:,} hits in {n:,} ({method})", right)
         value, error = hits / n if n else None, 1 - share["confidence"]
         errors = (error / 2, error) if method != "exact" else ()  # two-sided, then one-sided
         bounds = [bound(hits, n, each, upper) for each in errors for upper in (False, True)] or [value] * 4
@@ -110,12 +111,11 @@ def check(audit):
     worst = max([outcome(each, question) for each in main] if can else EXIT_CODES, key=[*EXIT_CODES].index)
     right = [verdict["outcome"], verdict["exit_code"]] == [worst, EXIT_CODES[worst]]
     note(f"verdict: {verdict['outcome']}", right if can else None, f"it is {worst}" if can else "")
-    rows, cases, impact = audit["rows"], audit["cases"], audit["impact"]
+    rows, impact = audit["rows"], audit["impact"]
     right = all(each["answers"] in flips.get((each["population"], each["row"]), []) for each in rows["flips"])
     note(f"{rows['n_flipped']:,} rows flip", right and rows["n_flipped"] == len({row for _, row in flips}))
-    gaps = [gap(case["outputs"], question["output"]) for case in cases]
-    right = same(gaps, [case["gap"] for case in cases]) and all(each > question["threshold"] for each in gaps)
-    note(f"gaps of {len(gaps):,} cases", right)
+    gaps = [(gap(case["outputs"], question["output"]), case["gap"]) for case in audit["cases"]]
+    note(f"gaps of {len(gaps):,} cases", all(same(*each) and each[0] > question["threshold"] for each in gaps))
     for each in impact:
         best = max(other["favourable"] / other["n"] for other in impact if other["sensitive"] == each["sensitive"])
         rate = each["favourable"] / each["n"]

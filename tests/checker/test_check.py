@@ -95,6 +95,7 @@ def test_right_ones_are_right(run, make):
         (lambda a: a["rows"]["flips"][0].update(row=10**6), "rows flip"),
         (lambda a: a["cases"][0].update(outputs=[1, 1], gap=0.0), "gaps of 2 cases"),
         (lambda a: a["sensitivity"][0].update(outcome="passed"), "bounds at 99%: share"),
+        (lambda a: a["shares"][0].update(evidence={"kind": "counts"}), "rows/linked/sex: 21 hits in 40"),
         (lambda a: a.pop("impact"), "the form"),
         (lambda a: a["question"].update(threshold=0.5), "hits in"),
     ],
