@@ -68,7 +68,7 @@ def check(audit):
         text = json.dumps(part, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         found = hashlib.sha256(text.encode("utf-8", errors="backslashreplace")).hexdigest()
         note(f"digest of {name}", ({"all": audit["digest"]} | audit["digests"]).get(name) == f"sha256:{found}")
-    flips, size = {}, audit["about"]["config"]["n_samples"]  # flips: by twins and row, the answers
+    flips, size = {}, audit["about"]["config"]["n_samples"]  # flips: by twins and label, the answers of rows
     for share in shares:
         name, n, hits, method, evidence = (share[key] for key in ("id", "n", "hits", "method", "evidence"))
         found, is_main = None, {*share["sensitive"]} == {*question["sensitive"]}
@@ -81,18 +81,21 @@ def check(audit):
             found = np.array([gap(outputs, question["output"]) > limit for outputs in rows["outputs"]], dtype=bool)
             for place, outputs in rows.get("again", []):  # asked twice, answered otherwise: a hit is one each time
                 found[place] &= gap(outputs, question["output"]) > limit
-            told = [dict(zip(rows["members"], rows["outputs"][row], strict=True)) for row in np.flatnonzero(found)]
-            flips |= {(share["twins"], rows["row"][row]): told[i] for i, row in enumerate(np.flatnonzero(found))}
+            told = []
+            for row in np.flatnonzero(found):
+                told.append({who: said for who, said in zip(rows["members"], rows["outputs"][row]) if said is not None})
+                flips.setdefault((share["twins"], rows["row"][row]), []).append(told[-1])
             counts = [len(rows["row"]), rows["not_comparable"], rows["left_out"]]
             right &= [*counts, sum(counts)] == [n, share["n_not_comparable"], share["n_left_out"], data["n_rows"]]
             for row in (share["outcomes"] or []) if question["output"] == "label" else []:
-                got = [str(each[row["combination"]]) for each in told]
+                got = [str(each.get(row["combination"])) for each in told]
                 right &= all(got.count(label) == count for label, count in row.items() if label != "combination")
         if found is not None:
             ends = size * (1 + np.unique(np.linspace(0, n // size - 1, 200).round().astype(int)))  # of experiments
             means = (np.cumsum(found)[ends - 1] / ends).tolist() if share["history"] else None
             right = right and [len(found), found.sum()] == [n, hits] and same(means, share["history"])
-        note(f"{name}: {hits:,} hits in {n:,} ({method})", None if found is None and right else right)
+        right = right if found is not None or not right else None if method == "exact" else False  # a proof counts none
+        note(f"{name}: {hits:,} hits in {n:,} ({method})", right)
         value, error = hits / n if n else None, 1 - share["confidence"]
         errors = (error / 2, error) if method != "exact" else ()  # two-sided, then one-sided
         bounds = [bound(hits, n, each, upper) for each in errors for upper in (False, True)] or [value] * 4
@@ -108,22 +111,19 @@ def check(audit):
     worst = max([outcome(each, question) for each in main] if can else EXIT_CODES, key=[*EXIT_CODES].index)
     right = [verdict["outcome"], verdict["exit_code"]] == [worst, EXIT_CODES[worst]]
     note(f"verdict: {verdict['outcome']}", right if can else None, f"it is {worst}" if can else "")
-    rows, cases, impact = audit["rows"], audit["cases"], audit["impact"]
-    found = [flips.get((each["population"], each["row"]), {}) for each in rows["flips"]]
-    right = [{k: v for k, v in each.items() if v is not None} for each in found] == [
-        e["answers"] for e in rows["flips"]
-    ]
+    rows, impact = audit["rows"], audit["impact"]
+    right = all(each["answers"] in flips.get((each["population"], each["row"]), []) for each in rows["flips"])
     note(f"{rows['n_flipped']:,} rows flip", right and rows["n_flipped"] == len({row for _, row in flips}))
-    gaps = [gap(case["outputs"], question["output"]) for case in cases]
-    right = same(gaps, [case["gap"] for case in cases]) and all(each > question["threshold"] for each in gaps)
-    note(f"gaps of {len(gaps):,} cases", right)
+    gaps = [(gap(case["outputs"], question["output"]), case["gap"]) for case in audit["cases"]]
+    note(f"gaps of {len(gaps):,} cases", all(same(*each) and each[0] > question["threshold"] for each in gaps))
     for each in impact:
         best = max(other["favourable"] / other["n"] for other in impact if other["sensitive"] == each["sensitive"])
         rate = each["favourable"] / each["n"]
         note(f"impact: {each['value']}", same([rate, rate / best if best else None], [each["rate"], each["ratio"]]))
     for each in audit["sensitivity"]:
-        right = any(share["design"] for share in main) or same(each["value"] or 0.0, each["hits"] / max(1, each["n"]))
-        note(f"{each['what']}: the share", right)
+        right = same(each["value"] or 0.0, each["hits"] / max(1, each["n"]))
+        right &= each["outcome"] != "passed" or not can or (each["value"] or 0.0) <= question["max_share"]
+        note(f"{each['what']}: share", None if main and main[0]["design"] else right)
     note("inputs of samples, proofs, severity, plausibility, search, why, proxies, retraining, queries", None)
 
 

@@ -94,6 +94,8 @@ def test_right_ones_are_right(run, make):
         (lambda a: a["certificate"].pop("plain"), "the form KeyError('plain')"),
         (lambda a: a["rows"]["flips"][0].update(row=10**6), "rows flip"),
         (lambda a: a["cases"][0].update(outputs=[1, 1], gap=0.0), "gaps of 2 cases"),
+        (lambda a: a["sensitivity"][0].update(outcome="passed"), "bounds at 99%: share"),
+        (lambda a: a["shares"][0].update(evidence={"kind": "counts"}), "rows/linked/sex: 21 hits in 40"),
         (lambda a: a.pop("impact"), "the form"),
         (lambda a: a["question"].update(threshold=0.5), "hits in"),
     ],
@@ -122,6 +124,17 @@ def test_weighted_rows_and_stopped_samples_are_said(run):
     assert code == 0, out
     assert "cannot check rows/linked/sex: share and interval weighted" in out
     assert "cannot check density/linked/sex: share and interval" in out
+
+
+def test_labels_of_rows_may_be_the_same(run):
+    """A frame's index need not be unique."""
+    audit = certificate()
+    for part in audit["certificate"].values():
+        part["row"] = [0] * len(part["row"])
+    for flip in audit["rows"]["flips"]:
+        flip["row"] = 0
+    audit["rows"]["n_flipped"] = 1
+    assert run(renewed(audit))[0] == 0
 
 
 def test_second_answers_count(run):
