@@ -326,7 +326,9 @@ class Auditing:
         parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
         for name in self.domain.sensitive:
             column = rows[name].astype(object)
-            counts = [(value, column == value) for value in sorted(column.dropna().unique(), key=lambda v: (str(type(v)), v))]
+            counts = [
+                (value, column == value) for value in sorted(column.dropna().unique(), key=lambda v: (str(type(v)), v))
+            ]
             rates = [(value, int(mask.sum()), int(good[mask.to_numpy()].sum())) for value, mask in counts]
             best = max((n_good / n for _, n, n_good in rates), default=0.0)
             parts.impact += [
@@ -337,7 +339,9 @@ class Auditing:
         """From the rows, within the density where there is one."""
         parts, settings = self.parts, self.settings
         if not _can_differ(self.domain):
-            parts.remark("nothing-to-compare", "no twin differs to the model, so there is nothing to search for", "search")
+            parts.remark(
+                "nothing-to-compare", "no twin differs to the model, so there is nothing to search for", "search"
+            )
             return
         within: dict[str, Any] = {}
         if parts.density is not None:

@@ -10,7 +10,7 @@ import math
 import platform
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +105,10 @@ def content_of(parts: Parts) -> dict[str, Any]:
         ],
         "cases": _cases(parts, mask),
         "search": None if parts.found is None else _without_time(parts.found.summary()),
-        "why": None if parts.why is None else mask.everywhere(_plain(_without_time(parts.why.summary()))),
+        "why": _told(parts.why, mask),
         "plots": _plots(parts),
         "proxies": None if parts.proxies is None else parts.proxies.summary(),
-        "retraining": None if parts.retrained is None else mask.everywhere(_plain(_without_time(parts.retrained.summary()))),
+        "retraining": _told(parts.retrained, mask),
         "sensitivity": mask.everywhere(_plain(parts.sensitivity)),
         "sampling": [*_sampling(parts)],
         "limitations": limitations(parts),
@@ -276,7 +276,6 @@ def _every_share(parts: Parts) -> Iterable[tuple[Share, bool]]:
 def _share(share: Share, is_main: bool) -> dict[str, Any]:
     names = ("population", "hits", "n", "low", "high", "lower", "upper", "confidence", "method", "n_not_comparable")
     more = ("n_left_out", "n_queries", "seed", "threshold", "resolution", "design", "worse_off", "detail")
-    alone = share if share.plain is None else _alone(share)
     return {
         "id": id_of(share),
         "twins": twins_of(share),
@@ -284,18 +283,12 @@ def _share(share: Share, is_main: bool) -> dict[str, Any]:
         "is_main": is_main,
         "value": share.value,
         **{name: getattr(share, name) for name in (*names, *more)},
-        "sentence": alone.sentence(),
+        "sentence": replace(share, plain=None).sentence(),
         "history": _thinned(share),
         "outcomes": _outcomes(share),
         "health": [{"check": check, "message": message} for check, message in share.health],
         "evidence": _evidence(share, is_main),
     }
-
-
-def _alone(share: Share) -> Share:
-    from dataclasses import replace
-
-    return replace(share, plain=None)
 
 
 def _thinned(share: Share) -> list[float] | None:
@@ -358,16 +351,15 @@ def _rows(parts: Parts, mask: Mask) -> dict[str, Any]:
         if side.cases is None or side.twins is None or side.answers is None:
             continue
         flipped |= set(side.cases.index.tolist())
+        some = slice(parts.settings.max_cases)
         records = zip(
-            side.cases.index.tolist(),
-            side.cases.astype(object).to_dict("records"),
-            side.twins.astype(object).to_dict("records"),
-            side.answers.to_dict("records"),
+            side.cases.index[some].tolist(),
+            side.cases[some].astype(object).to_dict("records"),
+            side.twins[some].astype(object).to_dict("records"),
+            side.answers[some].to_dict("records"),
             strict=True,
         )
         for row, case, twin, answers in records:
-            if sum(flip["population"] == twins_of(side) for flip in flips[-1:]) and len(flips) >= parts.settings.max_cases * len(sides):
-                break
             flip = {
                 "row": row,
                 "changes": [[name, *each] for name, each in _changes(case, twin, mask)],
@@ -412,7 +404,7 @@ def _cases(parts: Parts, mask: Mask) -> list[dict[str, Any]]:
     regions = [] if parts.why is None else [region.matches(found.cases.iloc[order]) for region in parts.why.rules]
     is_ranked = parts.why is not None and parts.why.n_cases == found.n_cases
     severities = None if parts.why is None or not is_ranked else parts.why.severity.gaps
-    told = []
+    told: list[dict[str, Any]] = []
     records = zip(order, cases.to_dict("records"), twins.to_dict("records"), strict=True)
     for number, (place, case, twin) in enumerate(records):
         origin = _origin(found, place)
@@ -471,7 +463,12 @@ def _sampling(parts: Parts) -> Iterable[dict[str, Any]]:
         yield {"phase": "search", "what": what, "distribution": f"directed, no sample{within}", **n}
     if parts.why is not None:
         n = {"n_inputs": parts.why.n_sampled, "n_queries": parts.why.n_queries}
-        yield {"phase": "why", "what": "fresh inputs for regions and directions", "distribution": parts.why.population, **n}
+        yield {
+            "phase": "why",
+            "what": "fresh inputs for regions and directions",
+            "distribution": parts.why.population,
+            **n,
+        }
     yield from parts.sampling
 
 
@@ -523,8 +520,15 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (bool, int)) else str(value)
 
 
+def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
+    return None if result is None else mask.everywhere(_plain(_without_time(result.summary())))
+
+
+TIMES = ("seconds", "max_seconds", "search_seconds")
+
+
 def _without_time(content: Any) -> Any:
     """Without the seconds that anything took: the same run is to give the same bytes."""
     if isinstance(content, Mapping):
-        return {name: _without_time(each) for name, each in content.items() if name not in ("seconds", "max_seconds", "search_seconds")}
+        return {name: _without_time(each) for name, each in content.items() if name not in TIMES}
     return [_without_time(each) for each in content] if isinstance(content, list) else content

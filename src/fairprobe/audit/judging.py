@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -141,7 +142,10 @@ def _directions(sides: list[Share], settings: AuditSettings) -> list[Direction]:
             low, high = clopper_pearson(*numbers)
             share = replace(
                 side,
-                **{"value": hits / side.n if side.n else float("nan"), "hits": hits, "low": low, "high": high},
+                value=hits / side.n if side.n else math.nan,
+                hits=hits,
+                low=low,
+                high=high,
                 lower=lower_bound(*numbers),
                 upper=upper_bound(*numbers),
                 confidence=confidence,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -73,6 +73,3 @@ def inert(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _may_hold_text(column: Any) -> bool:
     return column.dtype.kind not in "iufb" if hasattr(column.dtype, "kind") else True
-
-
-Masking = Callable[[Any], Any]

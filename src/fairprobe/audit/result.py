@@ -103,27 +103,24 @@ class Audit:
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file that needs no other."""
-        from fairprobe import report
-
-        _write(path, report.html(self.content))
+        self._render("html", path)
 
     def to_markdown(self, path: str | PathLike[str]) -> None:
         """Write the report as Markdown."""
-        from fairprobe import report
-
-        _write(path, report.markdown(self.content))
+        self._render("markdown", path)
 
     def to_junit(self, path: str | PathLike[str]) -> None:
         """Write the verdict and shares as JUnit XML, as test runners show it."""
-        from fairprobe import report
-
-        _write(path, report.junit(self.content))
+        self._render("junit", path)
 
     def to_model_card(self, path: str | PathLike[str]) -> None:
         """Write a section for a model card, as Markdown."""
-        from fairprobe import report
+        self._render("model-card", path)
 
-        _write(path, report.model_card(self.content))
+    def _render(self, form: str, path: str | PathLike[str]) -> None:
+        from fairprobe.report import render
+
+        _write(path, render(self.content, form))
 
     def cases_table(self) -> pd.DataFrame:
         """The cases as the report has them, one a row: masked, and real rows only where they were asked for."""
@@ -161,7 +158,9 @@ class Audit:
             figures["cases found"] = f"{self.found.n_cases:,}"
         health = [(each["check"], each["message"]) for each in self.content["health"]]
         table = "" if self.why is None or not self.why.rules else self.why.table.to_html(escape=True, index=False)
-        return as_html(self.content["title"], self.sentence(), figures, health, "" if self.content["about"]["masked"] else table)
+        return as_html(
+            self.content["title"], self.sentence(), figures, health, "" if self.content["about"]["masked"] else table
+        )
 
 
 def _write(path: str | PathLike[str], text: str) -> None:

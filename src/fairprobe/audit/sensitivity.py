@@ -9,7 +9,7 @@ from typing import Any
 from fairprobe.audit.judging import judged
 from fairprobe.audit.settings import AuditSettings
 from fairprobe.domain import Domain, Rule
-from fairprobe.errors import DomainError, FairprobeError
+from fairprobe.errors import DomainError
 from fairprobe.estimate import Share
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.share import percent
@@ -22,9 +22,7 @@ Estimate = Callable[..., Share]
 """The share of the gate's population, in another domain or with another threshold."""
 
 
-def sensitivity(
-    share: Share, domain: Domain, settings: AuditSettings, estimate: Estimate
-) -> Iterator[dict[str, Any]]:
+def sensitivity(share: Share, domain: Domain, settings: AuditSettings, estimate: Estimate) -> Iterator[dict[str, Any]]:
     """One thing changed at a time; a row for each."""
     for confidence in CONFIDENCES:
         if confidence != settings.confidence:
@@ -45,15 +43,12 @@ def sensitivity(
 
 def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
     for link in domain.links:
-        others = [each for each in domain.links if each is not link]
-        yield f"without the link {link.column}", domain.without_links().with_links(others)
+        links = [each for each in domain.links if each is not link]
+        yield f"without the link {link.column}", domain.without_links().with_links(links)
     for rule in domain.constraints:
-        others = [each for each in domain.constraints if each is not rule]
+        rules = [each for each in domain.constraints if each is not rule]
         text = rule.text if isinstance(rule, Rule) else getattr(rule, "__name__", "of Python")
-        try:
-            yield f"without the rule {text}", domain.without_constraints().with_constraints(others)
-        except FairprobeError:
-            continue
+        yield f"without the rule {text}", domain.without_constraints().with_constraints(rules)
 
 
 def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:

@@ -36,17 +36,14 @@ class RowAnswers:
     def of_row(self, place: int, outputs: NDArray[Any] | None = None) -> list[Any]:
         """The outputs of a row by member; None for a member that is not compared."""
         said = self.outputs if outputs is None else outputs
-        return [
-            as_plain(said[member, place]) if self.present[member, place] else None for member in range(len(said))
-        ]
+        return [as_plain(said[member, place]) if self.present[member, place] else None for member in range(len(said))]
 
     @property
     def told_otherwise(self) -> list[int]:
         """The rows that were answered differently when asked again, be it in the last bits."""
         if self.second is None:
             return []
-        other = np.asarray(self.second != self.outputs)
-        other = other.any(axis=2) if other.ndim == 3 else other
+        other = np.asarray(self.second != self.outputs).reshape(*self.present.shape, -1).any(axis=2)
         return np.flatnonzero((other & self.present).any(axis=0)).tolist()
 
 
