@@ -204,7 +204,10 @@ class AuditCommand(Command):
             return
         content = self.audit.content
         about, why = content["about"], content["why"]
-        parts = [[(self.audit.sentence(), 2)], [("Shares:", 0), *((line, 4) for line in share_lines(content["shares"]))]]
+        parts = [
+            [(self.audit.sentence(), 2)],
+            [("Shares:", 0), *((line, 4) for line in share_lines(content["shares"]))],
+        ]
         if why and why["regions"]:
             regions = [f"  {place}. {region_words(each)}" for place, each in enumerate(why["regions"][:N_SHOWN], 1)]
             parts.append([("Where cases are:", 0), *((line, 5) for line in regions)])
@@ -230,8 +233,8 @@ class AuditCommand(Command):
         """The phases that are done."""
         if self.audit is None:
             return "nothing"
-        done = ", ".join(self.audit.shares) or "no share"
-        return f"{done}{f', in {self.request['out']}' if self.request['out'] else ''}"
+        done, out = ", ".join(self.audit.shares) or "no share", self.request["out"]
+        return f"{done}, in {out}" if out else done
 
     def code_of_result(self) -> int:
         """That of the verdict."""

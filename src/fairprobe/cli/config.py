@@ -44,11 +44,9 @@ def read_config(path: str | None) -> dict[str, Any]:
     if path is None:
         return _found_here()
     file = Path(path)
-    settings = _load(file)
-    if file.name == PROJECT:
-        settings = _of_project(settings)
-        if settings is None:
-            raise SettingError(f"{path} must have a table [tool.fairprobe], got none")
+    settings: Any = _load(file)
+    if file.name == PROJECT and (settings := _of_project(settings)) is None:
+        raise SettingError(f"{path} must have a table [tool.fairprobe], got none")
     return _checked(settings, file)
 
 
@@ -65,13 +63,13 @@ def _load(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        near = "" if file.parent.exists() is False else nearest(file.name, (each.name for each in file.parent.glob("*")))
+        near = nearest(file.name, (each.name for each in file.parent.glob("*")))
         raise SettingError(f"a config must be a file that can be read, got {error.strerror}: {file}{near}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingError(f"{file} must be TOML in UTF-8, got an error: {error}") from None
 
 
-def _of_project(content: Mapping[str, Any]) -> dict[str, Any] | None:
+def _of_project(content: Mapping[str, Any]) -> Any:
     tools = content.get("tool", {})
     return tools.get("fairprobe") if isinstance(tools, dict) else None
 

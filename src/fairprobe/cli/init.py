@@ -51,9 +51,7 @@ def run(request: Request) -> int:
 
     Sensitive columns are guessed by their names, and so is the label: look at them. Then: fairprobe audit.
     """
-    out = Destination.of(
-        request["out"] or OWN, (".toml",), may_be_stdout=False, overwrite=bool(request["overwrite"])
-    )
+    out = Destination.of(request["out"] or OWN, (".toml",), may_be_stdout=False, overwrite=bool(request["overwrite"]))
     assert out is not None
     rows = read_frame(request["data"])
     if request["label"] is not None and request["label"] not in rows.columns:
@@ -114,15 +112,15 @@ def config_text(
         "# Columns that are no inputs of the model, as identifiers.",
         _said("ignore", ["id"], known=False),
         "",
-        "# Guessed by name. As a table it lists the values to compare: sensitive = { sex = [\"Female\", \"Male\"] }",
+        '# Guessed by name. As a table it lists the values to compare: sensitive = { sex = ["Female", "Male"] }',
         _said("sensitive", sensitive or ["sex"], known=bool(sensitive)),
         *([f"# Maybe also: {', '.join(also)}"] if also else []),
         "# What cannot be, and what changes along with a sensitive value.",
-        "# constraint = [\"`capital-gain` == 0 or `capital-loss` == 0\"]",
+        '# constraint = ["`capital-gain` == 0 or `capital-loss` == 0"]',
         '# link = ["relationship~sex: Male=Husband, Female=Wife"]',
         "",
         "# The share of the rows allowed to change their outcome; or by who is worse off, with favourable:",
-        "# max_share = { \"sex=Female\" = 0.01 }",
+        '# max_share = { "sex=Female" = 0.01 }',
         _said("max_share", 0.01),
         "# The good outcome, to say who is worse off.",
         _said("favourable", _good(rows, label), known=False),
