@@ -1,0 +1,108 @@
+"""The verdict as JUnit XML, which continuous integration shows: violated is a failure, inconclusive an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from fairprobe.report.sections import Content
+from fairprobe.report.words import DIRECTIONAL, answer, number_of, percent, said, share_words, shown
+
+MOST_CASES = 10
+"""Cases that are listed in a group."""
+
+ELEMENTS = {"violated": "failure", "inconclusive": "error"}
+
+
+def junit(content: Content) -> str:
+    """An audit's content as JUnit XML: a test for the verdict, each share or side that a limit binds, each case group.
+
+    The limit is about shares, so a group of cases fails only along with the verdict.
+
+    Args:
+        content: what is in `audit.json`.
+    """
+    suite = ET.Element("testsuite", name=said(content["title"]))
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _properties(content).items():
+        ET.SubElement(properties, "property", name=name, value=_value(value))
+    verdict = content["verdict"]
+    _test(suite, "verdict", "verdict", verdict["outcome"], verdict["sentence"], _interrupted(content))
+    for share in content["shares"]:
+        if share["id"] in verdict["bound"] and content["question"]["max_share"] is not None:
+            worse_off = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
+            _test(suite, "share", share_words(share), outcome_of(share, content), share["sentence"], worse_off)
+    for side in verdict["directions"]:
+        name = f"{side['combination']} worse off, {side['twins']}"
+        _test(suite, "direction", name, side["outcome"], side["sentence"], "")
+    for parameters, cases in _groups(content).items():
+        outcome = "violated" if verdict["outcome"] == "violated" else "passed"
+        lines = "\n".join(map(_line, cases[:MOST_CASES]))
+        _test(suite, "cases", f"parted by {parameters}", outcome, number_of(len(cases), "case"), lines)
+    tests = suite.findall("testcase")
+    counts = {f"{name}s": str(sum(each.find(name) is not None for each in tests)) for name in ("failure", "error")}
+    suite.attrib |= {"tests": str(len(tests)), **counts}
+    root = ET.Element("testsuites", {"tests": str(len(tests)), **counts})
+    root.append(suite)
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def outcome_of(share: Mapping[str, Any], content: Content) -> str:
+    """A share held against the limit by itself."""
+    limit = content["question"]["max_share"]
+    if share["lower"] > limit or (limit == 0 and share["hits"]):
+        return "violated"
+    n = share["n"] + share["n_not_comparable"]
+    is_compared = bool(n) and share["n"] / n >= content["question"]["min_comparable"]
+    return "passed" if share["upper"] <= limit and is_compared else "inconclusive"
+
+
+def _test(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:
+    test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=said(name))
+    if outcome in ELEMENTS:
+        ET.SubElement(test, ELEMENTS[outcome], message=said(message), type=outcome).text = said(more)
+    else:
+        ET.SubElement(test, "system-out").text = said("\n".join(filter(None, [message, more])))
+
+
+def _properties(content: Content) -> dict[str, Any]:
+    about, question = content["about"], content["question"]
+    return {
+        "model": about["model"]["name"],
+        "model_hash": about["model"]["hash"] or "none",
+        "data": about["data"]["name"] or "rows",
+        "data_hash": about["data"]["hash"],
+        "sensitive": ", ".join(question["sensitive"]),
+        "max_share": "none" if question["max_share"] is None else percent(question["max_share"]),
+        "seed": about["seed"],
+        "selfcheck": about["selfcheck"]["line"] if about["selfcheck"] else "not run",
+        "digest": content["digest"],
+    }
+
+
+def _interrupted(content: Content) -> str:
+    interrupted = content["about"]["interrupted"]
+    return f"interrupted while it was at: {interrupted}" if interrupted else ""
+
+
+def _groups(content: Content) -> dict[str, list[Mapping[str, Any]]]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for case in content["cases"]:
+        groups.setdefault(case["parameters"], []).append(case)
+    return groups
+
+
+def _line(case: Mapping[str, Any]) -> str:
+    one, twin = case["case"], case["twin"]
+    changes = ", ".join(f"{shown(name)} {shown(one.get(name))} -> {shown(after)}" for name, after in twin.items())
+    same = [f"{shown(name)} {shown(value)}" for name, value in one.items() if name not in twin]
+    whole = [f"case {shown(case['id'])}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same]
+    return ", ".join(whole)
+
+
+def _value(value: Any) -> str:
+    """A value: its direction, and all that turns it, stays inside."""
+    text = shown(value)
+    return f"\u2068{text}\u2069" if DIRECTIONAL.search(text) else text

@@ -1,0 +1,140 @@
+"""How figures and values are said in every form of a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+POPULATIONS = {
+    "rows": "Real rows",
+    "density": "Density fitted to rows",
+    "valid": "Allowed part of the domain",
+    "domain": "Whole domain",
+}
+TWINS = {"plain": "plain twins", "linked": "linked twins"}
+OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
+ROLES = {
+    "training": "training rows: the model was fitted to them",
+    "held-out": "held out: the model was not fitted to them",
+    "unknown": "not told whether the model was fitted to them",
+}
+MISSING = "(missing)"
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_OVERRIDES = re.compile("[\u202a-\u202e]")
+DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
+"""What can turn the direction of text around, and may stand in a value, which is isolated."""
+
+
+def visible(text: str) -> str:
+    r"""Text without what no form can hold or no reader could see: controls, halves of characters, isolates.
+
+    They are written out, so that two values that differ in nothing else can still be told apart.
+
+    >>> print(visible("a\x00b\u2067c"))
+    a\u0000b\u2067c
+    """
+    return _INVISIBLE.sub(_escape, text)
+
+
+def said(text: Any) -> str:
+    r"""A sentence, in which somebody's value may stand: what would turn the rest of it around is written out.
+
+    >>> print(said("'\u202ebad' is worse off"))
+    '\u202ebad' is worse off
+    """
+    return _OVERRIDES.sub(_escape, visible(str(text)))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
+def shown(value: Any) -> str:
+    """A value of a parameter, or what identifies a row, as text.
+
+    >>> shown(None), shown(40), shown(0.5), shown("Wife")
+    ('(missing)', '40', '0.5', 'Wife')
+    """
+    return MISSING if value is None else visible(str(value))
+
+
+def answer(output: Any) -> str:
+    """What a model answered.
+
+    >>> answer(0.123456), answer([0.25, 0.75]), answer("no"), answer(None)
+    ('0.1235', '(0.25, 0.75)', 'no', '(missing)')
+    """
+    if isinstance(output, list | tuple):
+        return f"({', '.join(map(answer, output))})"
+    return f"{output:.4g}" if isinstance(output, float) else shown(output)
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
+
+    >>> percent(0.0623), percent(7.489e-6), percent(0.9999), percent(0.0), percent(None)
+    ('6.23%', '0.00075%', '99.99%', '0%', 'n/a')
+    """
+    if fraction is None:
+        return "n/a"
+    number = 100 * fraction
+    distance, digits = min(number, 100 - number), 2
+    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
+        digits += 1
+    return f"{number:.{digits}f}".rstrip("0").rstrip(".") + "%"
+
+
+def count(number: int | str | None) -> str:
+    """A count; one of very many digits is rounded.
+
+    >>> count(12345), count("123456789012345678901"), count(None)
+    ('12,345', 'about 1.2e+20', 'n/a')
+    """
+    if number is None:
+        return "n/a"
+    digits = str(number)
+    # Of thousands of digits Python would make neither an integer nor a float.
+    return f"{int(digits):,}" if len(digits) <= 15 else f"about {digits[0]}.{digits[1]}e+{len(digits) - 1}"
+
+
+def figure(number: float | None) -> str:
+    """A number that is neither count nor fraction."""
+    return "n/a" if number is None else f"{number:.4g}"
+
+
+def number_of(n: int, one: str, more: str | None = None) -> str:
+    """So many of something.
+
+    >>> number_of(1, "case"), number_of(1200, "case"), number_of(0, "query", "queries")
+    ('1 case', '1,200 cases', '0 queries')
+    """
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
+
+
+def between(of: Mapping[str, Any]) -> str:
+    """The interval of anything that has one."""
+    return f"{percent(of['low'])} to {percent(of['high'])}"
+
+
+def verdict_words(verdict: Mapping[str, Any]) -> str:
+    """The verdict's sentence without the outcome, which stands before it.
+
+    >>> verdict_words({"outcome": "passed", "sentence": "passed: at most 1% change"})
+    'At most 1% change.'
+    """
+    sentence = str(verdict["sentence"]).removeprefix(f"{verdict['outcome']}: ")
+    return closed(sentence[:1].upper() + sentence[1:])
+
+
+def closed(sentence: str) -> str:
+    """A sentence with its full stop."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def share_words(share: Mapping[str, Any]) -> str:
+    """Which share it is."""
+    twins = TWINS.get(share["twins"], share["twins"])
+    population = POPULATIONS.get(share["population"], share["population"])
+    return f"{population}, {twins}: {' and '.join(map(shown, share['sensitive']))}"
