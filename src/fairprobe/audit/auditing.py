@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.audit import judging
-from fairprobe.audit.content import Parts, content_of
+from fairprobe.audit.content import Parts, content_of, domain_words
 from fairprobe.audit.folder import RunFolder
 from fairprobe.audit.hashes import digest, hash_of_data, hash_of_model
 from fairprobe.audit.result import Audit
@@ -21,7 +21,8 @@ from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
-from fairprobe.estimate.survey import worse_off
+from fairprobe.estimate.survey import combination_words, worse_off
+from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
 from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
@@ -169,7 +170,11 @@ class Auditing:
         self.parts = Parts(domain, self.rows, settings, seed)
         self.folder: RunFolder | None = None
         self.phase = ""
+        self.populations: dict[str, Any] = {}
+        """Those asked for, that of the gate first: it makes the verdict."""
         _check_names("mask", settings.mask, domain)
+        _check_outcome(model, settings)
+        _check_directions(settings, domain)
 
     # Before the work
 
@@ -178,12 +183,12 @@ class Auditing:
         parts, settings = self.parts, self.settings
         if folder is not None:
             self.folder = RunFolder(folder)
-        output = settings.output
+        self.populations = self._populations()
         parts.about = dict(about)
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
-            self.model, self.domain, output, settings.batch
+            self.model, self.domain, self.rows, settings.output, settings.batch
         )
         parts.sampling.append(_sampled("hash", "canaries, which tell one model from another", "uniform", n_queries))
         parts.data_hash = hash_of_data(self.rows[list(self.domain.names)], self.labels)
@@ -191,10 +196,27 @@ class Auditing:
         if self.folder is not None:
             parts.attempts = self.folder.begin(self._attempt("not finished"))
 
+    def _populations(self) -> dict[str, Any]:
+        parts, asked = self.parts, self.settings.populations
+        try:
+            parts.density = Density.fit(self.domain, self.rows, seed=self.seed)
+        except DataError as error:
+            if "density" in (asked or ()):
+                raise
+            parts.remark("no-density", f"{error}", "shares")
+        every = {"rows": self.rows, "density": parts.density, "domain": "domain"}
+        every["valid"] = "valid" if self.domain.constraints else None
+        names = asked or [name for name, population in every.items() if population is not None]
+        if "valid" in names and not self.domain.constraints:
+            raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
+        gate = next((word for word in (self.settings.gate or "").split() if word in every), None)
+        gate = gate or next(name for name in GATES if name in names)
+        if gate not in names:
+            raise SettingError.about("gate", f"must be one of the populations {', '.join(names)}; got {gate!r}")
+        return {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
+
     def _config(self) -> dict[str, Any]:
         """All settings, plain, and the domain: what else than the seed the figures depend on."""
-        from fairprobe.audit.content import domain_words
-
         return {**self.settings.plain(), "domain": domain_words(self.domain)}
 
     def _attempt(self, outcome: str) -> dict[str, Any]:
@@ -244,44 +266,30 @@ class Auditing:
     def _result(self) -> Audit:
         parts = self.parts
         parts.judged = judging.judged(parts.main, self.settings)
-        if parts.interrupted is not None and parts.judged.population not in parts.main:
-            parts.interrupted = parts.interrupted or self.phase
         outcome = "interrupted" if parts.interrupted else parts.judged.outcome
         if self.folder is not None:
             parts.attempts = self.folder.end(self._attempt(outcome))
         result = Audit(parts, content_of(parts))
         if self.folder is not None:
-            self.folder.write(result)
+            try:
+                self.folder.write(result)
+            except RunError as error:
+                error.found = result  # a full disk is no reason to lose what was found
+                raise
         self._tell(parts.judged.sentence, is_over=True)
         return result
 
     def _shares(self) -> None:
         """Population after population, those that are about people first."""
-        parts, settings = self.parts, self.settings
-        try:
-            parts.density = Density.fit(self.domain, self.rows, seed=self.seed)
-        except DataError as error:
-            parts.remark("no-density", f"{error}", "shares")
-        every = {"rows": self.rows, "density": parts.density, "domain": "domain"}
-        if self.domain.constraints:
-            every["valid"] = "valid"
-        asked = settings.populations or [name for name, population in every.items() if population is not None]
-        for name in asked:
-            if every.get(name) is None:
-                why = "there are too few rows for one" if name == "density" else "there are no constraints"
-                raise SettingError.about("populations", f"names {name!r}, but {why}")
-        gate = next((word for word in (settings.gate or "").split() if word in every), "rows")
-        if settings.limits and gate not in asked:
-            raise SettingError.about("gate", f"must be one of the populations {', '.join(asked)}, got {gate!r}")
-        for name in sorted(asked, key=lambda each: each != gate):  # that of the gate first: it makes the verdict
+        parts = self.parts
+        for name, population in self.populations.items():
             try:
-                sets = self._estimate(every[name], name)
-            except DomainError as error:
-                if name == gate:
+                parts.sets[name] = self._estimate(population, name)
+            except DomainError as error:  # constraints that leave too little to draw from
+                if not parts.sets:
                     raise
                 parts.remark("no-share", f"{name}: {error}", "shares")
                 continue
-            parts.sets[name] = sets
             self._tell(f"{name}: {parts.main[name].sentence()}", is_over=True)
 
     def _estimate(self, population: Any, name: str, **changes: Any) -> list[Share]:
@@ -310,10 +318,12 @@ class Auditing:
 
     def _with_worse_off(self, share: Share) -> Share:
         """Who is worse off among the hits, where the good outcome is among what they got."""
-        good, outcomes = self.settings.favourable, share.outcomes
+        good, outcomes, classes = self.settings.favourable, share.outcomes, abilities_of(self.model).classes
+        if outcomes is not None and self.settings.output == "proba" and classes is not None:
+            outcomes = outcomes.rename(columns=dict(enumerate(classes)))  # which are told by position
         plain = None if share.plain is None else self._with_worse_off(share.plain)
         seen = good is not None and outcomes is not None and good in outcomes.columns
-        return replace(share, worse_off=worse_off(outcomes, good) if seen else None, plain=plain)
+        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, good) if seen else None, plain=plain)
 
     def _impact(self) -> None:
         """How often real rows get the good outcome as they are, by sensitive value."""
@@ -382,7 +392,7 @@ class Auditing:
             batch=settings.batch,
             progress=self._under_way("why") or False,
         )
-        self._tell(f"why: {len(parts.why.rules)} regions", is_over=True)
+        self._tell(f"why: {parts.why.sentences()[0]}", is_over=True)
 
     def _proxies(self) -> None:
         """What of the other columns gives the sensitive ones away."""
@@ -398,11 +408,11 @@ class Auditing:
             parts.remark("no-proxies", f"{error}", "proxies")
 
     def _sensitivity(self) -> None:
-        """How the verdict hangs on what was chosen; only where that is of rows, which are cheap."""
+        """How the verdict hangs on what was chosen, on the population that it is about."""
         parts, settings = self.parts, self.settings
         said = judging.judged(parts.main, settings)
         name = said.population
-        population = {"rows": self.rows, "density": parts.density}.get(name, name)
+        population = self.populations[name]
 
         def estimate(**changes: Any) -> Share:
             share = self._estimate(population, name, **changes)[-1]
@@ -492,6 +502,24 @@ def _checked_labels(y: Any, rows: pd.DataFrame, *, needed: bool) -> Any:
     if len(y) != len(rows):
         raise DataError.about("y", f"must have a label for each of the {len(rows):,} rows, got {len(y):,}")
     return y
+
+
+def _check_outcome(model: Any, settings: AuditSettings) -> None:
+    """Refuse a good outcome that the model cannot give."""
+    good, classes = settings.favourable, abilities_of(model).classes
+    if good is None or settings.output not in ("label", "proba") or classes is None:
+        return
+    if good not in list(classes):
+        known = ", ".join(map(repr, np.asarray(classes).tolist()))
+        raise SettingError.about("favourable", f"must be an outcome of the model, one of {known}; got {good!r}")
+
+
+def _check_directions(settings: AuditSettings, domain: Domain) -> None:
+    known = [combination_words(domain, place) for place in range(len(domain.combinations))]
+    for name in settings.directions:
+        if name not in known:
+            rule = f"by who is worse off must name combinations of sensitive values, of {', '.join(known)}"
+            raise SettingError.about("max_share", f"{rule}; got {name!r}{nearest(name, known)}")
 
 
 def _check_names(argument: str, names: Sequence[str], domain: Domain) -> None:

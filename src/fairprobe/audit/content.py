@@ -147,7 +147,7 @@ def _about(parts: Parts, mask: Mask) -> dict[str, Any]:
         "attempts": parts.attempts or [_only_attempt(parts)],
         "masked": list(settings.mask),
         "shows_rows": settings.show_rows,
-        "command": mask.everywhere(about.get("command")),
+        "command": mask.command(about.get("command")),
     }
 
 

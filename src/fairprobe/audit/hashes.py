@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.domain.domain import Domain
+from fairprobe.errors import ModelError
 from fairprobe.model.asking import Asker
 
 if TYPE_CHECKING:
@@ -38,20 +39,27 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**whole, "digest": digest(whole)}
 
 
-def hash_of_model(model: Any, domain: Domain, output: str, batch: str | None) -> tuple[str, str, int]:
+def hash_of_model(
+    model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None
+) -> tuple[str, str, int]:
     """The hash, what it is of, and the queries it took.
 
-    A pickle alone may hold nothing but the name of a function, so what the model answers is always part of it.
+    What is stored of a model may be nothing but the name of a function, so its answers are always part of it.
     """
     asker = Asker(model, domain, output=output, batch=batch)
-    codes = domain.sample_codes(N_CANARIES, np.random.default_rng(0))
-    answers = asker.ask(codes)
-    said = _sha256(canonical([str(answer) for answer in answers.tolist()]))
-    stored = _hash_of_object(model)
     what = f"its answers to {N_CANARIES:,} inputs of the domain"
+    try:
+        # Constraints do not matter here: a model is the same one, whatever cannot be.
+        codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
+        answers = asker.ask(codes)
+    except ModelError:  # it need not know all inputs, if nothing but rows is asked about
+        some = domain.typed(rows.head(N_CANARIES))
+        answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+    said = digest([str(answer) for answer in answers.tolist()])
+    stored = _hash_of_object(model)
     if stored is None:
         return said, f"{what}, as it cannot be stored", asker.n_queries
-    return _sha256(f"{stored} {said}".encode()), f"the model as it is stored, and {what}", asker.n_queries
+    return digest([stored, said]), f"the model as it is stored, and {what}", asker.n_queries
 
 
 def _hash_of_object(model: Any) -> str | None:

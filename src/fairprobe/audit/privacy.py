@@ -41,6 +41,13 @@ class Mask:
         named = [name for name in self.columns if name in text]
         return f"{MASKED} (about {', '.join(named)})" if named else MASKED
 
+    def command(self, command: str | None) -> str | None:
+        """A command; it may say what is masked, but nothing else of that."""
+        if command is None:
+            return None
+        told = re.sub(r"--mask \S+", "", command)
+        return command if self.text(told) == told else MASKED
+
     def everywhere(self, content: Any) -> Any:
         """Plain values, nested: texts are looked through, and what stands under or beside a masked name."""
         if not self.columns:

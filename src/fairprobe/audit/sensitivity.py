@@ -32,7 +32,7 @@ def sensitivity(share: Share, domain: Domain, settings: AuditSettings, estimate:
             other = factor * settings.threshold
             what = f"threshold {other:g} instead of {settings.threshold:g}"
             yield _row(what, estimate(threshold=other), replace(settings, threshold=other))
-    for what, changed in _without_one(domain):
+    for what, changed in _without_one(domain if settings.linked is not False else domain.without_links()):
         try:
             measured = estimate(domain=changed)
         except DomainError:
