@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.audit import judging
-from fairprobe.audit.content import Parts, content_of, domain_words
+from fairprobe.audit.content import Parts, content_of, domain_words, plain
 from fairprobe.audit.folder import RunFolder
 from fairprobe.audit.hashes import digest, hash_of_data, hash_of_model
 from fairprobe.audit.result import Audit
@@ -217,7 +217,9 @@ class Auditing:
 
     def _config(self) -> dict[str, Any]:
         """All settings, plain, and the domain: what else than the seed the figures depend on."""
-        return {**self.settings.plain(), "domain": domain_words(self.domain)}
+        mask = self.parts.mask
+        config = {**self.settings.plain(), "domain": domain_words(self.domain, mask)}
+        return {**mask.everywhere(plain(config)), "mask": list(mask.columns)}
 
     def _attempt(self, outcome: str) -> dict[str, Any]:
         parts = self.parts

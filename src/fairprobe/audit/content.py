@@ -11,6 +11,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,11 @@ class Parts:
     interrupted: str | None = None
     judged: Judged | None = None
 
+    @cached_property
+    def mask(self) -> Mask:
+        """What must not be told."""
+        return Mask(self.settings.mask, self.rows)
+
     @property
     def main(self) -> dict[str, Share]:
         """By population, the share of all sensitive parameters together."""
@@ -87,7 +93,7 @@ class Parts:
 def content_of(parts: Parts) -> dict[str, Any]:
     """All of it, sealed by digests."""
     assert parts.judged is not None
-    mask = Mask(parts.settings.mask, parts.rows)
+    mask = parts.mask
     content = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -109,12 +115,12 @@ def content_of(parts: Parts) -> dict[str, Any]:
         "plots": _plots(parts),
         "proxies": None if parts.proxies is None else parts.proxies.summary(),
         "retraining": _told(parts.retrained, mask),
-        "sensitivity": mask.everywhere(_plain(parts.sensitivity)),
+        "sensitivity": mask.everywhere(plain(parts.sensitivity)),
         "sampling": [*_sampling(parts)],
         "limitations": limitations(parts),
-        "health": mask.everywhere(_plain(parts.health)),
+        "health": mask.everywhere(plain(parts.health)),
     }
-    return sealed({name: _plain(section) for name, section in content.items()})
+    return sealed({name: plain(section) for name, section in content.items()})
 
 
 # What it is about
@@ -136,8 +142,7 @@ def _about(parts: Parts, mask: Mask) -> dict[str, Any]:
             "hash": parts.data_hash,
             "role": settings.rows_are or "unknown",
         },
-        "config": mask.everywhere(_plain({name: part for name, part in parts.config.items() if name != "mask"}))
-        | {"mask": list(settings.mask)},
+        "config": parts.config,
         "config_hash": digest(parts.config),
         "seed": parts.seed,
         "date": about.get("date"),
@@ -188,7 +193,7 @@ def _question(parts: Parts) -> dict[str, Any]:
 
 def _values_of(parameter: Parameter) -> list[Any]:
     decoded = parameter.decode(np.arange(parameter.levels))
-    return [_plain(value) for value in (decoded.tolist() if hasattr(decoded, "tolist") else list(decoded))]
+    return [plain(value) for value in (decoded.tolist() if hasattr(decoded, "tolist") else list(decoded))]
 
 
 def domain_words(domain: Domain, mask: Mask | None = None) -> dict[str, Any]:
@@ -503,16 +508,16 @@ def _drawn(draw: Callable[[Path], object], path: Path) -> str:
 # Plain values
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON has it: no NaN, no arrays, texts as names."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if is_missing(value):
         return None
     if isinstance(value, float):
@@ -521,7 +526,7 @@ def _plain(value: Any) -> Any:
 
 
 def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
-    return None if result is None else mask.everywhere(_plain(_without_time(result.summary())))
+    return None if result is None else mask.everywhere(plain(_without_time(result.summary())))
 
 
 TIMES = ("seconds", "max_seconds", "search_seconds")

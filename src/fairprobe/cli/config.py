@@ -82,12 +82,17 @@ def _checked(settings: Any, file: Path) -> dict[str, Any]:
     for given, value in settings.items():
         name = given.replace("-", "_")
         if name not in KINDS:
-            known = sorted(KINDS)
-            raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{nearest(name, known)}")
+            known = sorted(map(_key, KINDS))
+            raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{nearest(given, known)}")
         if not _is_a(KINDS[name], value):
-            raise SettingError(f"{file}: {given} must be {KINDS[name]}, got {value!r}")
+            raise SettingError(f"{file}: {_key(name)} must be {KINDS[name]}, got {value!r}")
         checked[name] = _as_option(name, value, file)
     return checked
+
+
+def _key(name: str) -> str:
+    """As a file may have it; with underscores too, but then a message would take it for an option."""
+    return name.replace("_", "-")
 
 
 def _is_a(kind: str, value: Any) -> bool:
