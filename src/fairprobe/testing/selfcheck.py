@@ -1,0 +1,248 @@
+"""Does it measure right on this machine? Models with planted cases, and what is said of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe._version import __version__
+from fairprobe.checks import checked_seed
+from fairprobe.domain import Category, Domain, Integer, Link
+from fairprobe.errors import HealthWarning
+from fairprobe.estimate import Outcome, estimate, verdict
+from fairprobe.explain import explain
+from fairprobe.search import Found, search
+from fairprobe.testing import toys
+from fairprobe.testing.planted_regions import planted_regions
+
+PACKAGES = ("numpy", "scikit-learn")
+"""Those whose versions are said."""
+
+N_SAMPLED = 20_000
+CONFIDENCE = 0.999999
+"""Of each sampled share: of a hundred thousand seeds, one would make a right interval miss a planted share."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was tried."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    """What came instead, if it was not right."""
+
+
+@dataclass(frozen=True)
+class Selfcheck:
+    """What came of all checks. The clock is no part of it: the same machine gives the same bytes."""
+
+    checks: tuple[Check, ...]
+    seed: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether all passed."""
+        return all(check.ok for check in self.checks)
+
+    @property
+    def line(self) -> str:
+        """For a report."""
+        passed = sum(check.ok for check in self.checks)
+        versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {_version(name)}" for name in PACKAGES)])
+        failed = ", ".join(check.name for check in self.checks if not check.ok)
+        said = f"selfcheck: {passed} of {len(self.checks)} checks passed ({versions})"
+        return f"{said}; failed: {failed}" if failed else said
+
+    def __repr__(self) -> str:
+        return f"Selfcheck({self.line})"
+
+
+def selfcheck(seed: int = 0) -> Selfcheck:
+    """Search, estimate and explain models whose cases are planted: some seconds.
+
+    >>> result = selfcheck()
+    >>> result.ok
+    True
+    """
+    number = checked_seed(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HealthWarning)  # they are looked for where they matter
+        return Selfcheck(tuple(_tried(name, check, number) for name, check in CHECKS.items()), number)
+
+
+def _tried(name: str, check: Callable[[int], str | None], seed: int) -> Check:
+    try:
+        wrong = check(seed)
+    except Exception as error:  # whatever is broken here is what this is to find out
+        wrong = f"{type(error).__name__}: {error}"
+    return Check(name, wrong is None, wrong or "")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+# Searches: all that is planted where a search can cover the domain, and nothing else anywhere
+
+
+def _finds_all(toy: toys.Toy, seed: int) -> str | None:
+    found = search(toy.model, toy.domain, max_cases=None, seed=seed, **toy.settings)
+    untrue = _untrue(toy, found)
+    return untrue or (None if found.n_cases == toy.n_cases else f"{found.n_cases} of {toy.n_cases} cases")
+
+
+def _untrue(toy: toys.Toy, found: Found) -> str | None:
+    is_numeric = all(parameter.is_numeric for parameter in toy.domain.parameters)
+    are_cases = toy.is_case(found.cases.to_numpy() if is_numeric else found.cases)
+    return None if are_cases.all() else f"{(~are_cases).sum()} of {found.n_cases} cases are none"
+
+
+def _labels(seed: int) -> str | None:
+    return _finds_all(toys.box(n_free=2), seed)
+
+
+def _combinations(seed: int) -> str | None:
+    return _finds_all(toys.odd_one_out(), seed) or _finds_all(toys.pair(), seed)
+
+
+def _scores(seed: int) -> str | None:
+    return _finds_all(toys.score(), seed)
+
+
+def _probabilities(seed: int) -> str | None:
+    return _finds_all(toys.proba(), seed)
+
+
+def _words(seed: int) -> str | None:
+    toy = toys.loans()
+    found = search(toy.model, toy.domain, max_cases=200, seed=seed)
+    return _untrue(toy, found) or (None if found.n_cases == 200 else f"{found.n_cases} of 200 cases")
+
+
+def _nothing(seed: int) -> str | None:
+    toy = toys.never(n_free=2)
+    found = search(toy.model, toy.domain, max_cases=None, seed=seed)
+    return f"{found.n_cases} cases where there are none" if found.n_cases else None
+
+
+def _repeats(seed: int) -> str | None:
+    toy = toys.box()
+    one, other = (search(toy.model, toy.domain, max_cases=20, seed=seed) for _ in range(2))
+    return None if one.cases.equals(other.cases) and one.n_judged == other.n_judged else "two runs differ"
+
+
+# Shares and verdicts: the planted fraction itself, or an interval that holds it
+
+
+def _exact(seed: int) -> str | None:
+    for name, toy in toys.all_toys():
+        share = estimate(toy.model, toy.domain, method="exact", seed=seed, **toy.settings)
+        if Fraction(share.hits, share.n) != toy.share:
+            return f"{name}: {share.hits} of {share.n} instead of {toy.share}"
+    return None
+
+
+def _sampled(seed: int) -> str | None:
+    how: dict[str, Any] = {"method": "sample", "n_experiments": 20, "n_samples": N_SAMPLED // 20, "seed": seed}
+    for name, toy in toys.all_toys():
+        share = estimate(toy.model, toy.domain, confidence=CONFIDENCE, **how, **toy.settings)
+        if not share.low <= toy.share <= share.high:
+            return f"{name}: {toy.share} is not between {share.low} and {share.high}"
+    return None
+
+
+def _rows(seed: int) -> str | None:
+    toy = toys.loans()
+    rows = toy.domain.sample(500, seed=seed)
+    share, planted = estimate(toy.model, toy.domain, rows, seed=seed), int(toy.is_case(rows).sum())
+    return None if (share.hits, share.n) == (planted, 500) else f"{share.hits} of {share.n} instead of {planted} of 500"
+
+
+def _verdicts(seed: int) -> str | None:
+    toy = toys.box()  # 27 of 1,000
+    share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, seed=seed)
+    few = estimate(toy.model, toy.domain, method="sample", n_experiments=1, n_samples=10, seed=seed)
+    wanted = [
+        (share, 0.001, Outcome.VIOLATED),
+        (share, 0.1, Outcome.PASSED),
+        (few, 0.1, Outcome.INCONCLUSIVE),  # none of ten inputs cannot show that no more than a tenth are
+    ]
+    for measured, limit, outcome in wanted:
+        said = verdict(measured, limit).outcome
+        if said is not outcome:
+            return f"{said} instead of {outcome} at a limit of {limit}"
+    return None
+
+
+def _refuses_wives(frame: Any) -> NDArray[Any]:
+    """Looks at the relationship alone."""
+    return np.where(frame["kin"].to_numpy() == "Wife", "no", "yes")
+
+
+def _links(seed: int) -> str | None:
+    parameters = [Integer("age", 1, 10), Category("kin", ["Husband", "Wife", "Child"]), Category("sex", ["F", "M"])]
+    domain = Domain(parameters, ["sex"], links=[Link("kin", "sex", [{"M": "Husband", "F": "Wife"}])])
+    share = estimate(_refuses_wives, domain, method="exact", seed=seed)
+    plain = share.plain
+    if plain is None or plain.hits:
+        return f"sex alone changes {plain.hits if plain else 'an unknown number of'} inputs"
+    # Of the inputs that are allowed, half are children; husbands and wives change, and they do not.
+    return None if Fraction(share.hits, share.n) == Fraction(1, 2) else f"{share.hits} of {share.n} instead of a half"
+
+
+# Why, and who cannot be trusted
+
+
+def _region(seed: int) -> str | None:
+    model = planted_regions("one", seed=0)
+    found = search(model, model.domain, max_cases=500, seed=seed)
+    f1 = model.f1([region.rule for region in explain(found, model, max_queries=30_000, seed=seed).rules], n=5_000)
+    return None if f1 >= 0.9 else f"the planted region is found with an F1 of {f1:.2f}"
+
+
+class _Wavering:
+    """Answers by chance: nothing that it says of twins is their doing."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
+        return self._rng.random(len(X)) < 0.5
+
+
+def _stochastic(seed: int) -> str | None:
+    share = estimate(_Wavering(seed), toys.box().domain, method="sample", n_experiments=1, seed=seed)
+    if not share.is_stochastic:
+        return "a model that answers by chance is not found out"
+    said = verdict(share, 0.01).outcome
+    return None if said is Outcome.INCONCLUSIVE else f"a model that answers by chance is {said}"
+
+
+CHECKS: dict[str, Callable[[int], str | None]] = {
+    "search finds all that is planted": _labels,
+    "search over combinations": _combinations,
+    "search by scores": _scores,
+    "search by probabilities": _probabilities,
+    "search of frames": _words,
+    "search finds nothing where nothing is": _nothing,
+    "search repeats itself": _repeats,
+    "exact shares": _exact,
+    "sampled shares": _sampled,
+    "shares of rows": _rows,
+    "verdicts": _verdicts,
+    "links": _links,
+    "a planted region is explained": _region,
+    "a stochastic model is found out": _stochastic,
+}
+"""What is tried, by name: None if it is right, else what came instead."""

@@ -1,0 +1,202 @@
+"""The checker: its intervals are SciPy's, its verdicts are the library's, and what does not fit together is refused."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from certificates import certificate, intervals, renewed, scored
+
+from fairprobe.estimate import verdict
+from fairprobe.estimate.share import Share
+
+CHECKER = Path(__file__).parents[2] / "checker"
+COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (1, 1000), (500, 1000), (999, 1000)]
+COUNTS += [(hits, 400_000) for hits in (0, 1, 2, 5, 37, 2400, 200_000, 399_990, 400_000)]
+
+
+def test_it_can_be_read():
+    lines = (CHECKER / "check.py").read_text().splitlines()
+    assert len(lines) <= 150
+    assert max(map(len, lines)) <= 120
+
+
+def test_it_needs_numpy_alone():
+    allowed = set(sys.stdlib_module_names) | {"numpy", "pandas"}  # pandas where it is installed, for models that eat it
+    for path in CHECKER.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= allowed, path
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.975, 0.9999])
+@pytest.mark.parametrize(("hits", "n"), COUNTS)
+def test_intervals(check, hits, n, confidence):
+    error, expected = 1 - confidence, intervals(hits, n, confidence)
+    found = [check.bound(hits, n, each, upper) for each in (error / 2, error) for upper in (False, True)]
+    assert found == pytest.approx(list(expected.values()), rel=1e-9, abs=0)
+
+
+def test_of_nothing_the_interval_is_everything(check):
+    assert [check.bound(0, 0, 0.05, upper) for upper in (False, True)] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.01, 0.05, 0.1, 0.5])
+def test_verdicts_are_those_of_the_library(check, limit):
+    for hits, n, apart, stochastic in [(0, 0, 0, 0), (0, 40, 0, 0), (1, 40, 9, 0), (30, 40, 9, 0), (4, 900, 99, 0)] + [
+        (hits, 1000, 0, stochastic) for hits in (0, 1, 10, 60, 100) for stochastic in (0, 1)
+    ]:
+        bounds = intervals(hits, n, 0.95) if n else {"low": 0.0, "high": 1.0, "lower": 0.0, "upper": 1.0}
+        health = (("stochastic-model", "it wavers"),) if stochastic else ()
+        share = Share(
+            value=hits / n if n else np.nan,
+            **bounds,
+            n=n,
+            hits=hits,
+            method="rows",
+            population="rows",
+            confidence=0.95,
+            sensitive=("sex",),
+            threshold=0.0,
+            n_queries=2 * n,
+            seconds=0.0,
+            seed=0,
+            n_not_comparable=apart,
+            health=health,
+        )
+        said = check.outcome(share.summary(), {"max_share": limit, "min_comparable": 0.9})
+        assert said == verdict(share, limit).outcome
+
+
+@pytest.mark.parametrize("make", [certificate, scored, lambda: certificate(None), lambda: certificate(show_rows=True)])
+def test_right_ones_are_right(run, make):
+    code, out = run(make())
+    assert code == 0, out
+    assert out.endswith("right, as far as it can be checked\n")
+    assert "cannot check domain/plain/sex: 90 hits in 432 (exact)" in out
+    assert "WRONG" not in out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda a: a["verdict"].update(outcome="passed", exit_code=0), "verdict: passed it is violated"),
+        (lambda a: a["verdict"].update(bound=["rows/plain/sex"]), "the limit binds what it is about"),
+        (lambda a: a["shares"][0].update(confidence=0.95), "rows/linked/sex: share and interval"),
+        (lambda a: a["shares"][2]["evidence"].update(hits="AAAA"), "the form IndexError"),
+        (lambda a: a["shares"].pop(0), "the limit binds what it is about"),
+        (lambda a: a["certificate"]["plain"]["outputs"].pop(), "rows/plain/sex"),
+        (lambda a: a["certificate"].pop("plain"), "the form KeyError('plain')"),
+        (lambda a: a["rows"]["flips"][0].update(row=10**6), "rows flip"),
+        (lambda a: a["cases"][0].update(outputs=[1, 1], gap=0.0), "gaps of 2 cases"),
+        (lambda a: a.pop("impact"), "the form"),
+        (lambda a: a["question"].update(threshold=0.5), "hits in"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(run, change, said):
+    audit = certificate()
+    change(audit)
+    code, out = run(renewed(audit))
+    assert code == 1
+    assert any(line.startswith("WRONG") and said in line for line in out.splitlines()), out
+    assert out.endswith("refused\n")
+
+
+def test_a_limit_that_is_kept(run):
+    audit = certificate(0.9)
+    assert run(audit)[0] == 1  # it says violated
+    audit["verdict"].update(outcome="passed", exit_code=0)
+    assert run(renewed(audit))[0] == 0
+
+
+def test_weighted_rows_and_stopped_samples_are_said(run):
+    audit = certificate()
+    audit["shares"][0].update(design="weighted", value=0.5, low=0.1)
+    audit["shares"][2].update(method="sequential", low=0.0)
+    code, out = run(renewed(audit))
+    assert code == 0, out
+    assert "cannot check rows/linked/sex: share and interval weighted" in out
+    assert "cannot check density/linked/sex: share and interval" in out
+
+
+def test_second_answers_count(run):
+    """A row that is no hit when asked again is none."""
+    audit = certificate()
+    part = audit["certificate"]["plain"]
+    place = next(i for i, outputs in enumerate(part["outputs"]) if outputs == [0, 0])
+    part["outputs"][place], part["again"] = [0, 1], [[place, [1, 1]]]
+    assert run(renewed(audit))[0] == 0
+    del part["again"]
+    assert run(renewed(audit))[0] == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no JSON", "[]", "{}", "null", '{"format": "fairprobe-audit"}', '{"format": 1e999}']
+)
+def test_what_is_no_audit(run, text):
+    code, out = run(text)
+    assert code == 2
+    assert out.endswith("not an audit\n")
+
+
+def test_command(tmp_path):
+    command = [sys.executable, CHECKER / "check.py", tmp_path / "missing.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "Traceback" not in done.stdout
+
+
+# Asked again
+
+
+@pytest.fixture
+def again(run):
+    """Runs the checker with a model of `certificates`."""
+    return lambda audit, model="predict": run(renewed(audit), "--model", f"certificates:{model}")
+
+
+def test_the_model_answers_as_before(again):
+    audit = certificate(show_rows=True)
+    n = 2 * len(audit["cases"]) + 2 * len(audit["rows"]["flips"])
+    code, out = again(audit)
+    assert code == 0, out
+    assert f"ok           {n:,} inputs asked again" in out
+
+
+def test_rows_that_are_not_shown_cannot_be_asked_about(again):
+    audit = certificate()
+    code, out = again(audit)
+    assert code == 0, out
+    assert f"cannot check {2 * len(audit['rows']['flips'])} inputs again" in out
+    assert "ok           4 inputs asked again" in out
+
+
+def test_another_model_is_found_out(again):
+    code, out = again(certificate(show_rows=True), "other")
+    assert code == 1
+    assert "another answer for case 1" in out
+
+
+def test_scores_are_asked_again(again):
+    assert again(scored(), "score")[0] == 0
+    assert again(scored(), "predict")[0] == 1
+
+
+def test_masked_columns_cannot_be_asked_about(again):
+    audit = certificate(show_rows=True)
+    audit["about"]["masked"] = ["age"]
+    code, out = again(audit)
+    assert code == 0, out
+    assert "asked again" not in out
+
+
+@pytest.mark.parametrize("model", ["nothing", "predict.nothing"])
+def test_a_model_that_is_not_there(again, model):
+    code, out = again(certificate(), model)
+    assert code == 1
+    assert "AttributeError" in out

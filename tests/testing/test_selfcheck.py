@@ -1,0 +1,100 @@
+"""The selfcheck passes here, says the same each time, and fails where something measures wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sklearn
+
+import fairprobe
+from fairprobe.cli import main
+from fairprobe.testing import selfcheck as module
+from fairprobe.testing import toys
+
+
+@pytest.fixture(scope="module")
+def result():
+    return module.selfcheck()
+
+
+def test_all_checks_pass(result):
+    assert result.ok, result.line
+    assert [check.name for check in result.checks] == list(module.CHECKS)
+
+
+def test_the_line_has_counts_and_versions_and_no_clock(result):
+    versions = f"fairprobe {fairprobe.__version__}, numpy {np.__version__}, scikit-learn {sklearn.__version__}"
+    assert result.line == f"selfcheck: 14 of 14 checks passed ({versions})"
+    assert repr(result) == f"Selfcheck({result.line})"
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_other_seeds_pass_too(seed):
+    quick = {name: check for name, check in module.CHECKS.items() if "region" not in name}
+    assert [module._tried(name, check, seed) for name, check in quick.items()] == [
+        module.Check(name, True) for name in quick
+    ]
+
+
+def failed(name):
+    return not module._tried(name, module.CHECKS[name], 0).ok
+
+
+def biased(share, **changes):
+    return lambda *arguments, **options: replace(share(*arguments, **options), **changes)
+
+
+def test_wrong_shares_are_found_out(monkeypatch):
+    monkeypatch.setattr(module, "estimate", biased(module.estimate, hits=1, low=0.9, high=0.95, lower=0.0, upper=1.0))
+    for name in ("exact shares", "sampled shares", "shares of rows", "verdicts", "links"):
+        assert failed(name), name
+
+
+def test_a_model_by_chance_that_is_not_found_out_fails(monkeypatch):
+    monkeypatch.setattr(module, "estimate", biased(module.estimate, health=()))
+    assert failed("a stochastic model is found out")
+
+
+def test_cases_that_are_none_are_found_out(monkeypatch):
+    box = toys.box(n_free=2)
+    elsewhere = toys.box(n_free=2, low=6, high=8)
+    monkeypatch.setattr(toys, "box", lambda *_, **__: replace(box, is_case=elsewhere.is_case))
+    assert failed("search finds all that is planted")
+
+
+def test_missing_cases_are_found_out(monkeypatch):
+    monkeypatch.setattr(toys, "score", lambda: replace(toys.box(n_free=2), share=Fraction(1, 2)))
+    assert failed("search by scores")
+
+
+def test_an_error_is_a_failure_with_its_message(monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(module, "search", broken)
+    check = module._tried("x", module.CHECKS["search repeats itself"], 0)
+    assert (check.ok, check.detail) == (False, "RuntimeError: no such kernel")
+
+
+def test_command(capsys, monkeypatch, result):
+    monkeypatch.setattr(module, "selfcheck", lambda seed: replace(result, seed=seed))
+    assert main(["selfcheck", "--seed", "3"]) == 0
+    assert capsys.readouterr().out.endswith(f"{result.line}\n")
+
+
+def test_command_fails_with_3(capsys, monkeypatch, result):
+    checks = (replace(result.checks[0], ok=False, detail="2 of 9 cases"), *result.checks[1:])
+    monkeypatch.setattr(module, "selfcheck", lambda seed: replace(result, checks=checks))
+    assert main(["selfcheck"]) == 3
+    out = capsys.readouterr().out
+    assert "FAILED  search finds all that is planted: 2 of 9 cases" in out
+    assert "13 of 14 checks passed" in out
+    assert out.endswith("failed: search finds all that is planted\n")
+
+
+def test_command_refuses_a_bad_seed(capsys):
+    assert main(["selfcheck", "--seed", "-1"]) == 2
+    assert "--seed must be" in capsys.readouterr().err
