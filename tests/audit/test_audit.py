@@ -155,6 +155,8 @@ def test_it_shows_itself(plain_audit):
     assert "violated" in repr(plain_audit)
     assert plain_audit.summary()["verdict"]["exit_code"] == 1
     assert plain_audit.content["about"]["data"]["role"] == "held-out"
+    assert plain_audit.content["about"]["selfcheck"]["ok"]
+    assert small(populations=["rows"], selfcheck=False).content["about"]["selfcheck"] is None
 
 
 def test_a_failing_model_keeps_what_is_done():

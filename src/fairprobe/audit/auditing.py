@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ def audit(
     name: str | None = None,
     data_name: str | None = None,
     folder: str | PathLike[str] | None = None,
-    selfcheck: Mapping[str, Any] | None = None,
+    selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,
     batch: str | None = None,
     progress: bool | Progress = False,
@@ -117,7 +118,8 @@ def audit(
         name: of the model.
         data_name: of the data.
         folder: where everything is kept, with a list of all attempts on the same model and data.
-        selfcheck: what `fairprobe selfcheck` said, for the report: ``{"ok": True, "line": "..."}``.
+        selfcheck: whether to try first, for some seconds and once a process, if all measures right on this machine, for
+            the report; or what `fairprobe selfcheck` said elsewhere: ``{"ok": True, "line": "..."}``.
         command: that reproduces it, for the report.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
@@ -142,7 +144,7 @@ def audit(
         progress,
     )
     about = {"date": date, "title": title, "name": name, "data_name": data_name}
-    run.prepare({**about, "selfcheck": selfcheck, "command": command}, folder)
+    run.prepare({**about, "command": command}, folder, selfcheck)
     return run.run()
 
 
@@ -178,13 +180,13 @@ class Auditing:
 
     # Before the work
 
-    def prepare(self, about: Mapping[str, Any], folder: Any) -> None:
+    def prepare(self, about: Mapping[str, Any], folder: Any, selfcheck: bool | Mapping[str, Any]) -> None:
         """Everything that can be refused is refused here; hashes, and the attempts on the same model and data."""
         parts, settings = self.parts, self.settings
         if folder is not None:
             self.folder = RunFolder(folder)
         self.populations = self._populations()
-        parts.about = dict(about)
+        parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
@@ -476,6 +478,14 @@ def _sampled(phase: str, what: str, distribution: str, n_queries: int, n_inputs:
         "n_inputs": n_queries if n_inputs is None else n_inputs,
         "n_queries": n_queries,
     }
+
+
+@cache
+def _checked_itself() -> dict[str, Any]:
+    from fairprobe.testing.selfcheck import selfcheck
+
+    said = selfcheck()
+    return {"ok": said.ok, "line": said.line}
 
 
 def _checked_domain(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:

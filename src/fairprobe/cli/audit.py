@@ -82,6 +82,7 @@ OPTIONS = [
     o.option("title", "TEXT", "Of the report.", TOLD),
     o.option("name", "TEXT", "Of the model.", TOLD),
     o.option("date", "TEXT", "As the report is to say it.", TOLD),
+    _setting("selfcheck", bool, "Try first whether all measures right on this machine.", TOLD),
     o.option("out", "FOLDER", "Keep everything in a folder, the report as well.", o.RESULTS, "--out", "-o"),
     o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS),
     *o.PRINTED,
@@ -122,7 +123,7 @@ class AuditCommand(Command):
     def _keywords(self) -> dict[str, Any]:
         request = self.request
         keywords = request.keywords(audit)
-        for name in ("y", "sensitive", "domain", "folder", "progress", "selfcheck", "command", "data_name"):
+        for name in ("y", "sensitive", "domain", "folder", "progress", "command", "data_name"):
             keywords.pop(name, None)
         keywords["mask"] = names(request["mask"] or ())
         keywords["populations"] = names(request["populations"] or ()) or None

@@ -25,7 +25,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("threshold", "confidence", "min_comparable", "min_plausibility", "retrain_seconds"), NUMBER),
     **dict.fromkeys(("n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"), WHOLE),
     **dict.fromkeys(("explain_queries", "seed"), WHOLE),
-    **dict.fromkeys(("retrain", "show_rows", "linked"), TRUTH),
+    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck"), TRUTH),
     "sensitive": SENSITIVE,
     "max_share": LIMIT,
     "favourable": SCALAR,

@@ -104,8 +104,9 @@ def _grouped(items: list[dict[str, Any]], key: str) -> list[tuple[str, list[dict
     ]
 
 
-def _plainly(settings: Any) -> str:
-    return json.dumps(settings, indent=1, ensure_ascii=False)
+def _plainly(settings: Mapping[str, Any]) -> str:
+    """A setting a line."""
+    return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in settings.items())
 
 
 def _picture(svg: str) -> Markup:

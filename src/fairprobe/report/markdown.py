@@ -106,12 +106,12 @@ def _verdict(content: Content) -> str:
 
 
 def _shares(content: Content) -> str:
-    bound = content["verdict"]["bound"]
-    return "## How common it is\n\n" + shares_table(content["shares"], bound) if content["shares"] else ""
+    return "## How common it is\n\n" + shares_table(content, content["shares"]) if content["shares"] else ""
 
 
-def shares_table(shares: Iterable[Mapping[str, Any]], bound: Sequence[str]) -> str:
+def shares_table(content: Content, shares: Iterable[Mapping[str, Any]]) -> str:
     """Shares with their intervals; those that the limit binds are marked."""
+    bound = content["verdict"]["bound"] if content["question"]["max_share"] is not None else []
     rows = [
         [
             POPULATIONS.get(share["population"], value(share["population"])),

@@ -24,7 +24,7 @@ def model_card(content: Content) -> str:
         "Measured is the share of a population whose answer changes when only "
         f"{' or '.join(map(value, question['sensitive']))}, and what is linked to it, is another"
         + (f"; the limit was {percent(limit)}." if limit is not None else "; no limit was given."),
-        shares_table([share for share in content["shares"] if share["is_main"]], verdict["bound"]),
+        shares_table(content, [share for share in content["shares"] if share["is_main"]]),
     ]
     if content["about"]["interrupted"]:
         lines.insert(1, f"**Interrupted** while it was at: {text(content['about']['interrupted'])}.")

@@ -95,7 +95,6 @@
       this.by.dataset.control = "sort";
       this.down = make("button", "", "Ascending");
       this.down.type = "button";
-      this.down.setAttribute("aria-label", "Turn the order around");
       this.by.addEventListener("change", () => this.order(this.by.value, this.by.value.startsWith("measure")));
       this.down.addEventListener("click", () => this.order(this.sort.by, !this.sort.down));
       this.down.disabled = true;
@@ -227,7 +226,7 @@
       const same = make("span", "same");
       this.codes.forEach((codes, column) => {
         if (codes[place] < 0 || changed.has(column)) return;
-        if (same.childNodes.length) same.append(" · ");
+        if (same.lastChild) same.lastChild.append(" · ");
         same.append(make("span", column === this.asked ? "asked" : "", bdi(columns[column]), " ", bdi(values[column][codes[place]])));
       });
       if (same.childNodes.length) cell.append(same);

@@ -1,0 +1,161 @@
+"""Markdown, JUnit XML and the model card: they say the same, and every value in them is text."""
+
+import dataclasses
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from markdown_it import MarkdownIt
+
+from fairprobe.estimate.share import Share
+from fairprobe.estimate.verdict import Outcome, verdict
+from fairprobe.report.junit import junit, outcome_of
+from fairprobe.report.markdown import markdown, text, value
+from fairprobe.report.model_card import model_card
+from tests.report.contents import HOSTILE, bare, content, hostile, sealed
+
+FORMS = [markdown, model_card]
+
+
+def rendered(made: str) -> str:
+    return MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(made)
+
+
+def tags(page: str) -> set[str]:
+    return set(re.findall(r"<(\w+)", page))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_hostile_values_make_no_markup(form):
+    page = rendered(form(hostile()))
+    assert tags(page) == tags(rendered(form(content())))
+    n_cells = {row.count("<td") for row in re.findall(r"<tr>.*?</tr>", page, flags=re.S)}
+    assert n_cells == {row.count("<td") for row in re.findall(r"<tr>.*?</tr>", rendered(form(content())), flags=re.S)}
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+@pytest.mark.parametrize("as_markdown", [text, value])
+def test_a_hostile_text_shows_as_it_is(words, as_markdown):
+    page = rendered(as_markdown(words))
+    assert tags(page) == {"p"}
+    calm = words if "\n" not in words and "\x00" not in words and "\u202e" not in words else None
+    shown = page[3:-5].replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
+    assert calm is None or shown.strip("\u2068\u2069") == calm
+
+
+@pytest.mark.parametrize("words", ["- a", "+ a", "1. a", "12) a", "= a", "---", "===", "# a", "> a", "    a", ":--- a"])
+def test_a_sentence_begins_nothing(words):
+    assert tags(rendered(text(words))) == {"p"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_must_be_known_is_there(form):
+    made = form(content())
+    assert "**Violated.** 8.99% of the rows" in made
+    assert "census-forest" in made
+    assert content()["digest"] in made
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_little_to_say(form):
+    made = form(bare())
+    assert "**Interrupted**" in made
+    assert "Cases, before" not in made
+
+
+def cases_in(made) -> dict[str, ET.Element]:
+    return {
+        f"{each.get('classname')}: {each.get('name')}": each for each in ET.fromstring(junit(made)).iter("testcase")
+    }
+
+
+def test_junit_has_a_test_for_the_verdict_each_bound_share_and_each_group_of_cases():
+    assert list(cases_in(content())) == [
+        "fairprobe.verdict: verdict",
+        "fairprobe.share: Real rows, linked twins: sex and race",
+        "fairprobe.share: Real rows, plain twins: sex and race",
+        "fairprobe.cases: parted by sex",
+        "fairprobe.cases: parted by race",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome", "element"), [(0.05, "violated", "failure"), (0.09, "inconclusive", "error")]
+)
+def test_violated_is_a_failure_and_inconclusive_an_error(limit, outcome, element):
+    made = content(outcome=outcome)
+    made["question"]["max_share"] = limit
+    suite = ET.fromstring(junit(sealed(made)))
+    found = [each for each in suite.iter("testcase") if each.find(element) is not None]
+    assert suite.get(f"{element}s") == str(len(found))
+    assert [each.get("classname") for each in found][:3] == ["fairprobe.verdict", "fairprobe.share", "fairprobe.share"]
+    other = {"failure": "error", "error": "failure"}[element]
+    assert suite.get(f"{other}s") == "0"
+
+
+def test_passed_has_neither():
+    made = content(outcome="passed")
+    made["question"]["max_share"] = 0.2
+    suite = ET.fromstring(junit(sealed(made)))
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+
+
+def test_too_few_that_can_be_compared_pass_nothing():
+    made = content(outcome="inconclusive")
+    made["question"]["max_share"] = 0.2
+    made["shares"][0]["n_not_comparable"] = made["shares"][0]["n"]
+    suite = ET.fromstring(junit(sealed(made)))
+    assert suite.get("errors") == "2"
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ({}, Outcome.VIOLATED),
+        ({"n": 0}, Outcome.INCONCLUSIVE),
+        ({"lower": 0.01}, Outcome.INCONCLUSIVE),
+        ({"lower": 0.01, "upper": 0.05}, Outcome.PASSED),
+        ({"lower": 0.01, "upper": 0.05, "n_not_comparable": 10**6}, Outcome.INCONCLUSIVE),
+        ({"lower": 0.01, "upper": 0.05, "n_left_out": 10**6}, Outcome.INCONCLUSIVE),
+        ({"n_not_comparable": 10**6}, Outcome.VIOLATED),
+        ({"health": [{"check": "stochastic-model", "message": "it does"}]}, Outcome.INCONCLUSIVE),
+    ],
+)
+def test_a_share_is_held_against_the_limit_as_the_verdict_holds_it(told, outcome):
+    made = content()
+    share = made["shares"][0] | told
+    assert outcome_of(share, made) == outcome
+    fields = {name: share[name] for name in Share.__dataclass_fields__ if name in share and name != "history"}
+    health = tuple((each["check"], each["message"]) for each in share["health"])
+    fields |= {"sensitive": tuple(share["sensitive"]), "health": health}
+    missing = {
+        each.name: None
+        for each in dataclasses.fields(Share)
+        if each.name not in fields and each.default is each.default_factory is dataclasses.MISSING
+    }
+    assert verdict(Share(**fields, **missing), made["question"]["max_share"]).outcome == outcome
+
+
+def test_a_limit_for_one_side_is_a_test():
+    made = content()
+    side = {**made["shares"][0], "combination": "sex=Female", "limit": 0.03, "outcome": "violated"}
+    made["question"] |= {"max_share": None, "directions": {"sex=Female": 0.03}}
+    made["verdict"]["directions"] = [side]
+    found = cases_in(sealed(made))
+    assert found["fairprobe.direction: sex=Female worse off, linked"].find("failure") is not None
+    assert not any(name.startswith("fairprobe.share") for name in found)
+
+
+def test_hostile_values_leave_xml_well_formed():
+    root = ET.fromstring(junit(hostile()))
+    assert {each.tag for each in root.iter()} == {each.tag for each in ET.fromstring(junit(content())).iter()}
+    words = "".join(root.itertext()) + "".join(value for each in root.iter() for value in each.attrib.values())
+    for each in HOSTILE[:4]:
+        assert each in words
+    assert r"nul\u0000bell\u0007half\ud800" in words
+
+
+@pytest.mark.parametrize("form", [*FORMS, junit])
+def test_the_same_content_gives_the_same_bytes(form):
+    assert form(hostile()) == form(hostile())
+    form(hostile()).encode()  # halves of characters are gone
