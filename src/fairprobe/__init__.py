@@ -4,6 +4,7 @@
 # here and now, not on demand: `fairprobe.search` is a package too, and importing that later would hide the function.
 from fairprobe import datasets, errors, subjects, testing
 from fairprobe._version import __version__
+from fairprobe.audit import Audit, audit
 from fairprobe.domain import (
     Category,
     Density,
@@ -38,6 +39,7 @@ from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.search import Found, search
 
 __all__ = [
+    "Audit",
     "CaseRegion",
     "Category",
     "Comparison",
@@ -61,6 +63,7 @@ __all__ = [
     "Shrunk",
     "Verdict",
     "__version__",
+    "audit",
     "breakdown",
     "causal_score",
     "causal_search",

@@ -33,9 +33,28 @@ def teller(progress: bool | Progress | None) -> Progress | None:
 
 
 def _write(status: Status) -> None:
-    """A line that stays for what is over; for what is under way one that is written over, on a terminal alone."""
+    """A line that stays for what is over; for what is under way one that is written over, where people look on."""
     if status.is_over:
-        sys.stderr.write(f"{status.text}\n")
+        before = "\r" if "ipykernel" in sys.modules else ""
+        sys.stderr.write(f"{before}{status.text}\n")
     elif sys.stderr.isatty():
         sys.stderr.write(f"\r{status.text}\x1b[K")
+    elif "ipykernel" in sys.modules:  # a notebook goes back to the beginning of a line, but knows no other code
+        sys.stderr.write(f"\r{_bar(status.fraction)}{status.text}"[:WIDTH].ljust(WIDTH))
     sys.stderr.flush()
+
+
+WIDTH = 100
+"""Of a line in a notebook."""
+
+
+def _bar(fraction: float | None, cells: int = 20) -> str:
+    """The part done, drawn.
+
+    >>> _bar(0.5), _bar(None)
+    ('[##########----------] ', '')
+    """
+    if fraction is None:
+        return ""
+    done = round(cells * min(1.0, max(0.0, fraction)))
+    return f"[{'#' * done}{'-' * (cells - done)}] "

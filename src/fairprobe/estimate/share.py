@@ -13,6 +13,8 @@ from fairprobe.notebook import as_html
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairprobe.estimate.record import Record
+
 POPULATIONS = {
     "domain": "the domain",
     "valid": "the allowed part of the domain",
@@ -87,6 +89,8 @@ class Share:
     """The same rows as the other end of the largest gap."""
     answers: pd.DataFrame | None = field(default=None, compare=False)
     """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
+    record: Record | None = field(default=None, compare=False)
+    """What the hits were counted from; None where nothing was, as the share is exact or one of strata."""
 
     @property
     def width(self) -> float:
@@ -187,7 +191,7 @@ class Share:
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
-        left_out = ("history", "outcomes", "sensitive", "health", "plain", "cases", "twins", "answers")
+        left_out = ("history", "outcomes", "sensitive", "health", "plain", "cases", "twins", "answers", "record")
         summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
         summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
         summary["value"] = None if math.isnan(self.value) else self.value  # JSON has no NaN

@@ -15,11 +15,11 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
-from fairprobe.domain.values import plain
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
+from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimate.share import Remark, Share
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
@@ -49,10 +49,12 @@ class Count:
         self.counted: list[Mask] = []
         self.are_hits: list[Mask] = []
         """By batch of real rows: which are comparable, and which of all of them are hits."""
+        self.bits: list[tuple[Any, int]] = []
+        """By batch, what a `Record` has."""
 
     def add(self, batch: JudgedFamilies) -> Mask:
         """Count a batch; says which of the inputs that are comparable are hits."""
-        present = self._members(batch)
+        present = self.members(batch)
         hits = self._oracle.are_discriminatory(batch.outputs, present)
         if batch.second is not None:
             hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
@@ -68,6 +70,7 @@ class Count:
             self.are_hits.append(hits & counted)
 
         hits = hits[counted]
+        self.bits.append((np.packbits(hits), len(hits)))
         # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
         ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
         hits_so_far = self.hits + np.concatenate([[0], np.cumsum(hits)])
@@ -76,7 +79,7 @@ class Count:
         self.hits = int(hits_so_far[-1])
         return hits
 
-    def _members(self, batch: JudgedFamilies) -> Mask | None:
+    def members(self, batch: JudgedFamilies) -> Mask | None:
         """Which members are compared: those that agree with the input in the sensitive parameters that are held.
 
         In the others they have a value that is compared; of the input itself, that need not be so.
@@ -141,6 +144,7 @@ class Survey:
         self._n_contradicted = 0
         self._contradicted: Any = None
         self._kept: list[tuple[Any, Any, Any]] = []
+        self._answers: list[RowAnswers] = []
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
         """Count a batch; says by set which of the inputs that are comparable are hits."""
@@ -149,10 +153,25 @@ class Survey:
             self._contradicted = batch.contradicted
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
+            self._answers.append(self._told(batch, batch.rows))
             rows = np.flatnonzero(self.counts[-1].are_hits[-1])
             if len(rows):
                 self._kept.append(self._described(batch, batch.rows, rows))
         return hits
+
+    def _told(self, batch: JudgedFamilies, members: FrameMembers) -> RowAnswers:
+        """What the model said of the rows that are comparable by the last set, as each combination."""
+        oracle, count = self.population.oracle, self.counts[-1]
+        rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
+        present = count.members(batch)
+        assert present is not None
+        return RowAnswers(
+            members.index[rows],
+            tuple(combination_words(oracle.domain, place) for place in range(n)),
+            batch.outputs[:n, rows],
+            present[:n, rows],
+            None if batch.second is None else batch.second[:n, rows],
+        )
 
     def _described(self, batch: JudgedFamilies, members: FrameMembers, rows: Codes) -> tuple[Any, Any, Any]:
         """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
@@ -166,7 +185,7 @@ class Survey:
         words = [combination_words(oracle.domain, place) for place in range(len(oracle.domain.combinations))]
         answers = {
             word: [
-                _plain(output) if exists else None
+                as_plain(output) if exists else None
                 for output, exists in zip(outputs[place], present[place], strict=True)
             ]
             for place, word in enumerate(words)
@@ -225,11 +244,16 @@ class Survey:
             sensitive=count.sensitive,
             outcomes=count.outcomes(),
             **(self._rows_of_hits() if count is self.counts[-1] else {}),
+            record=None if method == "exact" else self._record(count),
             n_queries=self.population.oracle.asker.n_queries,
             history=np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None,
             mean_low=mean_low,
             mean_high=mean_high,
         )
+
+    def _record(self, count: Count) -> Record:
+        answers = joined_answers(self._answers) if self._answers and count is self.counts[-1] else None
+        return Record(tuple(count.bits), answers)
 
     def _rows_of_hits(self) -> dict[str, Any]:
         """Which rows are hits, where the population is one of rows."""
@@ -291,11 +315,6 @@ def split_confidence(confidence: float, n: int) -> float:
 def beside(share: Share, plain: Share | None = None) -> Share:
     """A linked share with the plain one beside it; where nothing is linked, they are the same."""
     return replace(share, plain=plain) if share.linked else share
-
-
-def _plain(output: Any) -> Any:
-    """A model's output as a plain value; probabilities as a tuple."""
-    return tuple(output.tolist()) if getattr(output, "ndim", 0) else plain(output)
 
 
 def warn_of(shares: Iterable[Share]) -> None:

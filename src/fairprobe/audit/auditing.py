@@ -1,0 +1,543 @@
+"""`audit`: the phases one after the other, each with what is known so far; what is done stays, whatever happens."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.audit import judging
+from fairprobe.audit.content import Parts, content_of, domain_words, plain
+from fairprobe.audit.folder import RunFolder
+from fairprobe.audit.hashes import digest, hash_of_data, hash_of_model
+from fairprobe.audit.result import Audit
+from fairprobe.audit.sensitivity import sensitivity
+from fairprobe.audit.settings import AuditSettings
+from fairprobe.checks import checked_seed, nearest
+from fairprobe.domain import Density, Domain
+from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
+from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.estimate.survey import combination_words, worse_off
+from fairprobe.estimate.verdict import GATES
+from fairprobe.explain import explain
+from fairprobe.model import Model
+from fairprobe.model.adapters import abilities_of
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import checked_threshold
+from fairprobe.progress import Progress, Status, teller
+from fairprobe.search import search
+from fairprobe.search.settings import StopReason
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_SETS = 3
+"""With more sensitive parameters, each alone and all together, but not every set of them."""
+
+
+def audit(
+    model: Model,
+    X: pd.DataFrame | Any,
+    y: Any = None,
+    *,
+    sensitive: Sequence[str] | Mapping[str, Sequence[Any] | None] | None = None,
+    domain: Domain | None = None,
+    max_share: float | Mapping[str, float] | None = None,
+    gate: str | None = None,
+    favourable: Any = None,
+    rows_are: str | None = None,
+    output: str = "label",
+    threshold: float | None = None,
+    confidence: float = 0.95,
+    min_comparable: float = AuditSettings.min_comparable,
+    populations: Sequence[str] | None = None,
+    linked: bool | None = None,
+    method: str = AuditSettings.method,
+    n_experiments: int = AuditSettings.n_experiments,
+    n_samples: int = AuditSettings.n_samples,
+    max_cases: int = AuditSettings.max_cases,
+    search_cases: int = AuditSettings.search_cases,
+    max_inputs: int = AuditSettings.max_inputs,
+    max_barren: int = AuditSettings.max_barren,
+    min_plausibility: float = AuditSettings.min_plausibility,
+    explain_queries: int = AuditSettings.explain_queries,
+    retrain: bool = False,
+    retrain_seconds: float | None = None,
+    mask: Sequence[str] = (),
+    show_rows: bool = False,
+    seed: int | None = 0,
+    date: str | None = None,
+    title: str | None = None,
+    name: str | None = None,
+    data_name: str | None = None,
+    folder: str | PathLike[str] | None = None,
+    selfcheck: bool | Mapping[str, Any] = True,
+    command: str | None = None,
+    batch: str | None = None,
+    progress: bool | Progress = False,
+) -> Audit:
+    """Audit a model: how common discriminatory inputs are, which and why, held against a limit.
+
+    Args:
+        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        X: real rows, a frame or an array with its columns in domain order.
+        y: their labels; needed for retraining, and to tell what was in the data already.
+        sensitive: the sensitive columns, where no domain is given; as a mapping with the values to compare.
+        domain: what an input may be, with its constraints and links; by default what the rows span.
+        max_share: the share allowed; or by who is worse off: ``{"sex=Female": 0.01}``, with `favourable`.
+        gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
+        favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
+        rows_are: "training" or "held-out"; None where that is not known, and the report says so.
+        output: "label", "score", "proba" or "value": what is compared.
+        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
+        confidence: of all intervals.
+        min_comparable: nothing passes unless so much of the population could be compared.
+        populations: some of rows, density, domain and valid; by default all there are.
+        linked: in a domain with links, True or False for linked or plain twins alone; None for both.
+        method: as in `estimate`, for the domain and its valid part.
+        n_experiments: of a sample.
+        n_samples: inputs of an experiment.
+        max_cases: cases and rows shown in the report; the search may find more.
+        search_cases: the search stops after so many,
+        max_inputs: or after so many inputs,
+        max_barren: or when so many in a row brought no new case.
+        min_plausibility: inputs of the search are at least as likely as this part of held-out rows.
+        explain_queries: rows that the explanation may ask the model about.
+        retrain: whether to try whether training can make the shares smaller.
+        retrain_seconds: for that, at most; with it the result depends on the machine.
+        mask: columns whose values appear in no output.
+        show_rows: whether the report shows real rows; by default only their index and what differs.
+        seed: the same seed and settings give the same bytes.
+        date: as the report is to say it.
+        title: of the report.
+        name: of the model.
+        data_name: of the data.
+        folder: where everything is kept, with a list of all attempts on the same model and data.
+        selfcheck: whether to try first, for some seconds and once a process, if all measures right on this machine, for
+            the report; or what `fairprobe selfcheck` said elsewhere: ``{"ok": True, "line": "..."}``.
+        command: that reproduces it, for the report.
+        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        progress: True for lines on the standard error, or a callable that takes a `Status`.
+
+    Ctrl-C keeps the phases that are done: the result says which one was under way.
+
+    >>> import pandas as pd
+    >>> from fairprobe import audit
+    >>> rows = pd.DataFrame({"age": range(20, 60), "sex": ["Female", "Male"] * 20})
+    >>> model = lambda frame: (frame["age"] > 50) | ((frame["sex"] == "Male") & (frame["age"] > 40))
+    >>> audit(model, rows, sensitive=["sex"], max_share=0.01).verdict
+    Verdict(violated: more than the 1% allowed change their outcome with sex (25% of the rows (10 of 40); ...))
+    """
+    given = {key: value for key, value in locals().items() if key in AuditSettings.__dataclass_fields__}
+    run = Auditing(
+        model,
+        _checked_domain(model, X, sensitive, domain),
+        X,
+        y,
+        AuditSettings(**given),
+        checked_seed(seed),
+        progress,
+    )
+    about = {"date": date, "title": title, "name": name, "data_name": data_name}
+    run.prepare({**about, "command": command}, folder, selfcheck)
+    return run.run()
+
+
+class Auditing:
+    """One audit."""
+
+    def __init__(
+        self,
+        model: Any,
+        domain: Domain,
+        X: Any,
+        y: Any,
+        settings: AuditSettings,
+        seed: int,
+        progress: bool | Progress = False,
+    ) -> None:
+        checked_threshold(settings.threshold, settings.output)
+        self.model = model
+        self.domain = domain
+        self.rows = domain.as_frame(X)
+        self.labels = _checked_labels(y, self.rows, needed=settings.retrain)
+        self.settings = settings
+        self.seed = seed
+        self.progress = teller(progress)
+        self.parts = Parts(domain, self.rows, settings, seed)
+        self.folder: RunFolder | None = None
+        self.phase = ""
+        self.populations: dict[str, Any] = {}
+        """Those asked for, that of the gate first: it makes the verdict."""
+        _check_names("mask", settings.mask, domain)
+        _check_outcome(model, settings)
+        _check_directions(settings, domain)
+
+    # Before the work
+
+    def prepare(self, about: Mapping[str, Any], folder: Any, selfcheck: bool | Mapping[str, Any]) -> None:
+        """Everything that can be refused is refused here; hashes, and the attempts on the same model and data."""
+        parts, settings = self.parts, self.settings
+        if folder is not None:
+            self.folder = RunFolder(folder)
+        self.populations = self._populations()
+        parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
+        parts.name = about["name"] or type(self.model).__name__
+        parts.kind = type(self.model).__name__
+        parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
+            self.model, self.domain, self.rows, settings.output, settings.batch
+        )
+        parts.sampling.append(_sampled("hash", "canaries, which tell one model from another", "uniform", n_queries))
+        parts.data_hash = hash_of_data(self.rows[list(self.domain.names)], self.labels)
+        parts.config = self._config()
+        if self.folder is not None:
+            parts.attempts = self.folder.begin(self._attempt("not finished"))
+
+    def _populations(self) -> dict[str, Any]:
+        parts, asked = self.parts, self.settings.populations
+        try:
+            parts.density = Density.fit(self.domain, self.rows, seed=self.seed)
+        except DataError as error:
+            if "density" in (asked or ()):
+                raise
+            parts.remark("no-density", f"{error}", "shares")
+        every = {"rows": self.rows, "density": parts.density, "domain": "domain"}
+        every["valid"] = "valid" if self.domain.constraints else None
+        names = asked or [name for name, population in every.items() if population is not None]
+        if "valid" in names and not self.domain.constraints:
+            raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
+        gate = next((word for word in (self.settings.gate or "").split() if word in every), None)
+        gate = gate or next(name for name in GATES if name in names)
+        if gate not in names:
+            raise SettingError.about("gate", f"must be one of the populations {', '.join(names)}; got {gate!r}")
+        return {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
+
+    def _config(self) -> dict[str, Any]:
+        """All settings, plain, and the domain: what else than the seed the figures depend on."""
+        mask = self.parts.mask
+        config = {**self.settings.plain(), "domain": domain_words(self.domain, mask)}
+        return {**mask.everywhere(plain(config)), "mask": list(mask.columns)}
+
+    def _attempt(self, outcome: str) -> dict[str, Any]:
+        parts = self.parts
+        return {
+            "model": parts.model_hash,
+            "data": parts.data_hash,
+            "config_hash": digest(parts.config),
+            "seed": self.seed,
+            "date": parts.about["date"],
+            "outcome": outcome,
+        }
+
+    # The phases
+
+    def run(self) -> Audit:
+        """All phases; interrupted or failed, those that are done are kept."""
+        phases: list[tuple[str, Callable[[], None]]] = [
+            ("shares", self._shares),
+            ("impact", self._impact),
+            ("search", self._search),
+            ("why", self._why),
+            ("proxies", self._proxies),
+            ("sensitivity", self._sensitivity),
+            *([("retraining", self._retraining)] if self.settings.retrain else []),
+        ]
+        failure: RunError | None = None
+        try:
+            for self.phase, work in phases:
+                self._tell(f"{self.phase} ...")
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always", HealthWarning)
+                    work()
+                self._keep_health(caught)
+                if self.parts.interrupted is not None:
+                    break
+        except KeyboardInterrupt:
+            self.parts.interrupted = self.phase
+        except RunError as error:
+            failure, self.parts.interrupted = error, f"{self.phase}, which failed: {error}"
+        result = self._result()
+        if failure is not None:
+            failure.found = result
+            raise failure
+        return result
+
+    def _result(self) -> Audit:
+        parts = self.parts
+        parts.judged = judging.judged(parts.main, self.settings)
+        outcome = "interrupted" if parts.interrupted else parts.judged.outcome
+        if self.folder is not None:
+            parts.attempts = self.folder.end(self._attempt(outcome))
+        result = Audit(parts, content_of(parts))
+        if self.folder is not None:
+            try:
+                self.folder.write(result)
+            except RunError as error:
+                error.found = result  # a full disk is no reason to lose what was found
+                raise
+        self._tell(parts.judged.sentence, is_over=True)
+        return result
+
+    def _shares(self) -> None:
+        """Population after population, those that are about people first."""
+        parts = self.parts
+        for name, population in self.populations.items():
+            try:
+                parts.sets[name] = self._estimate(population, name)
+            except DomainError as error:  # constraints that leave too little to draw from
+                if not parts.sets:
+                    raise
+                parts.remark("no-share", f"{name}: {error}", "shares")
+                continue
+            self._tell(f"{name}: {parts.main[name].sentence()}", is_over=True)
+
+    def _estimate(self, population: Any, name: str, **changes: Any) -> list[Share]:
+        """The shares by set of sensitive parameters, all of them together last."""
+        settings, domain = self.settings, changes.get("domain", self.domain)
+        names = list(domain.sensitive)
+        sets = None if len(names) <= MOST_SETS else [*([each] for each in names), names]
+        linked = settings.linked if domain.links else None
+        found = breakdown(
+            self.model,
+            domain,
+            population,
+            sets=sets,
+            n_experiments=settings.n_experiments,
+            n_samples=settings.n_samples,
+            confidence=settings.confidence,
+            method=settings.method,
+            threshold=changes.get("threshold", settings.threshold),
+            output=settings.output,
+            seed=self.seed,
+            batch=settings.batch,
+            linked=linked,
+            progress=self._under_way(name),
+        )
+        return [self._with_worse_off(share) for share in found.values()]
+
+    def _with_worse_off(self, share: Share) -> Share:
+        """Who is worse off among the hits, where the good outcome is among what they got."""
+        good, outcomes, classes = self.settings.favourable, share.outcomes, abilities_of(self.model).classes
+        if outcomes is not None and self.settings.output == "proba" and classes is not None:
+            outcomes = outcomes.rename(columns=dict(enumerate(classes)))  # which are told by position
+        plain = None if share.plain is None else self._with_worse_off(share.plain)
+        seen = good is not None and outcomes is not None and good in outcomes.columns
+        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, good) if seen else None, plain=plain)
+
+    def _impact(self) -> None:
+        """How often real rows get the good outcome as they are, by sensitive value."""
+        settings, parts = self.settings, self.parts
+        if settings.favourable is None or settings.output != "label":
+            return
+        asker = Asker(self.model, self.domain, output="label", batch=settings.batch)
+        rows = self.domain.typed(self.rows)
+        good = np.asarray(asker.ask_frame(rows) == settings.favourable)
+        parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
+        for name in self.domain.sensitive:
+            column = rows[name].astype(object)
+            counts = [
+                (value, column == value) for value in sorted(column.dropna().unique(), key=lambda v: (str(type(v)), v))
+            ]
+            rates = [(value, int(mask.sum()), int(good[mask.to_numpy()].sum())) for value, mask in counts]
+            best = max((n_good / n for _, n, n_good in rates), default=0.0)
+            parts.impact += [
+                (name, value, n, n_good, n_good / n, n_good / n / best if best else None) for value, n, n_good in rates
+            ]
+
+    def _search(self) -> None:
+        """From the rows, within the density where there is one."""
+        parts, settings = self.parts, self.settings
+        if not _can_differ(self.domain):
+            parts.remark(
+                "nothing-to-compare", "no twin differs to the model, so there is nothing to search for", "search"
+            )
+            return
+        within: dict[str, Any] = {}
+        if parts.density is not None:
+            within = {"density": parts.density, "min_plausibility": settings.min_plausibility}
+        arguments = {
+            "max_cases": settings.search_cases,
+            "max_inputs": settings.max_inputs,
+            "max_barren": settings.max_barren,
+            "threshold": settings.threshold,
+            "output": settings.output,
+            "seed": self.seed,
+            "batch": settings.batch,
+            "linked": settings.linked is not False,
+            "progress": self._under_way("search") or False,
+            **within,
+        }
+        try:
+            parts.found = search(self.model, self.domain, start=self.rows, **arguments)
+        except DataError as error:  # no row can be started from
+            parts.remark("not-from-rows", f"{error}", "search")
+            parts.found = search(self.model, self.domain, **arguments)
+        if parts.found.stop_reason is StopReason.INTERRUPTED:
+            parts.interrupted = self.phase
+        self._tell(f"search: {parts.found.n_cases:,} cases in {parts.found.n_inputs:,} inputs", is_over=True)
+
+    def _why(self) -> None:
+        parts, settings = self.parts, self.settings
+        if parts.found is None or not parts.found.n_cases:
+            return
+        parts.why = explain(
+            parts.found,
+            self.model,
+            self.rows,
+            self.labels,
+            favourable=settings.favourable,
+            max_queries=settings.explain_queries,
+            seed=self.seed,
+            batch=settings.batch,
+            progress=self._under_way("why") or False,
+        )
+        self._tell(f"why: {parts.why.sentences()[0]}", is_over=True)
+
+    def _proxies(self) -> None:
+        """What of the other columns gives the sensitive ones away."""
+        parts = self.parts
+        try:
+            parts.proxies = proxies(
+                self.rows[list(self.domain.names)],
+                self.domain.sensitive,
+                confidence=self.settings.confidence,
+                seed=self.seed,
+            )
+        except DataError as error:
+            parts.remark("no-proxies", f"{error}", "proxies")
+
+    def _sensitivity(self) -> None:
+        """How the verdict hangs on what was chosen, on the population that it is about."""
+        parts, settings = self.parts, self.settings
+        said = judging.judged(parts.main, settings)
+        name = said.population
+        population = self.populations[name]
+
+        def estimate(**changes: Any) -> Share:
+            share = self._estimate(population, name, **changes)[-1]
+            parts.sampling.append(_sampled("sensitivity", "the same inputs again", name, share.n_queries, share.n))
+            return share
+
+        parts.sensitivity = list(sensitivity(parts.main[name], self.domain, settings, estimate))
+
+    def _retraining(self) -> None:
+        from fairprobe.retrain import retrain
+
+        parts, settings = self.parts, self.settings
+        try:
+            parts.retrained = retrain(
+                self.model,
+                self.rows,
+                self.labels,
+                self.domain,
+                max_seconds=settings.retrain_seconds,
+                favourable=settings.favourable,
+                seed=self.seed,
+                confidence=settings.confidence,
+                threshold=settings.threshold,
+                output=settings.output,
+                batch=settings.batch,
+                search_seconds=None,
+                progress=self._under_way("retraining") or False,
+            )
+        except SettingError as error:  # a model that cannot be cloned, say
+            parts.remark("no-retraining", f"{error}", "retraining")
+
+    # What is told meanwhile
+
+    def _tell(self, text: str, *, is_over: bool = False) -> None:
+        if self.progress is not None:
+            self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
+
+    def _under_way(self, title: str) -> Progress | None:
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
+
+    def _keep_health(self, caught: Sequence[Any]) -> None:
+        """Health checks go into the content; all other warnings are passed on."""
+        for warning in caught:
+            if issubclass(warning.category, HealthWarning):
+                check, _, message = str(warning.message).partition(": ")
+                self.parts.remark(check, message, self.phase)
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _sampled(phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> dict[str, Any]:
+    return {
+        "phase": phase,
+        "what": what,
+        "distribution": distribution,
+        "n_inputs": n_queries if n_inputs is None else n_inputs,
+        "n_queries": n_queries,
+    }
+
+
+@cache
+def _checked_itself() -> dict[str, Any]:
+    from fairprobe.testing.selfcheck import selfcheck
+
+    said = selfcheck()
+    return {"ok": said.ok, "line": said.line}
+
+
+def _checked_domain(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:
+    """The domain given, or what the rows span; sensitive columns that the model does not take are hidden."""
+    if domain is None:
+        if sensitive is None:
+            raise SettingError.about("sensitive", "must name the sensitive columns where no domain is given, got None")
+        domain = Domain.from_frame(X, sensitive=sensitive)
+    elif sensitive is not None:
+        raise SettingError.about("sensitive", "is said by the domain already, got both: leave one of them out")
+    columns = abilities_of(model).columns
+    lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
+    return domain.hiding([*domain.hidden, *lacking]) if set(lacking) - set(domain.hidden) else domain
+
+
+def _can_differ(domain: Domain) -> bool:
+    """Whether twins can be different rows to the model at all."""
+    return bool(domain.links) or set(domain.sensitive) != set(domain.hidden)
+
+
+def _checked_labels(y: Any, rows: pd.DataFrame, *, needed: bool) -> Any:
+    if y is None:
+        if needed:
+            raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
+        return None
+    if len(y) != len(rows):
+        raise DataError.about("y", f"must have a label for each of the {len(rows):,} rows, got {len(y):,}")
+    return y
+
+
+def _check_outcome(model: Any, settings: AuditSettings) -> None:
+    """Refuse a good outcome that the model cannot give."""
+    good, classes = settings.favourable, abilities_of(model).classes
+    if good is None or settings.output not in ("label", "proba") or classes is None:
+        return
+    if good not in list(classes):
+        known = ", ".join(map(repr, np.asarray(classes).tolist()))
+        raise SettingError.about("favourable", f"must be an outcome of the model, one of {known}; got {good!r}")
+
+
+def _check_directions(settings: AuditSettings, domain: Domain) -> None:
+    known = [combination_words(domain, place) for place in range(len(domain.combinations))]
+    for name in settings.directions:
+        if name not in known:
+            rule = f"by who is worse off must name combinations of sensitive values, of {', '.join(known)}"
+            raise SettingError.about("max_share", f"{rule}; got {name!r}{nearest(name, known)}")
+
+
+def _check_names(argument: str, names: Sequence[str], domain: Domain) -> None:
+    for name in names:
+        if name not in domain.names:
+            rule = f"must name parameters, of {', '.join(domain.names)}"
+            raise SettingError.about(argument, f"{rule}; got {name!r}{nearest(name, domain.names)}")
+        if name in domain.sensitive:
+            raise SettingError.about(argument, f"must name parameters that are not sensitive, got {name!r}")

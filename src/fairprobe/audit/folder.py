@@ -1,0 +1,108 @@
+"""The run folder: everything that an audit gives, and all attempts on the same model and data."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.errors import RunError, SettingError
+
+if TYPE_CHECKING:
+    from fairprobe.audit.result import Audit
+
+ATTEMPTS = "attempts.jsonl"
+IDENTITY = ("model", "data", "config_hash", "seed")
+
+
+class RunFolder:
+    """A folder that can be written to, made sure of before the work starts."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            rule = "must be a folder that can be written to"
+            raise SettingError.about("folder", f"{rule}, got {error.strerror or error}: {self.path}") from None
+
+    # Attempts
+
+    def begin(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        """Note an attempt before its outcome is known, so that one which is broken off is counted too."""
+        return self._noted(attempt, keep=True)
+
+    def end(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        """Note what came of it; gives all attempts on the same model and data."""
+        return self._noted(attempt, keep=False)
+
+    def _noted(self, attempt: dict[str, Any], *, keep: bool) -> list[dict[str, Any]]:
+        """The same attempt made again is one, and keeps its place."""
+        attempts = self._read()
+        same = [each for each in attempts if _identity(each) == _identity(attempt)]
+        if same:
+            if not keep or same[0].get("outcome") == attempt["outcome"]:
+                attempts[attempts.index(same[0])] = attempt
+        else:
+            attempts.append(attempt)
+        lines = "".join(f"{json.dumps(each, sort_keys=True)}\n" for each in attempts)
+        self.write_by(ATTEMPTS, lambda part: part.write_text(lines, encoding="utf-8"))
+        ours = [each for each in attempts if (each["model"], each["data"]) == (attempt["model"], attempt["data"])]
+        names = ("seed", "date", "outcome", "config_hash")
+        return [
+            {**{name: each[name] for name in names}, "is_this": _identity(each) == _identity(attempt)} for each in ours
+        ]
+
+    def _read(self) -> list[dict[str, Any]]:
+        path = self.path / ATTEMPTS
+        if not path.exists():
+            return []
+        try:
+            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, ValueError) as error:
+            rule = f"must hold the attempts of before in {ATTEMPTS}"
+            raise SettingError.about("folder", f"{rule}, got a file that cannot be read: {error}") from None
+
+    # Results
+
+    def write(self, audit: Audit) -> None:
+        """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
+        from fairprobe.audit.privacy import inert
+
+        self.write_by("audit.json", audit.to_json)
+        config = json.dumps(audit.content["about"]["config"], indent=1, ensure_ascii=False, sort_keys=True)
+        self.write_by("config.json", lambda part: part.write_text(f"{config}\n", encoding="utf-8"))
+        self.write_by("cases.csv", lambda part: inert(audit.cases_table()).to_csv(part, index=False))
+        density = audit.density
+        if density is not None and not audit.content["about"]["masked"]:  # its bins would tell what is masked
+            self.write_by("density.parquet", density.to_parquet)
+        forms = {
+            "report.html": audit.to_html,
+            "report.md": audit.to_markdown,
+            "junit.xml": audit.to_junit,
+            "model-card.md": audit.to_model_card,
+        }
+        for name, write in forms.items():
+            self.write_by(name, write)
+
+    def write_by(self, name: str, write: Callable[[Path], object]) -> None:
+        """Let a function write a file under another name, which becomes the right one when all is written."""
+        path = self.path / name
+        part = path.with_name(f".{name}.{os.getpid()}.part")
+        try:
+            write(part)
+            part.replace(path)
+        except OSError as error:
+            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _identity(attempt: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(attempt.get(name) for name in IDENTITY)

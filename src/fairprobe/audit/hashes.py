@@ -1,0 +1,86 @@
+"""Hashes: which model, data and settings an audit is about, and the digests that seal it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import ModelError
+from fairprobe.model.asking import Asker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_CANARIES = 1000
+"""Inputs whose answers tell one model from another."""
+
+
+def canonical(content: Any) -> bytes:
+    """The one way to write plain values, so that equal ones have equal bytes."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", errors="backslashreplace")  # half of a surrogate pair has no bytes
+
+
+def digest(content: Any) -> str:
+    """Of plain values."""
+    return _sha256(canonical(content))
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with the digest of every section, and that of all."""
+    sections = {name: part for name, part in content.items() if name not in ("digests", "digest")}
+    whole = {**sections, "digests": {name: digest(part) for name, part in sections.items()}}
+    return {**whole, "digest": digest(whole)}
+
+
+def hash_of_model(
+    model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None
+) -> tuple[str, str, int]:
+    """The hash, what it is of, and the queries it took.
+
+    What is stored of a model may be nothing but the name of a function, so its answers are always part of it.
+    """
+    asker = Asker(model, domain, output=output, batch=batch)
+    what = f"its answers to {N_CANARIES:,} inputs of the domain"
+    try:
+        # Constraints do not matter here: a model is the same one, whatever cannot be.
+        codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
+        answers = asker.ask(codes)
+    except ModelError:  # it need not know all inputs, if nothing but rows is asked about
+        some = domain.typed(rows.head(N_CANARIES))
+        answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+    said = digest([str(answer) for answer in answers.tolist()])
+    stored = _hash_of_object(model)
+    if stored is None:
+        return said, f"{what}, as it cannot be stored", asker.n_queries
+    return digest([stored, said]), f"the model as it is stored, and {what}", asker.n_queries
+
+
+def _hash_of_object(model: Any) -> str | None:
+    """Of all that a model is made of, by value; None for one that cannot be stored."""
+    from joblib.hashing import NumpyHasher
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return str(NumpyHasher("sha256").hash(model))
+    except Exception:  # whatever a model's own way to be stored may raise
+        return None
+
+
+def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
+    """Of the columns used, with their dtypes and the index, and of the labels."""
+    parts = [str([(name, str(dtype)) for name, dtype in rows.dtypes.items()]), rows.to_csv()]
+    if labels is not None:
+        parts.append("\n".join(map(str, np.asarray(labels).tolist())))
+    return _sha256("\0".join(parts).encode("utf-8", errors="backslashreplace"))
+
+
+def _sha256(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

@@ -1,0 +1,173 @@
+"""The verdict of an audit: `estimate.verdict` on the shares, and on what each direction of harm has of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Mask
+from fairprobe.audit.settings import AuditSettings
+from fairprobe.errors import SettingError
+from fairprobe.estimate import Outcome, Share, Verdict, verdict
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.record import RowAnswers
+from fairprobe.estimate.share import percent
+from fairprobe.estimate.survey import split_confidence
+from fairprobe.estimate.verdict import EXIT_CODES, SEVERITY, WHICH
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Rows where one combination is worse off than another member of its family, held against a limit."""
+
+    combination: str
+    limit: float
+    share: Share
+    verdict: Verdict
+
+    @property
+    def twins(self) -> str:
+        """Plain or linked."""
+        return twins_of(self.share)
+
+    def sentence(self) -> str:
+        """The direction in words."""
+        share = replace(self.share, plain=None)
+        return f"{self.combination} worse off, {percent(self.limit)} allowed: {share.sentence()}"
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        names = ("hits", "n", "low", "high", "lower", "upper", "confidence")
+        return {
+            "combination": self.combination,
+            "twins": self.twins,
+            "limit": self.limit,
+            "outcome": str(self.verdict.outcome),
+            "value": self.share.value if self.share.n else None,
+            **{name: getattr(self.share, name) for name in names},
+            "sentence": self.sentence(),
+        }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What can be said of the limits."""
+
+    outcome: str
+    """violated, passed, inconclusive; or no-limit, where none was given."""
+    sentence: str
+    population: str
+    bound: tuple[str, ...]
+    """The ids of the shares that the limit binds."""
+    directions: tuple[Direction, ...] = ()
+    verdict: Verdict | None = None
+    """That of all directions together, where there is a limit for them."""
+
+    @property
+    def exit_code(self) -> int:
+        """For the command line."""
+        return EXIT_CODES.get(self.outcome, 0)  # type: ignore[call-overload]  # an Outcome is its word
+
+    def summary(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "outcome": self.outcome,
+            "sentence": self.sentence,
+            "exit_code": self.exit_code,
+            "population": self.population,
+            "bound": list(self.bound),
+            "why": self.sentence.partition(": ")[2],
+            "directions": [each.summary() for each in self.directions],
+        }
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.sentence})"
+
+
+def id_of(share: Share) -> str:
+    """By which a share is known within an audit."""
+    return f"{share.population}/{twins_of(share)}/{' x '.join(share.sensitive)}"
+
+
+def twins_of(share: Share) -> str:
+    """Which twins a share compares."""
+    return "linked" if share.linked else "plain"
+
+
+def judged(shares: Mapping[str, Share], settings: AuditSettings) -> Judged:
+    """Hold the shares, by population, against the limits."""
+    if not shares:
+        return Judged(str(Outcome.INCONCLUSIVE), "inconclusive: no share was measured", settings.gate or "rows", ())
+    # Where nothing is allowed or forbidden, the verdict on any limit still says which share it would be about.
+    limit = settings.limit if settings.limit is not None else 0.0
+    said = verdict(shares, limit, gate=settings.gate, min_comparable=settings.min_comparable)
+    which = next((word for word in (settings.gate or "").split() if word in WHICH), None)
+    sides = [said.share] if which or said.share.plain is None else [said.share, said.share.plain]
+    bound = tuple(map(id_of, sides))
+    if settings.directions:
+        directions = _directions(sides, settings)
+        worst = max(directions, key=lambda each: SEVERITY.index(each.verdict.outcome))
+        outcome = str(worst.verdict.outcome)
+        sentence = f"{outcome}: {worst.sentence()}"
+        return Judged(outcome, sentence, said.population, bound, tuple(directions))
+    if settings.limit is None:
+        sentence = f"no limit was given, so there is no verdict: {said.share.sentence()}{_tail(said)}"
+        return Judged("no-limit", sentence, said.population, bound)
+    return Judged(str(said.outcome), said.sentence, said.population, bound, verdict=said)
+
+
+def _tail(said: Verdict) -> str:
+    """What a verdict says of a model that may not use the sensitive parameters."""
+    return said.sentence.rpartition(")")[2]
+
+
+def _directions(sides: list[Share], settings: AuditSettings) -> list[Direction]:
+    """By side and combination: the rows where that one is worse off; the error is split over the combinations."""
+    found = []
+    for side in sides:
+        record = side.record
+        if record is None or record.rows is None:
+            raise SettingError.about("max_share", f"by direction is about rows, got the population {side.population!r}")
+        # The confidence of a side is split over the sides already.
+        confidence = split_confidence(side.confidence, len(settings.directions))
+        for combination, limit in settings.directions.items():
+            worse = worse_off_rows(record.rows, combination, settings.favourable, side.threshold + side.resolution)
+            hits = int((worse & record.hits).sum())
+            numbers = (hits, side.n, confidence)
+            low, high = clopper_pearson(*numbers)
+            share = replace(
+                side,
+                value=hits / side.n if side.n else math.nan,
+                hits=hits,
+                low=low,
+                high=high,
+                lower=lower_bound(*numbers),
+                upper=upper_bound(*numbers),
+                confidence=confidence,
+                plain=None,
+            )
+            said = verdict(share, limit, min_comparable=settings.min_comparable)
+            found.append(Direction(combination, limit, share, said))
+    return found
+
+
+def worse_off_rows(rows: RowAnswers, combination: str, favourable: Any, above: float) -> Mask:
+    """Where this member is denied what another member of the family gets.
+
+    Of labels: it does not get the favourable one, and another does. Of numbers: another is better by more than `above`.
+    """
+    place = rows.members.index(combination)
+    others = np.arange(len(rows.members)) != place
+    present, mine = rows.present, rows.present[place]
+    if rows.outputs.ndim == 3:
+        raise SettingError.about("max_share", "by direction is for labels, scores and values, got probabilities")
+    if favourable in ("highest", "lowest") and rows.outputs.dtype.kind == "f":
+        sign = 1 if favourable == "highest" else -1
+        best = np.where(present & others[:, None], sign * rows.outputs, -np.inf).max(axis=0)
+        return np.asarray(mine & (best - sign * rows.outputs[place] > above))
+    is_good = np.asarray(rows.outputs == favourable) & present
+    return np.asarray(mine & ~is_good[place] & is_good[others].any(axis=0))

@@ -1,0 +1,82 @@
+"""What must not be told: masked columns, and real rows unless they were asked for. And text that stays text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MASKED = "masked"
+
+RUNS = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+
+SHORTEST = 4
+"""Values of masked columns that are shorter are looked for by their column's name alone: "no" is in any text."""
+
+
+class Mask:
+    """Replaces what is told of some columns."""
+
+    def __init__(self, columns: Iterable[str], rows: pd.DataFrame) -> None:
+        self.columns = tuple(columns)
+        others = {str(value) for name in rows.columns if name not in self.columns for value in rows[name].unique()}
+        values = {str(value) for name in self.columns for value in rows[name].unique()}
+        names = set(map(str, rows.columns))
+        self._values = {value for value in values if len(value) >= SHORTEST and value not in others | names}
+        words = sorted({*self.columns, *self._values}, key=len, reverse=True)
+        self._mentions = re.compile("|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in words)) if words else None
+
+    def row(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A row with the values of masked columns replaced."""
+        return {name: MASKED if name in self.columns else value for name, value in values.items()}
+
+    def text(self, text: str) -> str:
+        """A text; one that tells something of a masked column is not told."""
+        if self._mentions is None or text in self.columns or not self._mentions.search(text):
+            return text
+        named = [name for name in self.columns if name in text]
+        return f"{MASKED} (about {', '.join(named)})" if named else MASKED
+
+    def command(self, command: str | None) -> str | None:
+        """A command; it may say what is masked, but nothing else of that."""
+        if command is None:
+            return None
+        told = re.sub(r"--mask \S+", "", command)
+        return command if self.text(told) == told else MASKED
+
+    def everywhere(self, content: Any) -> Any:
+        """Plain values, nested: texts are looked through, and what stands under or beside a masked name."""
+        if not self.columns:
+            return content
+        if isinstance(content, str):
+            return self.text(content)
+        if isinstance(content, list):
+            return [self.everywhere(each) for each in content]
+        if isinstance(content, dict):
+            if content.get("parameter") in self.columns and "condition" in content:
+                return {**content, **dict.fromkeys(("condition", "left", "right", "path"), MASKED)}
+            return {
+                name if name in self.columns else self.text(name): MASKED
+                if name in self.columns
+                else self.everywhere(each)
+                for name, each in content.items()
+            }
+        return content
+
+
+def inert(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose texts no spreadsheet runs: those that begin like a formula have an apostrophe before them."""
+
+    def as_text(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(RUNS) else value
+
+    changed = frame.rename(columns=as_text)
+    return changed.apply(lambda column: column.map(as_text) if _may_hold_text(column) else column)
+
+
+def _may_hold_text(column: Any) -> bool:
+    return column.dtype.kind not in "iufb" if hasattr(column.dtype, "kind") else True

@@ -1,0 +1,75 @@
+"""How the verdict hangs on what was chosen: bounds, threshold, each link, each rule. On the population of the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fairprobe.audit.judging import judged
+from fairprobe.audit.settings import AuditSettings
+from fairprobe.domain import Domain, Rule
+from fairprobe.errors import DomainError
+from fairprobe.estimate import Share
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimate.share import percent
+
+CONFIDENCES = (0.9, 0.99)
+FACTORS = (0.5, 2.0)
+"""Of the threshold."""
+
+Estimate = Callable[..., Share]
+"""The share of the gate's population, in another domain or with another threshold."""
+
+
+def sensitivity(share: Share, domain: Domain, settings: AuditSettings, estimate: Estimate) -> Iterator[dict[str, Any]]:
+    """One thing changed at a time; a row for each."""
+    for confidence in CONFIDENCES:
+        if confidence != settings.confidence:
+            yield _row(f"bounds at {percent(confidence)}", _at(share, confidence, settings), settings)
+    if settings.threshold:
+        for factor in FACTORS:
+            other = factor * settings.threshold
+            what = f"threshold {other:g} instead of {settings.threshold:g}"
+            yield _row(what, estimate(threshold=other), replace(settings, threshold=other))
+    for what, changed in _without_one(domain if settings.linked is not False else domain.without_links()):
+        try:
+            measured = estimate(domain=changed)
+        except DomainError:
+            continue  # without it nothing is left to compare: the table has no such row
+        gate = settings.gate if changed.links else (settings.gate or "").replace("linked", "plain") or None
+        yield _row(what, measured, replace(settings, gate=gate))
+
+
+def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
+    for link in domain.links:
+        links = [each for each in domain.links if each is not link]
+        yield f"without the link {link.column}", domain.without_links().with_links(links)
+    for rule in domain.constraints:
+        rules = [each for each in domain.constraints if each is not rule]
+        text = rule.text if isinstance(rule, Rule) else getattr(rule, "__name__", "of Python")
+        yield f"without the rule {text}", domain.without_constraints().with_constraints(rules)
+
+
+def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:
+    """The same counts with bounds at another confidence, split as it was."""
+    if share.method == "exact" or share.design:
+        return share
+    each = 1 - (1 - confidence) * (1 - share.confidence) / (1 - settings.confidence)
+    numbers = (share.hits, share.n, each)
+    low, high = clopper_pearson(*numbers)
+    plain = None if share.plain is None else _at(share.plain, confidence, settings)
+    bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
+    return replace(share, **bounds, confidence=each, plain=plain)
+
+
+def _row(what: str, share: Share, settings: AuditSettings) -> dict[str, Any]:
+    said = judged({share.population: share}, settings)
+    if "plain" in (settings.gate or "").split() and share.plain is not None:
+        share = share.plain
+    return {
+        "what": what,
+        "outcome": said.outcome,
+        "value": share.value if share.n else None,
+        **{name: getattr(share, name) for name in ("low", "high", "hits", "n")},
+    }

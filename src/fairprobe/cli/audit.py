@@ -1,0 +1,332 @@
+"""`fairprobe audit`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from fairprobe.audit import Audit, audit
+from fairprobe.audit.auditing import Auditing
+from fairprobe.audit.folder import RunFolder
+from fairprobe.audit.settings import ROLES, AuditSettings
+from fairprobe.cli import options as o
+from fairprobe.cli.command import Command, DryRun, Request, check_linked
+from fairprobe.cli.config import read_config
+from fairprobe.cli.data import names, number_or_text
+from fairprobe.cli.destination import Destination
+from fairprobe.cli.estimate_words import match
+from fairprobe.cli.options import NONE, Option, number, number_or_none, setting, whole
+from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
+from fairprobe.domain import Density
+from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.estimate.estimation import plan
+from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.verdict import GATES, WHICH
+from fairprobe.model.asking import Asker
+from fairprobe.oracle import checked_threshold
+
+SUMMARY = "Audit a model: shares, cases, why, a verdict and a report."
+EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
+VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
+TOLD = "What is told"
+N_SHOWN = 5
+"""Regions shown."""
+
+N_TRIED = 1000
+"""Rows that tell which outcomes there are, of a model that does not say."""
+
+_setting = partial(setting, audit)
+_argument = typer.Argument(
+    help="Settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options "
+    "override it. Default: that of the current folder, where there is one.",
+    show_default=False,
+)
+
+OPTIONS = [
+    Option("config", Option.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, _argument]),
+    *(
+        each.replace(default=None) if each.name == "model" else each
+        for each in o.inputs(
+            "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
+            "Real rows; the domain is inferred from them unless --domain is given",
+        )
+    ),
+    o.option("rows_are", "ROLE", f"What the rows were to the model: {' or '.join(ROLES)}.", choices=ROLES),
+    o.several("populations", "NAME", f"Whose shares: {', '.join(POPULATIONS)}. Default: all.", o.HOW, POPULATIONS),
+    _setting("method", str, "Exact where it can be had (auto), or sample."),
+    _setting("n_experiments", whole, "Experiments of a sample."),
+    _setting("n_samples", whole, "Inputs of an experiment."),
+    _setting("confidence", number, "Of the intervals, between 0 and 1."),
+    o.switch("linked", f"{o.LINKED} Default: both, where there are links.", o.HOW, both=True),
+    _setting("search_cases", whole, "The search ends after so many cases,"),
+    _setting("max_inputs", whole, "or after so many inputs judged,"),
+    _setting("max_barren", whole, "or when so many in a row brought no new case."),
+    _setting("min_plausibility", number, "Inputs of the search are as likely as this part of held-out rows."),
+    _setting("explain_queries", whole, "Rows that the explanation may ask about."),
+    _setting("retrain", bool, "Also try whether training can make the shares smaller; needs --label."),
+    _setting("retrain_seconds", number_or_none, "For that, at most."),
+    *o.ASKED,
+    o.several("max_share", "LIMIT", 'The share allowed, as 0.01; or by who is worse off: "sex=Female: 0.01".', VERDICT),
+    o.option("gate", "NAME", "The population that it is about. Default: rows.", VERDICT, choices=(*GATES, *WHICH)),
+    _setting("min_comparable", number, "Nothing passes unless so much could be compared.", VERDICT),
+    o.option("favourable", "OUTCOME", "The good outcome: a label; for scores highest or lowest.", VERDICT),
+    o.switch("show_rows", "Show real rows in the report, not only their index and what differs.", TOLD),
+    o.several("mask", "COLUMN", "Columns whose values appear in no output.", TOLD),
+    _setting("max_cases", whole, "Cases in the report.", TOLD),
+    o.option("title", "TEXT", "Of the report.", TOLD),
+    o.option("name", "TEXT", "Of the model.", TOLD),
+    o.option("date", "TEXT", "As the report is to say it.", TOLD),
+    _setting("selfcheck", bool, "Try first whether all measures right on this machine.", TOLD),
+    o.option("out", "FOLDER", "Keep everything in a folder, the report as well.", o.RESULTS, "--out", "-o"),
+    o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS),
+    *o.PRINTED,
+]
+
+
+def run(request: Request) -> int:
+    """Audit a model, held against a limit: shares, cases, why, proxies, a verdict and a report.
+
+    Shares of the rows, of the density fitted to them and of the whole domain stand side by side; cases are searched for
+    from the rows. The rows of --data are needed, and are said to be training rows or held out by --rows-are.
+    """
+    return AuditCommand(request).run()
+
+
+class AuditCommand(Command):
+    """One audit."""
+
+    name = "the audit"
+
+    def __init__(self, request: Request) -> None:
+        given = request.given
+        config = read_config(given["config"]) if given["config"] or not given["model"] else {}
+        # What is said on the command line goes before what a file says.
+        merged = {name: config.get(name) if value is None else value for name, value in given.items()}
+        super().__init__(Request(request.context, merged))
+        for name, what in (("model", "the model"), ("data", "the rows")):
+            if self.request[name] is None:
+                raise SettingError(f"--{name} must name {what}, or a config must (see fairprobe init); got neither")
+        self.html = Destination.of(self.request["html"], (".html",), "--html", may_be_stdout=False)
+        if self.request["out"] is not None:
+            RunFolder(self.request["out"])
+        self.keywords = self._keywords()
+        self.settings = AuditSettings(**{k: v for k, v in self.keywords.items() if k in _SETTINGS})
+        checked_threshold(self.keywords["threshold"], self.keywords["output"])
+        self.audit: Audit | None = None
+
+    def _keywords(self) -> dict[str, Any]:
+        request = self.request
+        keywords = request.keywords(audit)
+        for name in ("y", "sensitive", "domain", "folder", "progress", "command", "data_name"):
+            keywords.pop(name, None)
+        keywords["mask"] = names(request["mask"] or ())
+        keywords["populations"] = names(request["populations"] or ()) or None
+        keywords["max_share"] = limits_of(request["max_share"] or ())
+        keywords["name"] = request["name"] or request["model"]
+        return keywords
+
+    def load(self) -> None:
+        """The domain, the rows and their labels, the model; whether the rows were training rows, if nobody said."""
+        source = self.request.source
+        self.labels = None
+        if source.label is not None:
+            self.domain, self.rows, self.labels = source.load_labelled()
+        else:
+            self.domain, rows = source.load()
+            assert rows is not None
+            self.rows = rows
+        check_linked(self.request["linked"], self.domain)
+        self.model = self.load_model()
+        self.keywords["favourable"] = self._favourable()
+        if self.keywords["rows_are"] is None and not self.request["dry_run"]:
+            self.keywords["rows_are"] = asked_role()
+
+    def _favourable(self) -> Any:
+        """The outcome that a text stands for."""
+        text = self.request["favourable"]
+        if text is None or text in ("highest", "lowest"):
+            return text
+        output, known = self.keywords["output"], getattr(self.model, "classes_", None)
+        if output not in ("label", "proba"):
+            raise SettingError(f"--favourable must be highest or lowest for --output {output}, got {text!r}")
+        if known is None:
+            asker = Asker(self.model, self.domain, batch=self.keywords["batch"])
+            known = sorted(set(asker.ask_frame(self.domain.typed(self.rows.head(N_TRIED))).tolist()), key=str)
+        chosen = match(text, np.asarray(known).tolist())
+        if chosen is None:
+            listed = ", ".join(map(str, known))
+            raise SettingError(f"--favourable must be an outcome of the model, one of {listed}; got {text!r}")
+        return chosen[0]
+
+    def work(self) -> None:
+        """The audit; what is known when it fails or is interrupted is kept."""
+        with progress() as show:
+            try:
+                self.audit = audit(
+                    self.model,
+                    self.rows,
+                    self.labels,
+                    domain=self.domain,
+                    folder=self.request["out"],
+                    data_name=Path(str(self.request["data"])).name,
+                    command=self._again(),
+                    progress=show,
+                    **self.keywords,
+                )
+            except RunError as failure:
+                self.failures.append(failure)
+                self.audit = failure.found if isinstance(failure.found, Audit) else None
+        self.interrupted = self.audit is not None and self.audit.interrupted is not None and not self.failures
+        if self.html is not None and self.audit is not None:
+            self.html.write_by(self.audit.to_html)
+
+    def _again(self) -> str:
+        """The command, without what only says where the results go."""
+        gone = dict.fromkeys(("out", "html", "json", "dry_run", "config"))
+        given = {name: value for name, value in self.request.given.items() if name not in gone}
+        return Request(self.request.context, {**given, **gone}).again(seed=self.keywords["seed"])
+
+    # What came of it
+
+    def figures(self) -> dict[str, Any]:
+        """All but the certificate, the cases and the plots, which are in the folder's audit.json."""
+        told = {} if self.audit is None else self.audit.summary()
+        return {**told, "out": self.request["out"], "html": self.request["html"], "interrupted": self.interrupted}
+
+    def show(self) -> None:
+        """The verdict, the shares, the worst regions, and where the report is."""
+        if self.audit is None:
+            return
+        content = self.audit.content
+        about, why = content["about"], content["why"]
+        parts = [
+            [(self.audit.sentence(), 2)],
+            [("Shares:", 0), *((line, 4) for line in share_lines(content["shares"]))],
+        ]
+        if why and why["regions"]:
+            regions = [f"  {place}. {region_words(each)}" for place, each in enumerate(why["regions"][:N_SHOWN], 1)]
+            parts.append([("Where cases are:", 0), *((line, 5) for line in regions)])
+        if content["rows"]["n_flipped"]:
+            n = content["rows"]["n_flipped"]
+            parts.append([(f"{counted(n, 'real row')} change{'s' * (n == 1)} with {self._names()}.", 0)])
+        say_parts(parts)
+        others = len(about["attempts"]) - 1
+        if others:
+            say(f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them.")
+        for name in (self.request["out"], self.request["html"]):
+            if name is not None:
+                say(f"The report is in {name}.")
+        if not (self.request["out"] or self.request["html"]):
+            say("No report was written: --out FOLDER keeps everything, --html FILE the page alone.")
+        if not (self.interrupted or self.failures):
+            to_copy("The same again", str(about["command"]))
+
+    def _names(self) -> str:
+        return " or ".join(self.domain.sensitive)
+
+    def kept(self) -> str:
+        """The phases that are done."""
+        if self.audit is None:
+            return "nothing"
+        done, out = ", ".join(self.audit.shares) or "no share", self.request["out"]
+        return f"{done}, in {out}" if out else done
+
+    def code_of_result(self) -> int:
+        """That of the verdict."""
+        return 0 if self.audit is None else self.audit.verdict.exit_code
+
+    def plan(self) -> DryRun:
+        """How each population would be looked at; what the search and the explanation take at most."""
+        keywords, settings = self.keywords, self.settings
+        Auditing(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+        every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
+        if self.domain.constraints:
+            every["valid"] = "valid"
+        try:
+            every["density"] = Density.fit(self.domain, self.rows)
+        except DataError as error:
+            note(f"no-density: {error}")
+        names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
+        arguments = {**{name: keywords[name] for name in names}, "weights": None, "groups": None}
+        costs = {
+            name: plan(self.model, self.domain, population, **arguments)
+            for name, population in every.items()
+            if settings.populations is None or name in settings.populations
+        }
+        most = settings.max_inputs * len(self.domain.families)
+        figures = {
+            "settings": settings.plain(),
+            "seed": keywords["seed"],
+            "n_queries": {**{name: cost.n_queries for name, cost in costs.items()}, "search": most}
+            | {"why": settings.explain_queries},
+            "seconds": {name: cost.seconds for name, cost in costs.items()},
+            "out": self.request["out"],
+        }
+        limit = ", ".join(f"{percent(each)} {who}".strip() for who, each in settings.limits.items()) or "none"
+        lines = [
+            f"  settings   confidence {percent(settings.confidence)}, seed {keywords['seed']}",
+            f"  limit      {limit}",
+            f"  out        {self.request['out'] or 'nothing'}",
+        ]
+        shares = [(f"  {name}: {counted(c.n_queries, 'query')}, {duration(c.seconds)}", 4) for name, c in costs.items()]
+        others = [
+            (f"  search: {counted(most, 'query')} at most", 4),
+            (f"  why: {counted(settings.explain_queries, 'query')} at most", 4),
+        ]
+        return DryRun(figures, lines, [("What it would ask:", 0), *shares, *others])
+
+
+_SETTINGS = AuditSettings.__dataclass_fields__
+
+
+def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:
+    """A limit, or limits by who is worse off.
+
+    >>> limits_of(["0.01"]), limits_of(["sex=Female: 0.01"])
+    (0.01, {'sex=Female': 0.01})
+    """
+    limits: dict[str, float] = {}
+    for text in texts:
+        who, _, limit = str(text).rpartition(":")
+        value = number_or_text(limit.strip())
+        if isinstance(value, str):
+            raise SettingError(f'--max-share must be a number, or as in "sex=Female: 0.01"; got {text!r}')
+        limits[who.strip()] = value
+    if not limits:
+        return None
+    if "" in limits and len(limits) > 1:
+        raise SettingError("--max-share must be one limit, or limits by who is worse off; got both")
+    return limits.get("", limits)
+
+
+def asked_role() -> str | None:
+    """What the rows were to the model: asked for on a terminal, else not known."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
+        return None
+    answer = typer.prompt(f"The rows are ({', '.join(ROLES)}, {NONE})", default=NONE, err=True)
+    return answer if answer in ROLES else None
+
+
+def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
+    """The shares side by side."""
+    rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
+    for each in shares:
+        value = "n/a" if each["value"] is None else percent(each["value"])
+        interval = f"{percent(each['low'])} to {percent(each['high'])}"
+        counts = f"{each['hits']:,} of {each['n']:,}"
+        rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
+    return aligned(rows, left=(0, 1, 2))
+
+
+def region_words(region: dict[str, Any]) -> str:
+    """A region in a line."""
+    precision = "" if region["precision"] is None else f": {percent(region['precision'])} of its inputs are cases"
+    rows = "" if region["n_rows"] is None else f", {region['n_rows']:,} real rows"
+    return f"{region['text']}{precision}{rows}"

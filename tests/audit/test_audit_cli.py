@@ -1,0 +1,158 @@
+"""The command line: a config, what is wrong with one, exit codes, and what is printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from audited import rows
+
+from fairprobe.cli import main
+from fairprobe.cli.config import KINDS
+from fairprobe.cli.init import config_text
+
+MODEL = """
+import numpy as np
+
+def model(frame):
+    good = (frame["age"] > 50) | ((frame["sex"] == "Male") & (frame["age"] > 40))
+    return np.where(good, "yes", "no")
+
+def interrupted(frame):
+    if len(frame) < 100:
+        raise KeyboardInterrupt
+    return model(frame)
+
+def fails(frame):
+    if len(frame) < 100:
+        raise ValueError("no")
+    return model(frame)
+"""
+
+CONFIG = """
+model = "audited_model:model"
+data = "rows.csv"
+sensitive = ["sex"]
+n_experiments = 1
+n_samples = 100
+search_cases = 50
+max_inputs = 2000
+explain_queries = 2000
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    (tmp_path / "audited_model.py").write_text(MODEL)
+    rows().to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "fairprobe.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def test_a_config_is_found_and_options_override_it(here, capsys):
+    assert main(["audit", "--max-share", "0.01", "--rows-are", "held-out"]) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith("violated: more than the 1% allowed")
+    assert "rows     plain  sex" in said.out
+    assert "The same again:" in said.out
+    assert "rows: 25% of the rows" in said.err
+    assert main(["audit", "fairprobe.toml", "--max-share", "0.9"]) == 0
+    assert "rows-unknown" in capsys.readouterr().err
+
+
+def test_of_a_project(here, capsys):
+    (here / "fairprobe.toml").unlink()
+    text = CONFIG.strip().replace("\n", "\n")
+    (here / "pyproject.toml").write_text(f'[project]\nname = "x"\n[tool.fairprobe]\n{text}\nmax-share = 0.01\n')
+    assert main(["audit", "--json"]) == 1
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["verdict"]["outcome"] == "violated"
+    assert figures["error"] is None
+    assert main(["audit", "pyproject.toml", "--dry-run"]) == 0
+    assert "search: 4,000 queries at most" in capsys.readouterr().out
+
+
+def test_limits_by_who_is_worse_off(here, capsys):
+    text = CONFIG + 'favourable = "yes"\n[max_share]\n"sex=Female" = 0.01\n'
+    (here / "fairprobe.toml").write_text(text)
+    assert main(["audit"]) == 1
+    assert "sex=Female worse off, 1% allowed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('sensitiv = ["sex"]', "did you mean 'sensitive'?"),
+        ("seed = 'x'", "seed must be a whole number, got 'x'"),
+        ("retrain = 1", "retrain must be true or false, got 1"),
+        ("sensitive = 3", "sensitive must be a list of names"),
+        ("max_share = 'x'", "max-share must be a number"),
+        ("max-sahre = 1", "did you mean 'max-share'?"),
+        ("model =", "must be TOML"),
+    ],
+)
+def test_a_wrong_config(here, capsys, text, message):
+    (here / "fairprobe.toml").write_text(text)
+    assert main(["audit"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fairprobe.tmol"], "did you mean 'fairprobe.toml'?"),
+        (["--data", "rowz.csv"], "did you mean 'rows.csv'?"),
+        (["--out", "rows.csv"], "must be a folder that can be written to"),
+        (["--max-share", "lots"], "must be a number"),
+        (["--favourable", "maybe"], "one of no, yes"),
+        (["--html", "report.pdf"], "must end in .html"),
+        (["--mask", "twon"], "did you mean 'town'?"),
+    ],
+)
+def test_wrong_options(here, capsys, arguments, message):
+    assert main(["audit", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_nothing_given(here, capsys):
+    (here / "fairprobe.toml").unlink()
+    assert main(["audit"]) == 2
+    assert "--model must name the model" in capsys.readouterr().err
+
+
+def test_interrupted_and_failed(here, capsys):
+    assert main(["audit", "fairprobe.toml", "--model", "audited_model:interrupted"]) == 130
+    assert "interrupted; kept: no share" in capsys.readouterr().err
+    assert main(["audit", "fairprobe.toml", "--model", "audited_model:fails"]) == 3
+    assert "error: the model must answer every row" in capsys.readouterr().err
+
+
+def test_out(here, capsys):
+    pytest.importorskip("jinja2")
+    assert main(["audit", "--max-share", "0.01", "--out", "kept", "--html", "page.html"]) == 1
+    assert "The report is in kept." in capsys.readouterr().out
+    assert (here / "page.html").read_text() == (here / "kept/report.html").read_text()
+
+
+def test_init(here, capsys):
+    assert main(["init", "rows.csv"]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert main(["init", "rows.csv", "--out", "new.toml", "--model", "audited_model:model"]) == 0
+    assert "sensitive: sex" in capsys.readouterr().out
+    pytest.importorskip("jinja2")
+    effort = ["--search-cases", "20", "--explain-queries", "1000", "--experiments", "1", "--samples", "50"]
+    assert main(["audit", "new.toml", *effort]) == 1
+    assert main(["init", "rows.csv", "--label", "nope", "--out", "x.toml"]) == 2
+
+
+def test_all_that_init_writes_is_known(tmp_path):
+    text = config_text("rows.csv", None, rows(), None, [], None, tmp_path / "fairprobe.toml")
+    keys = [line.removeprefix("# ").partition(" = ")[0] for line in text.splitlines() if " = " in line]
+    assert set(keys) <= set(KINDS) | {"Guessed by name. As a table it lists the values to compare: sensitive"}
