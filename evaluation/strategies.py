@@ -51,7 +51,9 @@ def budgets(plan: Plan, subject: str) -> list[Budget]:
 
 def runs(plan: Plan, subject: str, strategy: str, budget: Budget) -> list[Cell]:
     """A strategy on a subject, over the seeds."""
-    how = {"strategy": "fully-directed", **ONE_WALKER} if strategy == ONE else {"strategy": strategy}
+    how: dict[str, Any] = {"strategy": "fully-directed", **ONE_WALKER} if strategy == ONE else {"strategy": strategy}
+    if "max_seconds" in budget.limit:
+        how["accelerate"] = "off"  # what a stand-in proposes is confirmed after the deadline
     settings = {"subject": subject, "n_references": plan.duel_inputs, **how, **budget.limit}
     return [Cell("search_spread", {**settings, "seed": seed}) for seed in range(plan.seed, plan.seed + budget.n_seeds)]
 
@@ -203,9 +205,9 @@ def _notes(plan: Plan) -> str:
         f"({settings_text(ONE_WALKER)}): with {few:,} queries its first global round is all that it comes to.\n\n"
         f"Equal inputs are {plan.duel_inputs:,}, equal seconds {plan.duel_seconds:g} of the processor, in one thread. "
         f"The SVM's budgets are smaller, as libsvm answers some 3,000 rows a second: {svm[0]:,} inputs, {svm[1]:,} "
-        f"queries, {svm[2]:,} in place of {many:,} queries, and {svm[3]:g} seconds. Acceleration is as by default: "
-        "none where queries are limited. Seconds are those until the deadline: cases that a stand-in proposes are "
-        "confirmed after it, which may take several times as long."
+        f"queries, {svm[2]:,} in place of {many:,} queries, and {svm[3]:g} seconds. Acceleration is as by default, "
+        "none where queries are limited; and none at equal seconds, as cases that a stand-in proposes are confirmed "
+        "after the deadline, which may take several times as long."
     )
 
 
