@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.audit.fingerprint import fingerprint
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.model.asking import Asker
@@ -44,7 +44,7 @@ def hash_of_model(
 ) -> tuple[str, str, int]:
     """The hash, what it is of, and the queries it took.
 
-    What is stored of a model may be nothing but the name of a function, so its answers are always part of it.
+    What a model is made of may be nothing but the name of a function, so its answers are always part of it.
     """
     asker = Asker(model, domain, output=output, batch=batch)
     what = f"its answers to {N_CANARIES:,} inputs of the domain"
@@ -56,22 +56,10 @@ def hash_of_model(
         some = domain.typed(rows.head(N_CANARIES))
         answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
     said = digest([str(answer) for answer in answers.tolist()])
-    stored = _hash_of_object(model)
-    if stored is None:
-        return said, f"{what}, as it cannot be stored", asker.n_queries
-    return digest([stored, said]), f"the model as it is stored, and {what}", asker.n_queries
-
-
-def _hash_of_object(model: Any) -> str | None:
-    """Of all that a model is made of, by value; None for one that cannot be stored."""
-    from joblib.hashing import NumpyHasher
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return str(NumpyHasher("sha256").hash(model))
-    except Exception:  # whatever a model's own way to be stored may raise
-        return None
+    made_of = fingerprint(model)
+    if made_of is None:
+        return said, f"{what}; what it is made of cannot be told", asker.n_queries
+    return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
 
 
 def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
