@@ -28,7 +28,7 @@ def arguments_of(name: str) -> tuple[Any, Any, Any, dict[str, Any]]:
         X, y = fairprobe.datasets.load_census(split="train")
         about = {"domain": fairprobe.datasets.census_domain(), "favourable": 1}
         return fairprobe.subjects.load("random-forest"), X, y, about
-    model, _ = fitted("boosting")
+    model, _ = fitted("ordinal-boosting")
     X, y = fairprobe.datasets.load_census(encoded=False, split="train")
     domain = fairprobe.Domain.from_frame(X, ["sex"])
     domain = domain.with_links([fairprobe.Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])])

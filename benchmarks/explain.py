@@ -107,14 +107,8 @@ def learned_rules(found: Any, model: Any, **settings: Any) -> list[Any]:
 def subject(name: str) -> tuple[Any, Any, Any, Any, Any]:
     """A model, its domain, rows, labels and the good outcome."""
     if name == "boosting":
-        pipeline, X = fitted("boosting")
-        return (
-            pipeline,
-            fairprobe.Domain.from_frame(X, ["sex"]),
-            X,
-            fairprobe.datasets.load_census(encoded=False)[1],
-            ">50K",
-        )
+        pipeline, domain = fitted("ordinal-boosting")
+        return pipeline, domain, *fairprobe.datasets.load_census(encoded=False), ">50K"
     X, y = fairprobe.datasets.load_census()
     return model(name), fairprobe.datasets.census_domain(), X, y, 1
 

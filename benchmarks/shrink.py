@@ -56,8 +56,8 @@ def subject(name: str) -> tuple[Any, pd.DataFrame, fairprobe.Domain]:
     if name == "forest":
         X, _ = fairprobe.datasets.load_census()
         return fairprobe.subjects.load("random-forest"), X, fairprobe.datasets.census_domain()
-    model, X = fitted(name)
-    return model, X, fairprobe.Domain.from_frame(X, ["sex"])
+    model, domain = fitted(f"ordinal-{name}")
+    return model, fairprobe.datasets.load_census(encoded=False)[0], domain
 
 
 def rows(name: str, n_cases: int) -> Iterator[list[object]]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search, testing
@@ -340,3 +342,28 @@ def test_frames_of_no_cases():
     assert found.twins.shape == (0, 9)
     assert len(found.gaps) == len(found.outputs) == 0
     assert isinstance(found.to_frame(), pd.DataFrame)
+
+
+def test_what_a_stand_in_proposes_is_confirmed_in_time(monkeypatch):
+    """A clock of our own: the stand-in answers at once, the model takes a millisecond a case."""
+    from fairprobe.search import shard
+
+    seconds = [0.0]
+
+    def tick():
+        seconds[0] += 1e-4
+        return seconds[0]
+
+    def slowly(oracle, screen, waiting):
+        assert screen is not None
+        seconds[0] += 1e-3 * len(waiting.keys)
+        return plain(oracle, screen, waiting)
+
+    plain = shard.confirm
+    monkeypatch.setattr(shard, "confirm", slowly)
+    monkeypatch.setattr(shard, "time", SimpleNamespace(monotonic=tick))
+    X = BOX.domain.sample(4000, seed=0).to_numpy()
+    forest = RandomForestClassifier(12, random_state=0).fit(X, BOX.model(X))
+    found = run(model=forest, max_seconds=2.0, n_walkers=1000, max_barren=None)
+    assert found.n_cases > 100
+    assert seconds[0] < 2.0 + 3 * shard.SLICE_SECONDS

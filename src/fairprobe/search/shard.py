@@ -115,7 +115,8 @@ class _Shard:
         self.hinter = make_hinter(job, self.strategy.wants, self.asker)
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
-        self.slice = FIRST_SLICE
+        self.slice = self.confirm_slice = FIRST_SLICE
+        """Inputs judged, and hits confirmed, in one go under a deadline: a stand-in may be much the quicker."""
         self.n_walks = self.n_dry = self.n_whole = 0
         self.next_report = time.monotonic() + REPORT_SECONDS
 
@@ -335,16 +336,16 @@ class _Shard:
                 self.recorder.settle_all()
             return
         size = max(1, (HASTY_ROWS if until < math.inf else CONFIRM_ROWS) // len(self.oracle.families))
-        if self.deadline is not None:
-            size = self.slice
-        while time.monotonic() < until:
+        while (begun := time.monotonic()) < until:
             with uninterrupted():
-                waiting = self.recorder.proposals(size)
+                waiting = self.recorder.proposals(size if self.deadline is None else self.confirm_slice)
             if waiting is None:
                 return
             cases, confirmation = confirm(self.oracle, self.screen, waiting)
             with uninterrupted():
                 self.recorder.settle(cases, confirmation)
+            if self.deadline is not None and time.monotonic() - begun < SLICE_SECONDS / 2:
+                self.confirm_slice *= 2
 
     def _is_done(self) -> bool:
         """Whether the quota is met; hits are settled no earlier than that takes, as larger batches are cheaper."""
@@ -353,7 +354,7 @@ class _Shard:
             raise _Done(StopReason.MAX_SECONDS)
         most_waiting = FLUSH
         if self.confirms:  # a deadline is not to be missed
-            most_waiting = MOST_ROWS // len(self.oracle.families) if self.deadline is None else self.slice
+            most_waiting = MOST_ROWS // len(self.oracle.families) if self.deadline is None else self.confirm_slice
         if recorder.n_waiting >= most_waiting:
             self._settle()
         if recorder.n_judged >= quota.n_inputs or (quota.n_cases is not None and self._has_found(quota.n_cases)):
