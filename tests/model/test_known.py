@@ -36,7 +36,6 @@ NEEDS = {
     "SelectFromModel": {"estimator": DecisionTreeClassifier()},
 }
 PARTS_ONLY = (
-    "booster",
     "constant",
     "libsvm",
     *(kind for kind in set(KINDS.values()) if kind.startswith("regression-")),
@@ -188,3 +187,17 @@ def test_no_import_for_a_model_that_is_none_of_scikit_learn_s():
         "assert 'sklearn' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("path", ["lightgbm:LGBMClassifier", "xgboost:XGBClassifier"])
+def test_boosters_repeat_themselves_whatever_the_batch(path):
+    """What `is_repeatable` says of them: to the last bit, over batches of many sizes and two threads."""
+    module, name = path.split(":")
+    booster = getattr(pytest.importorskip(module), name)(n_estimators=20, n_jobs=2)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 4))
+    booster.fit(X, X[:, 0] + X[:, 1] ** 2 > 0.5)
+    whole = booster.predict_proba(X)
+    for size in (1, 3, 64, 65, 300):
+        parts = [booster.predict_proba(X[first : first + size]) for first in range(0, len(X), size)]
+        assert (np.concatenate(parts) == whole).all()

@@ -69,7 +69,9 @@ LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
 
-REPEATABLE = frozenset({"boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"})
+REPEATABLE = frozenset(
+    {"booster", "boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"}
+)
 """The kinds that answer with labels, always the same for the same row."""
 
 
