@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from evidences import evidence_of, sampled_of
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
@@ -17,7 +18,6 @@ from fairprobe.explain.box import Axes
 from fairprobe.explain.case_region import measured_regions
 from fairprobe.explain.learning import learn
 from fairprobe.testing.planted_regions import PLANTED, planted_regions
-from tests.explain.evidences import evidence_of, sampled_of
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],

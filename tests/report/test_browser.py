@@ -9,8 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from tests.report.contents import bare, content, hostile, written
+from contents import bare, content, hostile, written
 
 AXE = Path(__file__).parents[2] / ".browser" / "axe.min.js"
 FLAGS = (

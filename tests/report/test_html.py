@@ -7,12 +7,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from contents import HOSTILE, SVG, bare, content, hostile, sealed
 
 from fairprobe.errors import SettingError
 from fairprobe.report import FORMS, render
 from fairprobe.report.html import html
 from fairprobe.report.sections import CHAPTERS, chapters, scale_of
-from tests.report.contents import HOSTILE, SVG, bare, content, hostile, sealed
 
 VOID = {"meta", "br", "img", "input", "link", "line", "rect"}
 

@@ -5,6 +5,7 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
+from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
 from fairprobe.estimate.share import Share
@@ -12,7 +13,6 @@ from fairprobe.estimate.verdict import Outcome, verdict
 from fairprobe.report.junit import junit, outcome_of
 from fairprobe.report.markdown import markdown, text, value
 from fairprobe.report.model_card import model_card
-from tests.report.contents import HOSTILE, bare, content, hostile, sealed
 
 FORMS = [markdown, model_card]
 
