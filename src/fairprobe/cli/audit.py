@@ -220,7 +220,7 @@ class AuditCommand(Command):
         if others:
             say(f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them.")
         for name in (self.request["out"], self.request["html"]):
-            if name is not None:
+            if name is not None and not self.failures:  # else `finish` says what is there
                 say(f"The report is in {name}.")
         if not (self.request["out"] or self.request["html"]):
             say("No report was written: --out FOLDER keeps everything, --html FILE the page alone.")
@@ -235,7 +235,7 @@ class AuditCommand(Command):
         if self.audit is None:
             return "nothing"
         done, out = ", ".join(self.audit.shares) or "no share", self.request["out"]
-        return f"{done}, in {out}" if out else done
+        return f"{done}; {out} holds what could be written" if out else done
 
     def code_of_result(self) -> int:
         """That of the verdict."""
