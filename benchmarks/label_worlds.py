@@ -15,7 +15,7 @@ import pandas as pd
 from fairprobe import Category, Domain, Integer
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explain.evidence import Budget, Evidence, Population, checked_rows, judged_in_batches
+from fairprobe.explain.evidence import Budget, DrawnFrom, Evidence, checked_rows, judged_in_batches
 from fairprobe.explain.training_data import InData, region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
@@ -128,7 +128,7 @@ def made_evidence(
         budget=Budget(oracle, max_queries),
         cases=cases,
         n_given=len(cases.codes),
-        population=Population("valid" if domain.is_restricted else "domain", domain),
+        population=DrawnFrom("valid" if domain.is_restricted else "domain", domain),
         density=None,
         rows=given,
         labels=named,

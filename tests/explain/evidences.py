@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.explain.evidence import Budget, Evidence, Population, holding
+from fairprobe.explain.evidence import Budget, DrawnFrom, Evidence, holding
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -29,7 +29,7 @@ def evidence_of(
     """What stands on the cases among some inputs; by default on those among `n` drawn from the population."""
     oracle = Oracle(Asker(model, domain, output=output, batch=batch), threshold)
     name = "density" if density is not None else "valid" if domain.is_restricted else "domain"
-    population = Population(name, domain, density, min_plausibility)
+    population = DrawnFrom(name, domain, density, min_plausibility)
     if codes is None:
         codes = population.sample(n, np.random.default_rng(seed + 1000))
     cases, _ = holding(oracle, codes)

@@ -16,7 +16,7 @@ from fairprobe import Category, Domain, Integer, Link, estimate
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import clopper_pearson
-from fairprobe.explain.evidence import Population
+from fairprobe.explain.evidence import DrawnFrom
 from fairprobe.explain.remedies import Decision, remedies_of
 from fairprobe.testing.toys import CountingModel
 
@@ -301,6 +301,6 @@ def test_values_have_no_accuracy():
 
 def test_a_population_that_sets_the_rules_aside():
     evidence = made_evidence(model, FORBIDDEN, n=50)
-    whole = replace(evidence, population=Population("domain", FORBIDDEN.without_constraints()))
+    whole = replace(evidence, population=DrawnFrom("domain", FORBIDDEN.without_constraints()))
     one, other = (remedies_of(RULES[:1], each, n=FEW)[0] for each in (whole, made_evidence(model, PLAIN, n=50)))
     assert (one.before, one.after, one.population) == (other.before, other.after, "domain")

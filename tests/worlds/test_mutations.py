@@ -123,7 +123,7 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
         held = [place for place, changes in enumerate(changed) if not changes]
         return compared(self.members, self.own, held, [place for place, changes in enumerate(changed) if changes])
 
-    of_codes = Count._members
+    of_codes = Count.members
 
     def of_batch(self, batch):
         if batch.members is None:
@@ -132,7 +132,7 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
 
     patch.setattr(FrameMembers, "_needed", needed)
     patch.setattr(FrameMembers, "compared", of_rows)
-    patch.setattr(Count, "_members", of_batch)
+    patch.setattr(Count, "members", of_batch)
 
 
 @mutation(seed=144)
@@ -153,7 +153,7 @@ def all_values_are_compared_though_some_are_listed(patch):
 
 @mutation(seed=52)
 def a_search_drops_rows_with_unlisted_values(patch):
-    patch.setattr(start_rows, "_as_compared", lambda domain, frame, own: frame)
+    patch.setattr(start_rows, "as_compared", lambda domain, frame, own: frame)
 
 
 @mutation(seed=0)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.audit import judging
-from fairprobe.audit.content import Parts, content_of, domain_words, plain
+from fairprobe.audit import gating
+from fairprobe.audit.audit_settings import AuditSettings
+from fairprobe.audit.content import AuditParts, content_of, domain_words, plain
 from fairprobe.audit.folder import RunFolder
 from fairprobe.audit.hashes import digest, hash_of_data, hash_of_model
 from fairprobe.audit.result import Audit
 from fairprobe.audit.sensitivity import sensitivity
-from fairprobe.audit.settings import AuditSettings
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
@@ -169,7 +169,7 @@ class Auditing:
         self.settings = settings
         self.seed = seed
         self.progress = teller(progress)
-        self.parts = Parts(domain, self.rows, settings, seed)
+        self.parts = AuditParts(domain, self.rows, settings, seed)
         self.folder: RunFolder | None = None
         self.phase = ""
         self.populations: dict[str, Any] = {}
@@ -269,7 +269,7 @@ class Auditing:
 
     def _result(self) -> Audit:
         parts = self.parts
-        parts.judged = judging.judged(parts.main, self.settings)
+        parts.judged = gating.judged(parts.main, self.settings)
         outcome = "interrupted" if parts.interrupted else parts.judged.outcome
         if self.folder is not None:
             parts.attempts = self.folder.end(self._attempt(outcome))
@@ -414,7 +414,7 @@ class Auditing:
     def _sensitivity(self) -> None:
         """How the verdict hangs on what was chosen, on the population that it is about."""
         parts, settings = self.parts, self.settings
-        said = judging.judged(parts.main, settings)
+        said = gating.judged(parts.main, settings)
         name = said.population
         population = self.populations[name]
 

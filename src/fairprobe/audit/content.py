@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe._version import __version__
+from fairprobe.audit.audit_settings import AuditSettings
+from fairprobe.audit.gating import Judged, id_of, twins_of
 from fairprobe.audit.hashes import digest, sealed
-from fairprobe.audit.judging import Judged, id_of, twins_of
 from fairprobe.audit.privacy import Mask
-from fairprobe.audit.settings import AuditSettings
 from fairprobe.domain import Category, Density, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.values import is_missing
 from fairprobe.estimate import Proxies, Share
@@ -44,7 +44,7 @@ PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
 
 
 @dataclass
-class Parts:
+class AuditParts:
     """What the phases of an audit came to, so far."""
 
     domain: Domain
@@ -90,7 +90,7 @@ class Parts:
             self.health.append(said)
 
 
-def content_of(parts: Parts) -> dict[str, Any]:
+def content_of(parts: AuditParts) -> dict[str, Any]:
     """All of it, sealed by digests."""
     assert parts.judged is not None
     mask = parts.mask
@@ -126,7 +126,7 @@ def content_of(parts: Parts) -> dict[str, Any]:
 # What it is about
 
 
-def _about(parts: Parts, mask: Mask) -> dict[str, Any]:
+def _about(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     about, settings = parts.about, parts.settings
     selfcheck = about.get("selfcheck")
     return {
@@ -156,7 +156,7 @@ def _about(parts: Parts, mask: Mask) -> dict[str, Any]:
     }
 
 
-def _only_attempt(parts: Parts) -> dict[str, Any]:
+def _only_attempt(parts: AuditParts) -> dict[str, Any]:
     """Without a folder nothing is known of others."""
     assert parts.judged is not None
     outcome = "interrupted" if parts.interrupted else parts.judged.outcome
@@ -174,7 +174,7 @@ def _versions() -> dict[str, str]:
     }
 
 
-def _question(parts: Parts) -> dict[str, Any]:
+def _question(parts: AuditParts) -> dict[str, Any]:
     settings, domain = parts.settings, parts.domain
     assert parts.judged is not None
     values = {name: _values_of(domain[name]) for name in domain.sensitive}
@@ -236,7 +236,7 @@ def words_of(parameter: Parameter) -> str:
     return f"{low} to {high}{f' by {step:g}' if step != 1 else ''}{missing}"
 
 
-def limitations(parts: Parts) -> list[str]:
+def limitations(parts: AuditParts) -> list[str]:
     """What this audit does not say."""
     settings, domain = parts.settings, parts.domain
     names = " or ".join(domain.sensitive)
@@ -270,7 +270,7 @@ def limitations(parts: Parts) -> list[str]:
 # How common
 
 
-def _every_share(parts: Parts) -> Iterable[tuple[Share, bool]]:
+def _every_share(parts: AuditParts) -> Iterable[tuple[Share, bool]]:
     for shares in parts.sets.values():
         for share in reversed(shares):
             for side in (share, share.plain):
@@ -324,7 +324,7 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
     return {"kind": "bits", "n": len(mask), "hits": base64.b64encode(np.packbits(mask).tobytes()).decode()}
 
 
-def _certificate(parts: Parts) -> dict[str, Any]:
+def _certificate(parts: AuditParts) -> dict[str, Any]:
     """The model's answers to all comparable rows, by which twins are compared."""
     share = parts.main.get("rows")
     sides = [] if share is None else [share, share.plain]
@@ -346,7 +346,7 @@ def _answers(share: Share) -> dict[str, Any]:
     return said if not others else {**said, "again": [[place, rows.of_row(place, rows.second)] for place in others]}
 
 
-def _rows(parts: Parts, mask: Mask) -> dict[str, Any]:
+def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     """The real rows that flip: what differs, and the rows themselves only if that was asked for."""
     share = parts.main.get("rows")
     sides = [] if share is None else [side for side in (share, share.plain) if side is not None]
@@ -389,7 +389,7 @@ def _same(one: Any, other: Any) -> bool:
 # Which
 
 
-def case_order(parts: Parts) -> list[int]:
+def case_order(parts: AuditParts) -> list[int]:
     """The cases to show, the most severe and plausible first; those without a rank behind."""
     assert parts.found is not None
     ranked: list[int] = []
@@ -400,7 +400,7 @@ def case_order(parts: Parts) -> list[int]:
     return ranked[: parts.settings.max_cases]
 
 
-def _cases(parts: Parts, mask: Mask) -> list[dict[str, Any]]:
+def _cases(parts: AuditParts, mask: Mask) -> list[dict[str, Any]]:
     found = parts.found
     if found is None or not found.n_cases:
         return []
@@ -447,7 +447,7 @@ def _origin(found: Found, place: int) -> dict[str, Any] | None:
 # What it took
 
 
-def _sampling(parts: Parts) -> Iterable[dict[str, Any]]:
+def _sampling(parts: AuditParts) -> Iterable[dict[str, Any]]:
     how = {
         "rows": "all rows given",
         "density": "drawn from the density fitted to the rows",
@@ -480,7 +480,7 @@ def _sampling(parts: Parts) -> Iterable[dict[str, Any]]:
 # Pictures
 
 
-def _plots(parts: Parts) -> dict[str, str]:
+def _plots(parts: AuditParts) -> dict[str, str]:
     """As SVG; curves would tell values of masked columns."""
     drawings: dict[str, Callable[[Path], object]] = {}
     if parts.why is not None:

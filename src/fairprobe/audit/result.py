@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.audit.judging import Judged
+from fairprobe.audit.gating import Judged
 from fairprobe.domain import Density
 from fairprobe.estimate import Proxies, Share
 from fairprobe.estimate.share import percent
@@ -19,7 +19,7 @@ from fairprobe.search import Found
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.audit.content import Parts
+    from fairprobe.audit.content import AuditParts
 
 INTERRUPTED = 130
 
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 class Audit:
     """The result of an audit. `content` is all of it as plain values; every form of the report is made of that."""
 
-    def __init__(self, parts: Parts, content: dict[str, Any]) -> None:
+    def __init__(self, parts: AuditParts, content: dict[str, Any]) -> None:
         self._parts = parts
         self.content = content
 

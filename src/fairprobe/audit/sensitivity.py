@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from fairprobe.audit.judging import judged
-from fairprobe.audit.settings import AuditSettings
+from fairprobe.audit.audit_settings import AuditSettings
+from fairprobe.audit.gating import judged
 from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimate import Share

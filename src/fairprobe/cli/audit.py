@@ -12,9 +12,9 @@ import numpy as np
 import typer
 
 from fairprobe.audit import Audit, audit
+from fairprobe.audit.audit_settings import ROLES, AuditSettings
 from fairprobe.audit.auditing import Auditing
 from fairprobe.audit.folder import RunFolder
-from fairprobe.audit.settings import ROLES, AuditSettings
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.config import read_config

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairprobe.audit.settings import ROLES, AuditSettings
+from fairprobe.audit.audit_settings import ROLES, AuditSettings
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN
 from fairprobe.cli.data import read_frame

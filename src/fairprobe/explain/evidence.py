@@ -69,7 +69,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Population:
+class DrawnFrom:
     """Who inputs are drawn from: all that the constraints allow, or a density, above a floor of plausibility."""
 
     name: str
@@ -78,7 +78,7 @@ class Population:
     min_plausibility: float = 0.0
 
     @classmethod
-    def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> Population:
+    def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> DrawnFrom:
         """The one asked for; by default the search's own, or all that is allowed."""
         if population is None:
             if found is None or found.density is None:
@@ -92,7 +92,7 @@ class Population:
             )
         return cls(population, domain.without_constraints() if population == "domain" else domain)
 
-    def within(self, rules: Sequence[Rule]) -> Population:
+    def within(self, rules: Sequence[Rule]) -> DrawnFrom:
         """The part of it that rules are true of."""
         domain = self.domain.part(rules)
         return replace(self, domain=domain, density=None if self.density is None else self.density.within(domain))
@@ -117,7 +117,7 @@ class Evidence:
     """Of the cases that still hold, each as it was shown."""
     n_given: int
     """Cases given, those that no longer hold included."""
-    population: Population
+    population: DrawnFrom
     density: Density | None
     """Whatever says how likely inputs are: that of the search, or the population itself."""
     rows: pd.DataFrame | None

@@ -14,7 +14,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes
 from fairprobe.explain.case_region import CaseRegion, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import Evidence, Population, TwiceOracle, base_domain, checked_rows
+from fairprobe.explain.evidence import DrawnFrom, Evidence, TwiceOracle, base_domain, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
@@ -164,7 +164,7 @@ def evidence_of(
         found, n_off = base.decode(codes[kept]), int((~kept).sum())
         domain, output, threshold = base, own.output, own.threshold
     given = given_cases(found, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch)
-    who = Population.of(own, given.domain, population)
+    who = DrawnFrom.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
         X = own.start.frame
     rows, labels = checked_rows(given.domain, X, y)

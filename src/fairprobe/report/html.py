@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from fairprobe.report import words
+from fairprobe.report import phrases
 from fairprobe.report.fields import ASKED, TAGS
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
 from fairprobe.report.sections import PLOTS, chapters, health_of, held_of, plot_words, scale_of, section_of_plot
@@ -71,25 +71,25 @@ def _environment() -> Environment:
         finalize=_final,
     )
     environment.filters |= {
-        "value": lambda value: _isolated(words.shown(value)),
-        "answer": lambda output: _isolated(words.answer(output)),
-        "percent": words.percent,
-        "count": words.count,
-        "figure": words.figure,
-        "between": words.between,
+        "value": lambda value: _isolated(phrases.shown(value)),
+        "answer": lambda output: _isolated(phrases.answer(output)),
+        "percent": phrases.percent,
+        "count": phrases.count,
+        "figure": phrases.figure,
+        "between": phrases.between,
         "plainly": _plainly,
-        "closed": words.closed,
+        "closed": phrases.closed,
         "picture": _picture,
         "groupby_first": _grouped,
     }
     environment.globals |= {"ASKED": ASKED, "TAGS": TAGS, "PLOTS": PLOTS}
-    environment.globals |= {"words": words, "plot_words": plot_words, "plots_in": section_of_plot}
+    environment.globals |= {"words": phrases, "plot_words": plot_words, "plots_in": section_of_plot}
     return environment
 
 
 def _final(value: Any) -> Any:
     """Everything that is written into the page, unless it is markup already."""
-    return value if isinstance(value, Markup) else words.said(value)
+    return value if isinstance(value, Markup) else phrases.said(value)
 
 
 def _isolated(text: str) -> Markup:
@@ -111,4 +111,4 @@ def _plainly(settings: Mapping[str, Any]) -> str:
 
 def _picture(svg: str) -> Markup:
     """A drawing as the address of an image: what is in an image can neither run nor fetch anything."""
-    return escape(f"data:image/svg+xml;base64,{base64.b64encode(words.visible(svg).encode()).decode()}")
+    return escape(f"data:image/svg+xml;base64,{base64.b64encode(phrases.visible(svg).encode()).decode()}")

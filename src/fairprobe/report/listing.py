@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairprobe.report.words import TWINS, answer, number_of, shown
+from fairprobe.report.phrases import TWINS, answer, number_of, shown
 
 Entry = Mapping[str, Any]
 

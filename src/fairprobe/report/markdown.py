@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fairprobe.report.sections import Content, health_of
-from fairprobe.report.words import (
+from fairprobe.report.phrases import (
     DIRECTIONAL,
     OUTCOMES,
     POPULATIONS,
@@ -22,6 +21,7 @@ from fairprobe.report.words import (
     shown,
     verdict_words,
 )
+from fairprobe.report.sections import Content, health_of
 
 MOST_CASES = 20
 """Cases, and rows that flip, that are listed; all of them are in `audit.json`."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fairprobe.report.markdown import record_lines, shares_table, text, value
+from fairprobe.report.phrases import OUTCOMES, percent, verdict_words
 from fairprobe.report.sections import Content
-from fairprobe.report.words import OUTCOMES, percent, verdict_words
 
 SHOWN = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Mask
-from fairprobe.audit.settings import AuditSettings
+from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome, Share, Verdict, verdict
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
