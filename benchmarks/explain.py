@@ -101,7 +101,7 @@ def learned_rules(found: Any, model: Any, **settings: Any) -> list[Any]:
     """The regions alone."""
     evidence = evidence_of(found, model, max_queries=MAX_QUERIES, **settings)
     axes = Axes(evidence.domain)
-    return [axes.rule(box) for box in learn(evidence, axes).boxes]
+    return [axes.rule(box) for box in learn(evidence, axes)]
 
 
 def subject(name: str) -> tuple[Any, Any, Any, Any, Any]:
@@ -126,7 +126,7 @@ def census(name: str) -> list[object]:
     found, density, which, *_ = searched(name)
     evidence = evidence_of(found, which, population=density, max_queries=MAX_QUERIES)
     axes = Axes(evidence.domain)
-    boxes = learn(evidence, axes).boxes
+    boxes = learn(evidence, axes)
     assert len(boxes) <= MAX_REGIONS
     rng = np.random.default_rng(99)
     fresh, others = (judged_in_batches(evidence.oracle, density.sample_codes(n, rng)) for n in (N_FRESH, N_TREE))

@@ -63,7 +63,7 @@ def check_planted(name, seeds):
         cases = search(toy, toy.domain, max_cases=1000, seed=seed, batch="frame")
         evidence = evidence_of(toy, toy.domain, codes=toy.domain.encode(cases.cases), batch="frame", seed=seed)
         axes = Axes(toy.domain)
-        rules = [axes.rule(box) for box in learn(evidence, axes).boxes]
+        rules = [axes.rule(box) for box in learn(evidence, axes)]
         assert len(rules) <= 2 * len(toy.rules)
         scores.append(toy.f1(rules))
     assert statistics.median(scores) >= 0.95
@@ -180,7 +180,7 @@ def covers(n_sets, n_each):
     n_covered = 0
     for learned in range(n_sets):
         evidence = evidence_of(diagonal, SMALL, n=2000, seed=learned)
-        boxes = learn(evidence, axes).boxes
+        boxes = learn(evidence, axes)
         true = {axes.rule(box).text: truth[axes.inside(box, axes.coordinates(every))].mean() for box in boxes}
         assert len(boxes) >= 2
         assert min(true.values()) < 0.95

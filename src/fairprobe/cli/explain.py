@@ -24,12 +24,11 @@ from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note,
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.explain import Explanation, explain
-from fairprobe.explain.evidence import Budget, TwiceOracle
+from fairprobe.explain.evidence import Budget, careful_oracle
 from fairprobe.explain.explaining import MAX_QUERIES
 from fairprobe.explain.given import as_inputs
 from fairprobe.explain.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
 from fairprobe.search import StopReason
@@ -177,7 +176,7 @@ class Explain(Search):
 
     def _oracle(self) -> Oracle:
         asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
-        return (Oracle if is_repeatable(self.model) else TwiceOracle)(asker, self.keywords["threshold"])
+        return careful_oracle(asker, self.keywords["threshold"])
 
     def _cost(self) -> int:
         """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""

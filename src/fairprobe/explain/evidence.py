@@ -5,21 +5,21 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.constraints import Rule
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import Members
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.populations import chunk
+from fairprobe.model.asking import Asker
+from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
 
@@ -46,6 +46,12 @@ class TwiceOracle(Oracle):
         self.n_contradicted += int(self.differ(some.outputs, second.outputs, some.present).any(axis=0).sum())
         first.hits[rows] = second.hits
         return first
+
+
+def careful_oracle(asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
+    """One that takes the model at its word only where it is known to repeat itself."""
+    kind = Oracle if is_repeatable(asker.model) else TwiceOracle
+    return kind(asker, threshold, resolution)
 
 
 class Budget:
@@ -91,11 +97,6 @@ class DrawnFrom:
                 "population", f"must be 'domain', 'valid', a Density or None (the search's own), got {population!r}"
             )
         return cls(population, domain.without_constraints() if population == "domain" else domain)
-
-    def within(self, rules: Sequence[Rule]) -> DrawnFrom:
-        """The part of it that rules are true of."""
-        domain = self.domain.part(rules)
-        return replace(self, domain=domain, density=None if self.density is None else self.density.within(domain))
 
     def sample(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs drawn from it."""
@@ -150,11 +151,6 @@ class Evidence:
     def judge(self, codes: Codes) -> Judgement:
         """Inputs judged by the model, in batches that stay in a core's cache."""
         return judged_in_batches(self.oracle, codes)
-
-    @cached_property
-    def canonical(self) -> Codes:
-        """The cases at the coordinates that all their members share."""
-        return self.domain.families.canonical(self.cases.codes)
 
     @cached_property
     def row_codes(self) -> Codes:

@@ -11,7 +11,7 @@ from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
-from fairprobe.explain.box import Axes
+from fairprobe.explain.box import Axes, Box
 from fairprobe.explain.case_region import CaseRegion, measured_regions
 from fairprobe.explain.directions import directions_of
 from fairprobe.explain.evidence import DrawnFrom, Evidence, TwiceOracle, base_domain, checked_rows
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MAX_QUERIES = 1_000_000
 N_SAMPLED = 20_000
 """Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
+
+LEAST_MEASURED = 100
+"""With fewer fresh inputs in a region, its precision is little known."""
 
 MOST_REMEDIED = 3
 """Regions for which it is simulated what would end the cases there."""
@@ -106,13 +109,13 @@ def explain(
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
     axes = Axes(evidence.domain)
-    learned = None
+    boxes: list[Box] = []
     if evidence.n_cases and len(axes):  # where nothing but the sensitive parameters can be moved there is no region
-        learned = part("where they are", lambda: learn(evidence, axes, max_regions))
+        boxes = part("where they are", lambda: learn(evidence, axes, max_regions))
     regions: list[CaseRegion] = []
-    if learned is not None and learned.boxes:
-        regions = part("how good the regions are", lambda: measured_regions(evidence, axes, learned.boxes, sampled))
-    covered = axes.inside_any([] if learned is None else learned.boxes, axes.coordinates(evidence.cases.codes))
+    if boxes:
+        regions = part("how good the regions are", lambda: measured_regions(evidence, axes, boxes, sampled))
+    covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
     why = Explanation(
         rules=tuple(regions),
         coverage=float(covered.mean()) if evidence.n_cases else 0.0,
@@ -217,6 +220,3 @@ def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
         )
         remarks.append(("thin-regions", text))
     return remarks
-
-
-LEAST_MEASURED = 100

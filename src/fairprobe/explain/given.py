@@ -12,9 +12,8 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explain.evidence import Budget, TwiceOracle, holding
+from fairprobe.explain.evidence import Budget, careful_oracle, holding
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
@@ -67,7 +66,7 @@ def given_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = (Oracle if is_repeatable(model) else TwiceOracle)(asker, threshold, resolution)
+    oracle = careful_oracle(asker, threshold, resolution)
     # Each case and its twins are asked about at the beginning and at the end.
     once = len(codes) * Budget(oracle, None).cost
     if checked_count("max_queries", max_queries) < 2 * once:

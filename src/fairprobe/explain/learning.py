@@ -8,7 +8,6 @@ the price that F1 itself implies, the best choice is the one of the highest F1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -51,17 +50,8 @@ N_CANDIDATES = 120
 PASSES = 3
 
 
-@dataclass(frozen=True)
-class Learned:
-    """The regions, in no order, and how good they are among the inputs that they were learned from."""
-
-    boxes: list[Box]
-    coverage: float
-    precision: float
-
-
-def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS) -> Learned:
-    """Regions that cover the cases of the population."""
+def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS) -> list[Box]:
+    """Regions that cover the cases of the population, in no order."""
     pool = Pool(evidence, axes, "learning")
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
@@ -70,11 +60,11 @@ def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS) -> Lea
     for _ in range(TURNS):
         pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH)
         if not pool.hits.any():
-            return Learned([], 0.0, 0.0)
+            return []
         before, chosen = chosen, learner.choose([*chosen, *candidates])
         if chosen == before:
             break
-    return Learned(chosen, *learner.goodness(chosen))
+    return chosen
 
 
 def _around(box: Box) -> Iterable[Box]:
