@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from audited import linked_domain, rows, small, titled
 
+from fairprobe import Audit
 from fairprobe.audit.folder import RunFolder
 from fairprobe.audit.privacy import MASKED, Mask, inert
 from fairprobe.errors import RunError, SettingError
@@ -54,6 +56,19 @@ def test_attempts_are_counted(tmp_path):
     ]
     small(titled, max_share=0.01, folder=folder)  # another model
     assert len((folder / "attempts.jsonl").read_text().splitlines()) == 3
+
+
+@needs_forms
+def test_ctrl_c_while_it_is_written_loses_nothing(tmp_path, monkeypatch):
+    def interrupted(self, *_):
+        signal.raise_signal(signal.SIGINT)
+        return cases_table(self)
+
+    cases_table = Audit.cases_table
+    monkeypatch.setattr(Audit, "cases_table", interrupted)
+    audit = small(max_share=0.01, folder=tmp_path / "run")
+    assert audit.interrupted is None
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
 
 
 def test_one_that_is_broken_off_is_counted_too(tmp_path):

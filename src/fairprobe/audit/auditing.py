@@ -20,6 +20,7 @@ from fairprobe.audit.result import Audit
 from fairprobe.audit.sensitivity import sensitivity
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
+from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
 from fairprobe.estimate.survey import combination_words, worse_off
@@ -261,7 +262,8 @@ class Auditing:
             self.parts.interrupted = self.phase
         except RunError as error:
             failure, self.parts.interrupted = error, f"{self.phase}, which failed: {error}"
-        result = self._result()
+        with deferred():  # Ctrl-C while all is written down comes too late, and loses nothing
+            result = self._result()
         if failure is not None:
             failure.found = result
             raise failure
