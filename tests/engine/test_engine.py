@@ -148,3 +148,27 @@ def test_minus_one_is_a_process_for_each_core(monkeypatch):
     assert checked_jobs(-1) == 3
     assert checked_jobs(2) == 2
     assert checked_jobs(np.int64(2)) == 2
+
+
+class Shelf(dict):
+    """Keeps results in memory."""
+
+    def __init__(self, *held):
+        super().__init__(held)
+        self.saved = []
+
+    def load(self, shard):
+        return self.get(shard)
+
+    def save(self, shard, result):
+        self.saved.append(shard)
+        self[shard] = result
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_kept_is_not_run_again_and_what_is_run_is_kept(warm_workers, engines, n_jobs):
+    kept = Shelf((0, "zero"), (2, "two"))
+    results = engines(slow_first, n_jobs, None, lambda: None, kept).results()
+    assert list(itertools.islice(results, 5)) == ["zero", 1, "two", 3, 4]
+    assert sorted(kept.saved)[:3] == [1, 3, 4]
+    assert {shard: kept[shard] for shard in (1, 3, 4)} == {1: 1, 3: 3, 4: 4}

@@ -55,19 +55,37 @@ class Engine(Protocol):
         """Stop the shards under way; their results are not wanted."""
 
 
+class Kept(Protocol):
+    """Where results outlive the process. An engine never runs a shard whose result it holds."""
+
+    def load(self, shard: int) -> Any | None:
+        """The result of a shard that was finished before, or None."""
+
+    def save(self, shard: int, result: Any) -> None:
+        """Keep a result: called in the process that made the engine, as soon as a shard has ended, in any order."""
+
+
 class LocalEngine:
     """One shard after the other, in this process."""
 
-    def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
+    def __init__(
+        self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft, kept: Kept | None = None
+    ) -> None:
         self._task = task
         self._watch = watch
         self._seconds_left = seconds_left
+        self._kept = kept
 
     def results(self) -> Iterator[Any]:
         """The results in order."""
         report = None if self._watch is None else self._report
         for shard in itertools.count():
-            yield self._task(shard, self._seconds_left(), report)
+            result = None if self._kept is None else self._kept.load(shard)
+            if result is None:
+                result = self._task(shard, self._seconds_left(), report)
+                if self._kept is not None:
+                    self._kept.save(shard, result)
+            yield result
 
     def _report(self, counts: Counts) -> bool:
         assert self._watch is not None
@@ -94,9 +112,13 @@ def checked_jobs(n_jobs: int) -> int:
 
 
 def make_engine(
-    task: Task, n_jobs: int, watch: Watch | None = None, seconds_left: SecondsLeft = lambda: None
+    task: Task,
+    n_jobs: int,
+    watch: Watch | None = None,
+    seconds_left: SecondsLeft = lambda: None,
+    kept: Kept | None = None,
 ) -> Engine:
-    """The engine for so many processes."""
+    """The engine for so many processes; what is `kept` of an earlier run is not run again."""
     module, name = ENGINES["local" if n_jobs == 1 else "processes"].split(":")
-    engine: Engine = getattr(import_module(module), name)(task, n_jobs, watch, seconds_left)
+    engine: Engine = getattr(import_module(module), name)(task, n_jobs, watch, seconds_left, kept)
     return engine

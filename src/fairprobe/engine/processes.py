@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairprobe.engine.base import Counts, SecondsLeft, Task, Watch
+from fairprobe.engine.base import Counts, Kept, SecondsLeft, Task, Watch
 from fairprobe.engine.interrupts import interruptible
 from fairprobe.errors import RunError, SettingError
 
@@ -34,13 +34,16 @@ GRACE_SECONDS = 30.0
 class ProcessEngine:
     """A few shards at once, each in a process of its own."""
 
-    def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
+    def __init__(
+        self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft, kept: Kept | None = None
+    ) -> None:
         import cloudpickle
         from joblib.externals.loky import get_reusable_executor
 
         self._n_jobs = n_jobs
         self._watch = watch
         self._seconds_left = seconds_left
+        self._kept = kept
         try:
             content = cloudpickle.dumps(task)
         except Exception as error:
@@ -56,21 +59,42 @@ class ProcessEngine:
             max_workers=n_jobs, initializer=_set_up, initargs=(content, board), reuse=False
         )
         self._pending: deque[tuple[int, Future[Any]]] = deque()
+        self._unsaved: dict[int, Future[Any]] = {}
+        """Shards that run here and now, whose results are still to be kept."""
 
     def results(self) -> Iterator[Any]:
         """The results in order; a few shards ahead are already under way."""
         for shard in itertools.count():
             while len(self._pending) <= self._n_jobs:
                 ahead = shard + len(self._pending)
-                self._board.row(ahead)[:] = 0
-                self._pending.append((ahead, self._submitted(ahead)))
-            yield self._result(self._pending[0][1])
+                self._pending.append((ahead, self._loaded(ahead) or self._submitted(ahead)))
+            result = self._result(self._pending[0][1])
+            self._save()
+            yield result
             self._pending.popleft()
+
+    def _loaded(self, shard: int) -> Future[Any] | None:
+        """A shard that was finished before."""
+        result = None if self._kept is None else self._kept.load(shard)
+        if result is None:
+            return None
+        future: Future[Any] = Future()
+        future.set_result(result)
+        return future
+
+    def _save(self) -> None:
+        """Keep what has ended since, whichever shard it is."""
+        for shard in [shard for shard, future in self._unsaved.items() if future.done()]:
+            future = self._unsaved.pop(shard)
+            if self._kept is not None and not future.cancelled() and future.exception() is None:
+                self._kept.save(shard, future.result())
 
     def _submitted(self, shard: int) -> Future[Any]:
         """A shard under way. Where a worker has just died it can't be: that is told in its turn, after the results."""
+        self._board.row(shard)[:] = 0
         try:
             future: Future[Any] = self._executor.submit(_run, shard, self._seconds_left())
+            self._unsaved[shard] = future
         except Exception as error:
             future = Future()
             future.set_exception(error)
@@ -78,6 +102,7 @@ class ProcessEngine:
 
     def _result(self, future: Future[Any]) -> Any:
         while not wait([future], timeout=POLL_SECONDS).done:
+            self._save()
             with interruptible():
                 if self._watch is not None:
                     self._watch([Counts(*self._board.row(shard).tolist()) for shard, _ in self._pending])
@@ -99,6 +124,7 @@ class ProcessEngine:
             future.cancel()
             with contextlib.suppress(BaseException):
                 results.append(future.result(timeout=max(0.0, deadline - time.monotonic())))
+        self._save()
         return results
 
     def close(self) -> None:
