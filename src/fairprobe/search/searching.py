@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, checked_jobs, make_engine
+from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jobs, make_engine
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
 
 N_GLOBAL = 5000
 N_LOCAL = 150
-SHARD_INPUTS = 1_000_000
+SHARD_INPUTS = 400_000
 SHOW_SECONDS = 0.1
+LOOK_SECONDS = 0.3
+"""After so long it is foreseen how long a run will take."""
+
 ACCELERATE = ("auto", "off")
 CONFIRM = ("all", "sample")
 MIN_PLAUSIBILITY = 0.05
@@ -70,6 +74,7 @@ def search(
     density: Density | None = None,
     min_plausibility: float = MIN_PLAUSIBILITY,
     n_jobs: int = 1,
+    engine: str | None = None,
     accelerate: str = "auto",
     confirm: str = "all",
     batch: str | None = None,
@@ -107,7 +112,10 @@ def search(
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it.
+            result does not depend on it. What is too short to gain by other processes stays in this one.
+        engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
+            workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
+            does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
         accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
             the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
             make of each value. "off" asks the model about all, as does a limit on queries.
@@ -132,6 +140,7 @@ def search(
     """
     domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     n_jobs = checked_jobs(n_jobs)
+    name, _ = checked_engine(engine, n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     settings = settled_strategy(settings, limits, model, output)
     strategy = settings.strategy
@@ -174,7 +183,7 @@ def search(
         seed=seed,
         start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_use,
-        n_threads=n_jobs if abilities_of(model).threads else 1,
+        n_threads=n_jobs if abilities_of(model).threads and name != "dask" else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
@@ -191,12 +200,12 @@ def search(
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
+    run = _Run(job, limits, n_jobs, engine, progress, n_asked=asker.n_queries)
     found = confirmed(job, run.run(remarks, begun), run.tally)
     found, difference = sampled(job, found)
     if difference is not None:  # what stood in for the model led nowhere: everything is asked again
         job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
-        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
+        run = _Run(job, limits, n_jobs, engine, progress, n_asked=found.n_queries)
         found = confirmed(job, run.run(remarks, begun), run.tally)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
@@ -206,7 +215,9 @@ def search(
 class _Run:
     """One call of `search`."""
 
-    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress, n_asked: int) -> None:
+    def __init__(
+        self, job: Job, limits: Limits, n_jobs: int, engine: str | None, progress: bool | Progress, n_asked: int
+    ) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
         self.job = job
@@ -216,11 +227,20 @@ class _Run:
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
         if job.n_threads > 1:
-            n_jobs = 1  # threads keep the cores busy
+            engine = "local"  # threads keep the cores busy
         if limits.max_queries is not None and job.costs_vary:
-            n_jobs = 1  # only the shards before tell how many queries are left
-        task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)
-        self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left)
+            engine = "local"  # only the shards before tell how many queries are left
+        is_local = checked_engine(engine, n_jobs)[0] == "local"
+        task = self._next_shard if is_local else partial(_shard_beside_others, job, limits, n_asked)
+        self.engine = make_engine(
+            task,
+            n_jobs,
+            self._show if self.progress else None,
+            self._seconds_left,
+            engine=engine,
+            n_shards=None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs),
+            foreseen=self._foreseen,
+        )
 
     def _seconds_left(self) -> float | None:
         most = self.limits.max_seconds
@@ -254,11 +274,16 @@ class _Run:
         tally = self.tally
         try:
             for trace in self.engine.results():
+                if isinstance(trace, Skipped):
+                    tally.skip(trace)
+                    continue
                 tally.add(trace)
                 if tally.stop_reason is not None:
                     break
                 with interruptible():
                     self._show([])
+            if tally.skipped:
+                tally.stop_reason = StopReason.INCOMPLETE if tally.failure is None else tally.stop_reason
         except KeyboardInterrupt:
             tally.stop_reason = StopReason.INTERRUPTED
         except RunError as error:
@@ -275,8 +300,21 @@ class _Run:
         if self.progress is None or seconds < self.next_show:
             return
         self.next_show = seconds + SHOW_SECONDS
-        so_far = Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
-        self.progress(status_of(so_far, self.limits, seconds))
+        status = status_of(self._so_far(under_way), self.limits, seconds)
+        if self.engine.address is not None:
+            status = replace(status, figures={**status.figures, "dashboard": self.engine.address})
+        self.progress(status)
+
+    def _so_far(self, under_way: list[Counts]) -> Counts:
+        return Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
+
+    def _foreseen(self, under_way: list[Counts]) -> float:
+        """How long it will yet take, if it goes on as it began."""
+        seconds = time.monotonic() - self.started
+        done = status_of(self._so_far(under_way), self.limits, seconds).fraction
+        if seconds < LOOK_SECONDS or done is None:
+            return 0.0
+        return seconds * (1 - done) / done if done else math.inf
 
 
 def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Counts
+from fairprobe.engine import Counts, Skipped
 from fairprobe.errors import FairprobeError
 from fairprobe.search.job import Known, Remark, Trace
 from fairprobe.search.settings import Limits, StopReason
@@ -37,6 +37,8 @@ class Tally:
         self.remarks: tuple[Remark, ...] = ()
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
+        self.skipped: tuple[Skipped, ...] = ()
+        """Shards that kept failing."""
 
     @property
     def n_cases(self) -> int:
@@ -56,6 +58,10 @@ class Tally:
     def known(self) -> Known:
         """What a shard that runs next may know."""
         return Known(self._distinct, self._coverage, self._n_barren)
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on without the next shard."""
+        self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
 
     def add(self, trace: Trace) -> None:
         """Add the next shard, as much of it as the limits let in."""
