@@ -76,6 +76,7 @@ class ProcessEngine(PooledEngine):
     def _run_here(self, shard: int) -> Future[Any]:
         """In a thread, so that results can be seen to and Ctrl-C be heard meanwhile."""
         self._here, future = shard, Future[Any]()
+        future.set_running_or_notify_cancel()
         self._board.row(shard)[:] = 0
         seconds = self._work.seconds_left()
 
@@ -134,7 +135,8 @@ class ProcessEngine(PooledEngine):
         """Stop the shards under way; their results are not wanted."""
         self._halt()
         with self._lock:
-            futures = [future for future in self._under_way.values() if not future.cancel()]
+            under_way = list(self._under_way.values())
+        futures = [future for future in under_way if not future.cancel()]
         unfinished = wait(futures, timeout=PATIENCE_SECONDS).not_done
         if self._executor is not None:
             self._executor.shutdown(wait=True, kill_workers=bool(unfinished))
