@@ -17,7 +17,7 @@ from functools import partial
 import pytest
 
 from fairprobe import search, testing
-from fairprobe.engine import make_engine
+from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import RunError, SettingError
 from fairprobe.testing import engine_checks
 
@@ -128,7 +128,7 @@ def same(one, other):
 
 def test_two_workers_find_the_same(two_workers):
     told = []
-    model = partial(slowly, BOX.model, 0.01)
+    model = slow(0.01)
     found = search(model, BOX.domain, engine=two_workers, progress=told.append, **SETTINGS)
     assert found.n_cases > 500
     assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
@@ -144,9 +144,14 @@ def test_a_cluster_on_this_machine_finds_the_same(n_jobs):
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/status", told[-1].figures["dashboard"])
 
 
-def slowly(model, seconds, X):
-    time.sleep(seconds)
-    return model(X)
+def slow(seconds):
+    """A model that takes its time; a function within one, which workers get as it stands."""
+
+    def model(X):
+        time.sleep(seconds)
+        return BOX.model(X)
+
+    return model
 
 
 def once_begun(n_judged, action):
@@ -165,7 +170,7 @@ def test_a_worker_that_is_killed(cluster):
     first = cluster.start_worker()
     cluster.start_worker()
     watch, acted = once_begun(900, first.kill)
-    model = partial(slowly, BOX.model, 0.01)
+    model = slow(0.01)
     found = search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
     assert acted
     assert first.wait() == -signal.SIGKILL
@@ -183,7 +188,7 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
         cluster.start_worker()
 
     watch, acted = once_begun(900, act)
-    model = partial(slowly, BOX.model, 0.01)
+    model = slow(0.01)
     found = search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
     assert acted
     assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
@@ -192,7 +197,7 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
 def test_a_scheduler_that_goes_away(cluster):
     cluster.start_worker()
     watch, acted = once_begun(900, cluster.scheduler.kill)
-    model = partial(slowly, BOX.model, 0.01)
+    model = slow(0.01)
     with pytest.raises(RunError, match="a Dask scheduler must live as long as the run, got one that went away") as caught:
         search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
     assert acted
@@ -201,11 +206,23 @@ def test_a_scheduler_that_goes_away(cluster):
     assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
 
 
-def deadly(here, X):
-    """Ends every process but one, on the inputs of one shard in two or so."""
-    if os.getpid() != here and (X[:, 0] == 19).sum() > 22:
-        os._exit(9)
-    return BOX.model(X)
+@pytest.mark.slow
+def test_a_shard_that_kills_its_workers_is_left_out():
+    """On a cluster of this machine, which starts new workers again and again."""
+
+    def task(shard, seconds, report):
+        if shard == 1:
+            os._exit(9)
+        return shard
+
+    engine = make_engine(task, 2, engine="dask", n_shards=4)
+    try:
+        results = list(engine.results())
+    finally:
+        engine.close()
+    assert [results[0], *results[2:]] == [0, 2, 3]
+    assert isinstance(results[1], Skipped)
+    assert results[1].reason.startswith("KilledWorker")
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch):
@@ -214,9 +231,9 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        with pytest.raises(RunError, match=f"a Dask scheduler must answer within 1 s, got none at 127.0.0.1:{port}"):
+        with pytest.raises(RunError, match=f"a Dask scheduler must answer within 1 s, got no answer from 127.0.0.1:{port}"):
             search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{port}", **SETTINGS)
-    with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got none at"):
+    with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
         search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
 
 
@@ -243,7 +260,7 @@ def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
     (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')
     cluster.start_worker()
     watch, acted = once_begun(100, lambda: cluster.start_worker(PYTHONPATH=str(tmp_path)))
-    model = partial(slowly, BOX.model, 0.05)
+    model = slow(0.05)
     with pytest.raises(RunError, match=r"a worker must have the packages that are here, got version 0\.0\.7 of fairprobe"):
         search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS | {"max_inputs": 64_000})
     assert acted

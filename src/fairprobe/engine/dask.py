@@ -8,6 +8,7 @@ unpacks it once.
 from __future__ import annotations
 
 import contextlib
+import queue
 import threading
 import time
 import uuid
@@ -84,14 +85,30 @@ class DaskEngine(PooledEngine):
                 memory_limit=0,
                 silence_logs="CRITICAL",
             )
-        where = self._cluster or f"tcp://{address}"
+        answers: queue.Queue[Any] = queue.Queue()
+
+        def connect() -> None:
+            try:
+                where = self._cluster or f"tcp://{address}"
+                answers.put(distributed.Client(where, timeout=TIMEOUT_SECONDS, set_as_default=False))
+            except Exception as error:
+                answers.put(error)
+
+        # In a thread: a client waits for ever for a scheduler that takes the connection and says nothing.
+        threading.Thread(target=connect, daemon=True).start()
         try:
-            self._client = distributed.Client(where, timeout=TIMEOUT_SECONDS, set_as_default=False)
-            self._client.wait_for_workers(1, timeout=TIMEOUT_SECONDS)
+            client = answers.get(timeout=TIMEOUT_SECONDS + 1)
+        except queue.Empty:
+            client = TimeoutError()
+        if isinstance(client, Exception):
+            text = f"a Dask scheduler must answer within {TIMEOUT_SECONDS:.0f} s, got no answer from {address}"
+            raise RunError(text) from client
+        self._client, self.address = client, client.dashboard_link
+        try:
+            client.wait_for_workers(1, timeout=TIMEOUT_SECONDS)
         except (OSError, TimeoutError) as error:
-            what = "a Dask scheduler must answer" if self._client is None else "a Dask cluster must have a worker"
-            raise RunError(f"{what} within {TIMEOUT_SECONDS:.0f} s, got none at {address}") from error
-        self.address = self._client.dashboard_link
+            text = f"a Dask cluster must have a worker within {TIMEOUT_SECONDS:.0f} s, got none at {address}"
+            raise RunError(text) from error
 
     def _check_versions(self) -> None:
         """Refuse workers with another version of this package, or without it."""
