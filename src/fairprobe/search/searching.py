@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
@@ -14,7 +15,7 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, Report, checked_jobs, make_engine
-from fairprobe.engine.interrupts import deferred, interruptible
+from fairprobe.engine.interrupts import deferred, interruptible, terminable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
@@ -30,6 +31,7 @@ from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strat
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
+from fairprobe.search.stored import StoredSearch, recorded_seed
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
 
@@ -74,6 +76,7 @@ def search(
     confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
+    store: str | PathLike[str] | None = None,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -115,6 +118,10 @@ def search(
             the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
+        store: a folder in which every finished shard is kept. The same call made again takes the run up where it ended,
+            however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
+            model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
+            taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -130,7 +137,7 @@ def search(
     0   48    0
     1   49    1
     """
-    domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
+    given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     n_jobs = checked_jobs(n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     settings = settled_strategy(settings, limits, model, output)
@@ -153,7 +160,7 @@ def search(
         remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
-    seed = checked_seed(seed)
+    seed = checked_seed(recorded_seed(store) if seed is None and store is not None else seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
         begun = begun if density is None else begun.plausible(density, min_plausibility)
@@ -191,22 +198,54 @@ def search(
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
-    found = confirmed(job, run.run(remarks, begun), run.tally)
-    found, difference = sampled(job, found)
-    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
-        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
-        found = confirmed(job, run.run(remarks, begun), run.tally)
+    whole = partial(_searched, limits=limits, n_jobs=n_jobs, progress=progress, remarks=remarks, begun=begun)
+    if store is None:
+        found = whole(job, n_asked=asker.n_queries)
+    else:
+        with terminable(), StoredSearch.opened(store, job, limits, given, begun) as kept:
+            kept.tell(teller(progress))
+            found = kept.found(whole(job, n_asked=asker.n_queries, kept=kept))
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return found
+
+
+def _searched(
+    job: Job,
+    *,
+    limits: Limits,
+    n_jobs: int,
+    progress: bool | Progress,
+    remarks: Sequence[Remark],
+    begun: StartRows | None,
+    n_asked: int,
+    kept: StoredSearch | None = None,
+) -> Found:
+    """What a search finds, less what the model does not confirm."""
+    run = _Run(job, limits, n_jobs, progress, n_asked, kept)
+    found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
+    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
+        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        kept = None if kept is None else kept.without_stand_in(job)
+        run = _Run(job, limits, n_jobs, progress, found.n_queries, kept)
+        found = confirmed(job, run.run(remarks, begun), run.tally)
+    if kept is not None:
+        kept.note_end(found, run.tally)
     return found
 
 
 class _Run:
     """One call of `search`."""
 
-    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress, n_asked: int) -> None:
+    def __init__(
+        self,
+        job: Job,
+        limits: Limits,
+        n_jobs: int,
+        progress: bool | Progress,
+        n_asked: int,
+        kept: StoredSearch | None = None,
+    ) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
         self.job = job
@@ -220,7 +259,7 @@ class _Run:
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
         task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)
-        self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left)
+        self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left, kept)
 
     def _seconds_left(self) -> float | None:
         most = self.limits.max_seconds

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from fairprobe.audit.fingerprint import fingerprint
+from fairprobe.model.fingerprint import fingerprint
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 3)), RNG.integers(0, 2, 60)
