@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -31,9 +31,10 @@ from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strat
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
-from fairprobe.search.stored import StoredSearch, recorded_seed
+from fairprobe.search.stored import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
+from fairprobe.store.runs import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +141,8 @@ def search(
     given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     n_jobs = checked_jobs(n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
-    settings = settled_strategy(settings, limits, model, output)
+    recorded = recorded_settings(store)
+    settings = settled_strategy(settings, limits, model, output, recorded.get("strategy"))
     strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
@@ -160,7 +162,7 @@ def search(
         remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
-    seed = checked_seed(recorded_seed(store) if seed is None and store is not None else seed)
+    seed = checked_seed(recorded.get("seed") if seed is None else seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
         begun = begun if density is None else begun.plausible(density, min_plausibility)
@@ -198,16 +200,28 @@ def search(
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    whole = partial(_searched, limits=limits, n_jobs=n_jobs, progress=progress, remarks=remarks, begun=begun)
-    if store is None:
-        found = whole(job, n_asked=asker.n_queries)
-    else:
-        with terminable(), StoredSearch.opened(store, job, limits, given, begun) as kept:
-            kept.tell(teller(progress))
-            found = kept.found(whole(job, n_asked=asker.n_queries, kept=kept))
+    whole = partial(
+        _searched, job, limits=limits, n_jobs=n_jobs, progress=progress, remarks=remarks, n_asked=asker.n_queries
+    )
+    found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
+
+
+def _stored(
+    store: str | PathLike[str],
+    whole: Callable[..., Found],
+    job: Job,
+    limits: Limits,
+    domain: Domain,
+    begun: StartRows | None,
+    progress: bool | Progress,
+) -> Found:
+    """What a search finds, with all its shards kept."""
+    with terminable(), StoredSearch.opened(store, job, limits, domain, begun) as kept:
+        kept.tell(teller(progress))
+        return kept.found(whole(begun=begun, kept=kept))
 
 
 def _searched(

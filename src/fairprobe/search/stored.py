@@ -1,8 +1,8 @@
 """A search on disk: its shards as files, and what makes it the same search.
 
 Only shards that judged all of their inputs are finished: they are pure functions of their number, whatever the limits
-of the run were, and so serve any other limit. One that knew what earlier ones had found leaves out their cases, which the
-tally would leave out as well. Where a limit cut the last one short, what there is of it serves the same limits only.
+of the run were, and so serve any other limit. One that knew what earlier ones had found leaves out their cases, which
+the tally would leave out too. Where a limit cut the last one short, what there is of it serves the same limits only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from fairprobe.search.tally import Tally
 from fairprobe.store import Cases, Keys, identity
 from fairprobe.store.canaries import Canaries
 from fairprobe.store.hashes import hash_of_data
-from fairprobe.store.runs import ABOUT, RunReader, StoredRun
+from fairprobe.store.runs import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
 if TYPE_CHECKING:
@@ -36,11 +35,6 @@ if TYPE_CHECKING:
 ARRAYS = ("batch_ends", "batch_queries", "confirmed", "confirmed_rows", "is_new", "new_keys", "not_comparable")
 MORE_ARRAYS = ("unconfirmed", "asked_once", "contradicted", "contradicted_rows")
 FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
-
-
-def recorded_seed(path: str | PathLike[str]) -> int | None:
-    """The seed of a run that is there already."""
-    return RunReader(path).about["settings"]["seed"] if (Path(path) / ABOUT).exists() else None
 
 
 class StoredSearch:

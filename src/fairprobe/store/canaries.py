@@ -6,6 +6,7 @@ the name of a function, or an address: only its answers tell.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +32,7 @@ class Canaries:
 
     def __init__(self, run: StoredRun, asker: Asker, rows: pd.DataFrame | None = None, resolution: float = 0.0) -> None:
         self._run = run
-        self._asker = asker
+        self._asker = copy(asker)  # which counts its queries apart
         self._rows = rows
         self._resolution = resolution
         before = run.read(NAME)

@@ -49,10 +49,12 @@ def append(path: Path, data: bytes) -> None:
             flush(file.fileno())
         if not size:
             flush_folder(path.parent)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.truncate(path, size)
-        raise not_written(error, path) from None
+        if isinstance(error, OSError):
+            raise not_written(error, path) from None
+        raise
 
 
 def not_written(error: OSError, path: Path) -> RunError:

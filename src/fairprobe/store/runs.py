@@ -281,3 +281,10 @@ def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
 def _short(value: Any) -> str:
     text = "not there" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
+    """The settings of a run that is there already: what was drawn or picked then is not drawn or picked anew."""
+    if path is None or not (Path(path) / ABOUT).exists():
+        return {}
+    return dict(RunReader(path).about.get("settings", {}))
