@@ -25,7 +25,7 @@ from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, spli
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.store.runs import recorded_settings
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd

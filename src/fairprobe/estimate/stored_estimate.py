@@ -17,10 +17,10 @@ import numpy as np
 from fairprobe.estimate.share import Share
 from fairprobe.model.asking import Asker
 from fairprobe.store import identity
-from fairprobe.store.answers import AnswerLog
+from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.canaries import Canaries
 from fairprobe.store.hashes import digest, hash_of_data
-from fairprobe.store.runs import StoredRun
+from fairprobe.store.run_folder import StoredRun
 
 if TYPE_CHECKING:
     from fairprobe.estimate.populations import Population

@@ -31,10 +31,10 @@ from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strat
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
-from fairprobe.search.stored import StoredSearch
+from fairprobe.search.stored_search import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
-from fairprobe.store.runs import recorded_settings
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd

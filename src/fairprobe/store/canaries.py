@@ -17,7 +17,7 @@ from fairprobe.errors import RunError, SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import tolerance
 from fairprobe.store.hashes import canary_answers
-from fairprobe.store.runs import StoredRun
+from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from fairprobe.search.tally import Tally
 from fairprobe.store import Cases, Keys, identity
 from fairprobe.store.canaries import Canaries
 from fairprobe.store.hashes import hash_of_data
-from fairprobe.store.runs import StoredRun
+from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from typing import Any
 
 from fairprobe._version import __version__
 from fairprobe.errors import SettingError
-from fairprobe.store.files import LOCK, append, locked, probe, write_whole
 from fairprobe.store.hashes import canonical, sha256
+from fairprobe.store.whole_files import LOCK, append, locked, probe, write_whole
 
 FORMAT = 1
 """Of the folder and its files. Who changes it keeps reading the old ones: tests/store/assets has one of each."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.model.asking import Asker
-from fairprobe.store.runs import StoredRun
+from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
 
 MOST_ROWS, MOST_SECONDS = 100_000, 1.0
