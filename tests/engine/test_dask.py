@@ -110,9 +110,7 @@ def two_workers(tmp_path_factory):
     processes.end()
 
 
-@pytest.mark.parametrize(
-    ("name", "check"), engine_checks(), ids=lambda value: value if isinstance(value, str) else ""
-)
+@pytest.mark.parametrize(("name", "check"), engine_checks(), ids=lambda value: value if isinstance(value, str) else "")
 def test_conformance(two_workers, name, check):
     check(partial(make_engine, engine=two_workers))
 
@@ -198,7 +196,9 @@ def test_a_scheduler_that_goes_away(cluster):
     cluster.start_worker()
     watch, acted = once_begun(900, cluster.scheduler.kill)
     model = slow(0.01)
-    with pytest.raises(RunError, match="a Dask scheduler must live as long as the run, got one that went away") as caught:
+    with pytest.raises(
+        RunError, match="a Dask scheduler must live as long as the run, got one that went away"
+    ) as caught:
         search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
     assert acted
     found, whole = caught.value.found, search(BOX.model, BOX.domain, **SETTINGS)
@@ -231,7 +231,9 @@ def test_a_scheduler_that_does_not_answer(monkeypatch):
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         port = listener.getsockname()[1]
-        with pytest.raises(RunError, match=f"a Dask scheduler must answer within 1 s, got no answer from 127.0.0.1:{port}"):
+        with pytest.raises(
+            RunError, match=f"a Dask scheduler must answer within 1 s, got no answer from 127.0.0.1:{port}"
+        ):
             search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{port}", **SETTINGS)
     with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
         search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
@@ -261,7 +263,9 @@ def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
     cluster.start_worker()
     watch, acted = once_begun(100, lambda: cluster.start_worker(PYTHONPATH=str(tmp_path)))
     model = slow(0.05)
-    with pytest.raises(RunError, match=r"a worker must have the packages that are here, got version 0\.0\.7 of fairprobe"):
+    with pytest.raises(
+        RunError, match=r"a worker must have the packages that are here, got version 0\.0\.7 of fairprobe"
+    ):
         search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS | {"max_inputs": 64_000})
     assert acted
 

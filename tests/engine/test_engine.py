@@ -169,7 +169,10 @@ def test_minus_one_is_a_process_for_each_core(monkeypatch):
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
-        ("dusk", r"engine must be one of local, processes, dask, or dask://host:port, got 'dusk': did you mean 'dask'\?"),
+        (
+            "dusk",
+            r"engine must be one of local, processes, dask, or dask://host:port, got 'dusk': did you mean 'dask'\?",
+        ),
         (3, "engine must be one of local, processes, dask, or dask://host:port, got 3"),
         ("local://here:1", "engine must be one of .*, got 'local://here:1'"),
         ("dask://", "engine must name a scheduler as dask://host:port, got 'dask://'"),

@@ -291,7 +291,9 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
 
     settings = {"n_jobs": 2, "max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
     monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)
-    said = "incomplete: 1 of 4 shards were left out, as they kept failing; shard 1 failed 3 times: TerminatedWorkerError"
+    said = (
+        "incomplete: 1 of 4 shards were left out, as they kept failing; shard 1 failed 3 times: TerminatedWorkerError"
+    )
     with pytest.warns(HealthWarning, match=said):
         found = run(deadly, BOX.domain, **settings)
     assert found.stop_reason == "incomplete"

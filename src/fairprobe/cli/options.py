@@ -171,6 +171,13 @@ ASKED = [
 ]
 """How the model is asked."""
 
+STORE = option(
+    "store",
+    "RUN",
+    "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on.",
+    RESULTS,
+)
+
 PRINTED = [
     switch("json", "Print the figures as one JSON object."),
     switch("dry_run", "Only say what would be done, and guess how long it takes."),

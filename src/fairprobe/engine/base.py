@@ -181,7 +181,9 @@ class Patience:
         """The next result, in order."""
         self._skipped = [*self._skipped, result] if isinstance(result, Skipped) else []
         if len(self._skipped) >= MOST_SKIPPED:
-            raise RunError(f"a shard must not fail again and again, got {len(self._skipped)} in a row: {result.words()}")
+            raise RunError(
+                f"a shard must not fail again and again, got {len(self._skipped)} in a row: {result.words()}"
+            )
 
 
 def in_words(error: BaseException) -> str:

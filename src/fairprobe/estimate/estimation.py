@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain, magnitude
 from fairprobe.domain.health import health_of_domain
+from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
 from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, bound, chunk, judged_rows, sides_of
 from fairprobe.estimate.share import Remark, Share, percent
+from fairprobe.estimate.stored_estimate import StoredEstimate
 from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,6 +57,7 @@ def estimate(
     linked: bool | None = None,
     weights: Any = None,
     groups: Any = None,
+    store: str | PathLike[str] | None = None,
     progress: bool | Progress | None = None,
 ) -> Share:
     """Estimate the share of discriminatory inputs in a population.
@@ -80,6 +85,9 @@ def estimate(
             alone; None does both, the error split, with the plain share in the linked one's `plain`.
         weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
         groups: for a population of rows, whose they are: rows of one person tell less than as many people.
+        store: a folder in which the model's answers are kept as they come. The same call made again takes them from
+            there and goes on where it ended, however it did; with more experiments it goes on further. Any other
+            model, domain, population or setting is refused; canary inputs find out a model that changed.
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
 
     Of a population of rows, the share's `cases`, `twins` and `answers` say which they are.
@@ -94,12 +102,10 @@ def estimate(
     options = Options(
         n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
     )
-    shares = []
-    for side in sides:
-        target = Population(model, side, population, threshold, output, batch, weights, groups)
-        shares += Estimation(target, [side.sensitive], options, progress).shares()
-    warn_of(shares)
-    return beside(*shares)
+    targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
+    shares = stored_shares(targets, [domain.sensitive], options, progress, store)
+    warn_of(share for each in shares for share in each)
+    return beside(*(share for (share,) in shares))
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,25 @@ class EstimatePlan:
     seconds: float = 0.0
 
 
+def stored_shares(
+    targets: Sequence[Population],
+    sets: Sequence[tuple[str, ...]],
+    options: Options,
+    progress: bool | Progress | None,
+    store: str | PathLike[str] | None,
+) -> list[list[Share]]:
+    """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    if store is None:
+        return [Estimation(target, sets, options, progress).shares() for target in targets]
+    seed = recorded_settings(store).get("seed") if options.seed is None else options.seed
+    options, shares = replace(options, seed=checked_seed(seed)), []
+    with terminable(), StoredEstimate.opened(store, targets, sets, options.seed, options.method) as kept:
+        for target in targets:
+            with kept.listening(target) as log:
+                shares.append(Estimation(target, sets, options, progress, log.flush).shares())
+        return kept.ended(shares)
+
+
 class Estimation:
     """One call: a population, counted for one or more sets of sensitive parameters."""
 
@@ -192,8 +217,10 @@ class Estimation:
         sets: Sequence[tuple[str, ...]],
         options: Options,
         progress: bool | Progress | None = None,
+        after_batch: Callable[[], None] = lambda: None,
     ) -> None:
         self.population = population
+        self.after_batch = after_batch
         if population.density is not None:
             if options.method == "exact":
                 raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
@@ -237,6 +264,7 @@ class Estimation:
         with self.population.quiet():
             for batch in families:
                 hits = self.survey.add(batch)
+                self.after_batch()
                 for sequence, mine in zip(sequences, hits, strict=False):
                     sequence.update(int(mine.sum()), len(mine))
                 if self.progress is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
@@ -15,7 +16,7 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jobs, make_engine
-from fairprobe.engine.interrupts import deferred, interruptible
+from fairprobe.engine.interrupts import deferred, interruptible, terminable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
@@ -31,8 +32,10 @@ from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strat
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
+from fairprobe.search.stored_search import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +82,7 @@ def search(
     confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
+    store: str | PathLike[str] | None = None,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -123,6 +127,10 @@ def search(
             the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
+        store: a folder in which every finished shard is kept. The same call made again takes the run up where it ended,
+            however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
+            model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
+            taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -138,11 +146,12 @@ def search(
     0   48    0
     1   49    1
     """
-    domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
+    given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     n_jobs = checked_jobs(n_jobs)
     name, _ = checked_engine(engine, n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
-    settings = settled_strategy(settings, limits, model, output)
+    recorded = recorded_settings(store)
+    settings = settled_strategy(settings, limits, model, output, recorded.get("strategy"))
     strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
@@ -162,7 +171,7 @@ def search(
         remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
-    seed = checked_seed(seed)
+    seed = checked_seed(recorded.get("seed") if seed is None else seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
         begun = begun if density is None else begun.plausible(density, min_plausibility)
@@ -200,15 +209,59 @@ def search(
         )
         remarks.append(("small-budget", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    run = _Run(job, limits, n_jobs, engine, progress, n_asked=asker.n_queries)
-    found = confirmed(job, run.run(remarks, begun), run.tally)
-    found, difference = sampled(job, found)
-    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
-        run = _Run(job, limits, n_jobs, engine, progress, n_asked=found.n_queries)
-        found = confirmed(job, run.run(remarks, begun), run.tally)
+    whole = partial(
+        _searched,
+        job,
+        limits=limits,
+        n_jobs=n_jobs,
+        engine=engine,
+        progress=progress,
+        remarks=remarks,
+        n_asked=asker.n_queries,
+    )
+    found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return found
+
+
+def _stored(
+    store: str | PathLike[str],
+    whole: Callable[..., Found],
+    job: Job,
+    limits: Limits,
+    domain: Domain,
+    begun: StartRows | None,
+    progress: bool | Progress,
+) -> Found:
+    """What a search finds, with all its shards kept."""
+    with terminable(), StoredSearch.opened(store, job, limits, domain, begun) as kept:
+        kept.tell(teller(progress))
+        return kept.found(whole(begun=begun, kept=kept))
+
+
+def _searched(
+    job: Job,
+    *,
+    limits: Limits,
+    n_jobs: int,
+    engine: str | None,
+    progress: bool | Progress,
+    remarks: Sequence[Remark],
+    begun: StartRows | None,
+    n_asked: int,
+    kept: StoredSearch | None = None,
+) -> Found:
+    """What a search finds, less what the model does not confirm."""
+    run = _Run(job, limits, n_jobs, engine, progress, n_asked, kept)
+    found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
+    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
+        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        kept = None if kept is None else kept.without_stand_in(job)
+        run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
+        found = confirmed(job, run.run(remarks, begun), run.tally)
+    if kept is not None:
+        kept.note_end(found, run.tally)
     return found
 
 
@@ -216,7 +269,14 @@ class _Run:
     """One call of `search`."""
 
     def __init__(
-        self, job: Job, limits: Limits, n_jobs: int, engine: str | None, progress: bool | Progress, n_asked: int
+        self,
+        job: Job,
+        limits: Limits,
+        n_jobs: int,
+        engine: str | None,
+        progress: bool | Progress,
+        n_asked: int,
+        kept: StoredSearch | None = None,
     ) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
@@ -237,6 +297,7 @@ class _Run:
             n_jobs,
             self._show if self.progress else None,
             self._seconds_left,
+            kept,
             engine=engine,
             n_shards=None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs),
             foreseen=self._foreseen,
