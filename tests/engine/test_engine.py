@@ -59,7 +59,7 @@ def test_the_suite_finds_an_engine_out():
         except Exception:
             broken.add(name)
     assert broken >= {"gives-results-in-order", "ends-after-the-last-shard", "leaves-out-what-keeps-failing"}
-    with pytest.raises(AssertionError, match="an engine must give the results of shards 0, 1, 2, ... in order"):
+    with pytest.raises(AssertionError, match="an engine must give the results of shards 0, 1, 2"):
         check_engine(Hasty)
 
 

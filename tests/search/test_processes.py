@@ -305,7 +305,7 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
 
 def test_nothing_but_failures(monkeypatch):
     """Not one shard after the other without end: the run has failed."""
-    monkeypatch.setattr("fairprobe.search.searching.run_shard", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(sys.modules["fairprobe.search.searching"], "run_shard", lambda *arguments: 1 / 0)
     with pytest.raises(RunError, match="a shard must not fail again and again, got 3 in a row: shard 2 failed 3 times"):
         run(BOX.model, BOX.domain)
 

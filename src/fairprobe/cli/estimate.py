@@ -79,6 +79,8 @@ OPTIONS = [
     o.option("weights", "COLUMN", f"What each row counts: {APART}", o.HOW),
     o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
     *o.ASKED,
+    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
+    o.ENGINE,
     _setting(
         "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
     ),

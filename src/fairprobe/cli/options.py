@@ -11,6 +11,7 @@ import typer
 
 from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
+from fairprobe.engine import ENGINES
 from fairprobe.model import OUTPUTS
 from fairprobe.search.searching import search
 
@@ -177,6 +178,16 @@ STORE = option(
     "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on.",
     RESULTS,
 )
+
+ENGINE = setting(
+    search,
+    "engine",
+    str,
+    "Who runs the shards: local, processes, dask (a local cluster of --n-jobs workers) or dask://host:port. Default: "
+    "processes if --n-jobs asks for several. The result is the same.",
+    choices=ENGINES,
+)
+"""Where the work is done."""
 
 PRINTED = [
     switch("json", "Print the figures as one JSON object."),

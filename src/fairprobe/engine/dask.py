@@ -1,8 +1,8 @@
 """Shards on Dask's workers: those of a cluster on this machine, or of a scheduler anywhere.
 
-The task, with the model in it, reaches the workers as the result of a submitted task: what was plainly scattered would be
-gone with the worker that held it, while this the scheduler makes anew wherever it is wanted. Each thread of a worker
-unpacks it once.
+The task, with the model in it, reaches the workers as the result of a submitted task: what was plainly scattered would
+be gone with the worker that held it, while this the scheduler makes anew wherever it is wanted. Each thread of a
+worker unpacks it once.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ REPORT_SECONDS = 0.5
 """How often a shard tells how far it is: everything goes through the scheduler."""
 
 DEATHS = TRIES // 2 + 1
-"""What a shard's worst failure counts: that Dask gave it up, after four workers died while they had it. It is tried once
-more, as all workers of a cluster may be killed for no fault of the shard's."""
+"""What a shard's worst failure counts: that Dask gave it up, after four workers died while they had it. It is tried
+once more, as all workers of a cluster may be killed for no fault of the shard's."""
 
 STOP_SECONDS = 5.0
 """How long workers may take to hear that they are to stop."""
@@ -61,13 +61,7 @@ class DaskEngine(PooledEngine):
         try:
             self._open(distributed, address)
             self._check_versions()
-            # The model may be large: that it goes with a task is meant.
-            import dask
-
-            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                self._content = self._client.submit(_as_is, content, key=f"fairprobe-{self._run}")
-            self._client.subscribe_topic(self._run, self._hear)
-            self._executor = self._client.get_executor(pure=False)
+            self._prepare(content)
         except BaseException:
             self._shut()
             raise
@@ -123,6 +117,15 @@ class DaskEngine(PooledEngine):
         for worker, version in self._client.run(version_there).items():
             if version != __version__:
                 raise RunError(_other_version(worker, version))
+
+    def _prepare(self, content: bytes) -> None:
+        import dask
+
+        # The model may be large: that it goes with a task is meant.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            self._content = self._client.submit(_as_is, content, key=f"fairprobe-{self._run}")
+        self._client.subscribe_topic(self._run, self._hear)
+        self._executor = self._client.get_executor(pure=False)
 
     # Shards
 

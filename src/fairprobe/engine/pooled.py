@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
+from functools import partial
 from typing import Any
 
 from fairprobe.engine.base import TRIES, Counts, Patience, Skipped, Work, in_words
@@ -110,7 +111,7 @@ class PooledEngine:
                     return
                 self._waiting.popleft()
                 self._under_way[shard] = future
-                future.add_done_callback(lambda done, shard=shard: self._note(shard, done))
+                future.add_done_callback(partial(self._note, shard))
 
     def _note(self, shard: int, future: Future[Any]) -> None:
         """Called back when a shard is over, in any thread."""

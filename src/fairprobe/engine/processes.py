@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 3.0
 """How long workers may take to stop by themselves, before they are killed."""
 
 WORTH_SECONDS = 6.0
-"""How long a run must yet take for other processes to be worth their start, which takes a second or two and slows this one."""
+"""How long a run must yet take for others to be worth their start, which takes a second or two and slows this one."""
 
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 

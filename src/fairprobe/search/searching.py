@@ -302,6 +302,9 @@ class _Run:
             n_shards=None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs),
             foreseen=self._foreseen,
         )
+        if self.engine.address is not None and self.progress is not None:
+            told = {"dashboard": self.engine.address}
+            self.progress(Status(f"Dask's dashboard: {self.engine.address}", told, is_over=True))
 
     def _seconds_left(self) -> float | None:
         most = self.limits.max_seconds
@@ -361,10 +364,7 @@ class _Run:
         if self.progress is None or seconds < self.next_show:
             return
         self.next_show = seconds + SHOW_SECONDS
-        status = status_of(self._so_far(under_way), self.limits, seconds)
-        if self.engine.address is not None:
-            status = replace(status, figures={**status.figures, "dashboard": self.engine.address})
-        self.progress(status)
+        self.progress(status_of(self._so_far(under_way), self.limits, seconds))
 
     def _so_far(self, under_way: list[Counts]) -> Counts:
         return Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
