@@ -108,11 +108,12 @@ class DaskEngine(PooledEngine):
         """Refuse workers with another version of this package, or without it."""
 
         def version_there() -> str | None:  # sent as it stands, as another version may not have it
+            import importlib
+
             try:
-                import fairprobe
+                return str(importlib.import_module("fairprobe").__version__)
             except ImportError:
                 return None
-            return fairprobe.__version__
 
         for worker, version in self._client.run(version_there).items():
             if version != __version__:
@@ -213,10 +214,11 @@ def _sent() -> Any:
     """What a worker calls. It is sent as it stands, as another version of this package may not have it."""
 
     def run_there(version: str, arguments: tuple[Any, ...]) -> Any:
-        import fairprobe
+        import importlib
 
-        if fairprobe.__version__ != version:
-            raise ImportError(f"version {fairprobe.__version__} of fairprobe, here it is {version}")
+        there = importlib.import_module("fairprobe").__version__
+        if there != version:
+            raise ImportError(f"version {there} of fairprobe, here it is {version}")
         from fairprobe.engine.dask import run_shard_there
 
         return run_shard_there(*arguments)

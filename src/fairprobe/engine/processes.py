@@ -33,12 +33,13 @@ class ProcessEngine(PooledEngine):
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
-        self._content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")
+        content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")
         self._n_workers = work.n_jobs - 1
         self._most = 4 * work.n_jobs
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
-        self._path = str(Path(self._folder.name) / "board")
-        self._board = _Board(np.memmap(self._path, dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
+        self._paths = [str(Path(self._folder.name) / name) for name in ("task", "board")]
+        Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
+        self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
         self._executor: Any = None
         """The other processes, once they are worth it."""
         self._limited: Any = None
@@ -98,7 +99,7 @@ class ProcessEngine(PooledEngine):
 
             self._limited = self._limited or threadpool_limits(1)
             self._executor = get_reusable_executor(
-                max_workers=self._n_workers, initializer=_set_up, initargs=(self._content, self._path), reuse=False
+                max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
             )
         return self._executor is not None
 
@@ -181,7 +182,7 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
 _worker: dict[str, Any] = {}
 
 
-def _set_up(content: bytes, board: str) -> None:
+def _set_up(task: str, board: str) -> None:
     import cloudpickle
     from threadpoolctl import threadpool_limits
 
@@ -189,7 +190,7 @@ def _set_up(content: bytes, board: str) -> None:
     # so no shard is lost on its way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)  # the processes share the cores already
-    _worker["task"] = cloudpickle.loads(content)
+    _worker["task"] = cloudpickle.loads(Path(task).read_bytes())
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
 
 

@@ -43,7 +43,7 @@ def make_labeller(
     classes: Labels | None = None,
     workers: tuple[int, str | None] = (1, None),
 ) -> Labeller:
-    """The labeller asked for; a committee is fitted to the rows that models are fitted to, by so many jobs of an engine.
+    """The labeller asked for; a committee is fitted to the rows that models are fitted to, by the workers given.
 
     Given are cases and their labels, where `labels` says so.
     """

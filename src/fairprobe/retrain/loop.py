@@ -59,14 +59,14 @@ class Loop:
         *,
         cases: Any,
         committee: Sequence[Any] | None,
-        n_jobs: int,
-        engine: str | None,
         trainer: Train | None,
         held_out: Any,
         sample_weight: Any,
         favourable: Any,
         seed: int | None,
         progress: bool | Progress,
+        n_jobs: int = 1,
+        engine: str | None = None,
     ) -> None:
         self.augmentations = augmentations_for(checked_domain(domain), settings.augment)
         """What to try."""
