@@ -16,7 +16,7 @@ from functools import partial
 
 import pytest
 
-from fairprobe import search, testing
+from fairprobe import estimate, search, testing
 from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import RunError, SettingError
 from fairprobe.testing import engine_checks
@@ -287,3 +287,52 @@ def test_a_model_that_cannot_be_sent():
 
     with pytest.raises(SettingError, match="engine='dask' needs a model and constraints that can be sent"):
         search(model, BOX.domain, engine="dask", **SETTINGS)
+
+
+def test_an_estimate_is_the_same(two_workers):
+    options = {"method": "sample", "n_experiments": 100}
+    one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
+    assert {**one.summary(), "seconds": 0} == {**two.summary(), "seconds": 0}
+
+
+@pytest.mark.slow
+def test_four_workers_find_the_same(cluster):
+    for _ in range(4):
+        cluster.start_worker()
+    found = search(slow(0.005), BOX.domain, engine=cluster.engine, **SETTINGS)
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+
+
+def test_a_scheduler_that_is_started_again(cluster, tmp_path):
+    """The run has failed, with what was found; with a store it goes on where it was."""
+    store = tmp_path / "run"
+    cluster.start_worker()
+    model = paced(tmp_path / "pace")
+    watch, acted = once_begun(1700, cluster.scheduler.kill)
+    with pytest.raises(RunError, match="a Dask scheduler must live as long as the run"):
+        search(model, BOX.domain, engine=cluster.engine, progress=watch, store=store, **SETTINGS)
+    assert acted
+    cluster.scheduler.wait()
+    n_kept = (
+        len(list((store / "shards").iterdir()))
+        if (store / "shards").exists()
+        else len(list(store.glob("**/*.parquet")))
+    )
+    assert n_kept > 0
+    cluster.start_scheduler()
+    cluster.start_worker()
+    (tmp_path / "pace").touch()
+    found = search(model, BOX.domain, engine=cluster.engine, store=store, **SETTINGS)
+    whole = search(BOX.model, BOX.domain, **SETTINGS)
+    assert found.to_frame().equals(whole.to_frame())
+
+
+def paced(mark):
+    """A model that is slow until a file is there; known by its name, not by what it holds."""
+
+    def model(X):
+        if not mark.exists():
+            time.sleep(0.01)
+        return BOX.model(X)
+
+    return model

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
 
 HEAD = """
-    import json, os, signal, sys, time
+    import json, os, signal, sys, threading, time
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import numpy as np
     from fairprobe import search, testing

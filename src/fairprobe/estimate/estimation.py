@@ -225,9 +225,7 @@ def workers_for(n_jobs: int, engine: str | None, store: Any = None) -> Workers |
     if checked_engine(engine, n_jobs)[0] == "local":
         return None
     if store is not None:
-        raise SettingError.about(
-            "store", "keeps what this process asks, got an engine of others: leave one of them out"
-        )
+        raise SettingError.about("store", "keeps what this process asks, got other workers: leave one of them out")
     return Workers(n_jobs, engine)
 
 
