@@ -122,11 +122,14 @@ def _halves(subject: Any, n: int) -> float:
 @contextmanager
 def _cluster(n_workers: int) -> Iterator[str]:
     """A cluster that runs already, its workers with everything loaded, as one that others use would have it."""
-    from distributed import Client, LocalCluster
+    import distributed as dask
+
+    started: Any = dask.LocalCluster
+    client_of: Any = dask.Client
 
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
-        Client(cluster) as client,
+        started(n_workers=n_workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        client_of(cluster) as client,
     ):
         client.run(_load)
         yield cluster.scheduler_address.replace("tcp", "dask")

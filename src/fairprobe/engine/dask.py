@@ -43,6 +43,8 @@ IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)
 class DaskEngine(PooledEngine):
     """A few shards for each worker, so that none ever waits for its next."""
 
+    fills_at_once = False  # that thread is Dask's own, and must not wait
+
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
         try:

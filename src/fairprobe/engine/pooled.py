@@ -1,7 +1,6 @@
 """Shards in several places at once: what engines that work by futures share.
 
-Results are given in order, whatever order they come in, and kept as they come. A place that falls free gets its next
-shard at once, also while the caller is busy with results.
+Results are given in order, whatever order they come in, and kept as they come.
 """
 
 from __future__ import annotations
@@ -29,6 +28,8 @@ class PooledEngine:
     """A few shards at once. A subclass starts them, says how far they are, and stops them."""
 
     address: str | None = None
+    fills_at_once = True
+    """Whether a place that falls free is filled in the thread that tells so."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -119,7 +120,8 @@ class PooledEngine:
             self._under_way.pop(shard, None)
             self._ended.append((shard, future))
             self._freed(shard, future)
-            self._fill()
+            if self.fills_at_once:
+                self._fill()
         self._news.set()
 
     def _freed(self, shard: int, future: Future[Any]) -> None:
