@@ -336,3 +336,41 @@ def paced(mark):
         return BOX.model(X)
 
     return model
+
+
+INTERRUPTED = """
+import time, warnings
+warnings.simplefilter("ignore")
+from fairprobe import search, testing
+if __name__ == "__main__":
+    box = testing.box(n_free=8, levels=20, low=2, high=15)
+    def slow(X):
+        time.sleep(0.01)
+        return box.model(X)
+    def watch(status):
+        if status.figures.get("n_judged", 0) > 300:
+            print("running", flush=True)
+    settings = {"max_cases": None, "n_walkers": 50, "n_global": 300, "shard_inputs": 5000}
+    found = search(slow, box.domain, engine="dask", n_jobs=2, progress=watch, **settings)
+    print(found.stop_reason, found.n_cases > 0, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_reaches_all_processes_and_loses_nothing():
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout.readline() == "running\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert out.splitlines()[-1] == "interrupted True", err
+    assert err == ""

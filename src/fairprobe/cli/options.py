@@ -183,8 +183,8 @@ ENGINE = setting(
     search,
     "engine",
     str,
-    "Who runs the shards: local, processes, dask (a local cluster of --n-jobs workers) or dask://host:port. Default: "
-    "processes if --n-jobs asks for several. The result is the same.",
+    "Who runs the shards: local, processes, dask (a local cluster of --jobs workers) or dask://host:port. Default: "
+    "processes if --jobs asks for several. The result is the same.",
     choices=ENGINES,
 )
 """Where the work is done."""

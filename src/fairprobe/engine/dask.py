@@ -182,8 +182,7 @@ class DaskEngine(PooledEngine):
         """Stop the shards under way; their results are not wanted."""
         with self._lock:
             futures = list(self._under_way.values())
-        if futures:
-            self._halt()
+        self._halt()
         for future in futures:
             future.cancel()
         self._shut()
@@ -204,7 +203,9 @@ def _other_version(where: str, version: str | None) -> str:
 
 # In the worker
 
-_local = threading.local()
+_tasks: dict[tuple[str, int], Any] = {}
+"""By run and thread, what is run."""
+
 _stopped: set[str] = set()
 
 
@@ -235,8 +236,10 @@ def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None)
 
     if run in _stopped:
         return None
-    if getattr(_local, "run", None) != run:  # the task of an earlier run makes room
-        _local.task, _local.run = cloudpickle.loads(content), run
+    mine = run, threading.get_ident()
+    if mine not in _tasks:
+        _tasks[mine] = cloudpickle.loads(content)
+    task = _tasks[mine]
     worker, next_report = get_worker(), time.monotonic() + REPORT_SECONDS
 
     def report(counts: Counts) -> bool:
@@ -246,9 +249,11 @@ def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None)
             worker.log_event(run, [shard, *map(int, counts)])
         return run in _stopped
 
-    return _local.task(shard, seconds, report)
+    return task(shard, seconds, report)
 
 
 def stop_there(run: str) -> None:
-    """Let the shards of a run on this worker come to their end."""
+    """Let the shards of a run on this worker come to their end, and what they needed go."""
     _stopped.add(run)
+    for mine in [each for each in _tasks if each[0] == run]:
+        _tasks.pop(mine, None)
