@@ -326,6 +326,7 @@ class _Run:
             if interrupts.pending:
                 interrupts.pending = False
                 tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
+        tally.release()
         found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks, start)
         if isinstance(tally.failure, RunError):
             tally.failure.found = found

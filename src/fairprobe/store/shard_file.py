@@ -53,7 +53,17 @@ def to_bytes(content: ShardContent) -> Any:
     }
     table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
     stream = pa.BufferOutputStream()
-    pq.write_table(table, stream, compression="zstd", write_statistics=False)
+    # Numbers that are many count up, as offsets do: differences are small, a dictionary of them would be large.
+    many = [each.name for each in table.schema if pa.types.is_integer(each.type) and each.type.bit_width > 16]
+    few = [name for name in table.column_names if name not in many]
+    pq.write_table(
+        table,
+        stream,
+        compression="lz4",
+        use_dictionary=few or False,
+        column_encoding=dict.fromkeys(many, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+    )
     return stream.getvalue()
 
 
