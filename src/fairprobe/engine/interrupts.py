@@ -74,6 +74,7 @@ def deferred() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        _active = Interrupts()  # what is pending is no business of whoever comes next
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
