@@ -273,6 +273,8 @@ class _Run:
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
         task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)
+        if kept is not None:
+            kept.n_asked = n_asked
         self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left, kept)
 
     def _seconds_left(self) -> float | None:
