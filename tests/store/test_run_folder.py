@@ -220,10 +220,10 @@ def test_other_versions_are_said(run):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(SettingError, match="store must be a new folder or that of a run, got .* with notes.txt in it"):
+    with pytest.raises(SettingError, match=r"store must be a new folder or that of a run, got .* with notes.txt in it"):
         search(tmp_path)
     with pytest.raises(
-        SettingError, match="store must be a folder that can be written to, got (File exists|Not a directory)"
+        SettingError, match=r"store must be a folder that can be written to, got (File exists|Not a directory)"
     ):
         search(tmp_path / "notes.txt")
 
@@ -299,7 +299,7 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     for room in (2, 1, 3):
         left[0] = room
         with pytest.raises(
-            RunError, match="a run must be stored, got No space left on device: .*what was stored before"
+            RunError, match=r"a run must be stored, got No space left on device: .*what was stored before"
         ):
             search(tmp_path / "run")
     assert shards(tmp_path / "run")
@@ -379,7 +379,7 @@ def test_an_estimate_goes_on_where_it_ended(tmp_path):
             theirs.high,
         )
         assert (mine.record.hits == theirs.record.hits).all()
-    with pytest.raises(SettingError, match="where settings.seed is 2, not 3"):
+    with pytest.raises(SettingError, match=r"where settings.seed is 2, not 3"):
         fairprobe.estimate(again, DOMAIN, n_experiments=100, store=tmp_path / "run", **{**settings, "seed": 3})
 
 
