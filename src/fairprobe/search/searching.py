@@ -208,6 +208,9 @@ def search(
             f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
+    if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
+        text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
+        remarks.append(("not-spread", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     whole = partial(
         _searched,
@@ -292,6 +295,8 @@ class _Run:
             engine = "local"  # only the shards before tell how many queries are left
         is_local = checked_engine(engine, n_jobs)[0] == "local"
         task = self._next_shard if is_local else partial(_shard_beside_others, job, limits, n_asked)
+        if kept is not None:
+            kept.n_asked = n_asked
         self.engine = make_engine(
             task,
             n_jobs,

@@ -49,6 +49,10 @@ class StoredSearch:
         self._canaries = canaries
         self._keys = Keys(job.domain)
         self._under = asdict(limits)
+        self._n_sent: dict[int, int] = {}
+        """Queries by shard, of those that were read or run."""
+        self.n_asked = 0
+        """Queries before the first."""
 
     @classmethod
     @contextmanager
@@ -77,17 +81,35 @@ class StoredSearch:
     def load(self, shard: int) -> Trace | None:
         """A shard that was finished before, or as much of it as the same limits let in."""
         name, part = self._names(shard)
+        finished = self._read(name)
+        if finished is not None and self._is_affordable(finished):
+            return finished
+        entry = self.run.entries.get(part)
+        return self._read(part) if entry is not None and entry.figures["limits"] == self._under else None
+
+    def _read(self, name: str) -> Trace | None:
         data = self.run.read(name)
         if data is None:
-            entry = self.run.entries.get(part)
-            if entry is None or entry.figures["limits"] != self._under:
-                return None
-            data = self.run.read(part)
-        return None if data is None else trace_of(from_bytes(data), self._job.domain, self._keys)
+            return None
+        trace = trace_of(from_bytes(data), self._job.domain, self._keys)
+        self._n_sent[trace.shard] = trace.n_sent
+        return trace
+
+    def _is_affordable(self, trace: Trace) -> bool:
+        """Whether a limit on queries, which ends a shard from within, would have let it be what it is."""
+        most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
+        if most is None:
+            return True
+        if self._job.strategy.wants is not None or None in before:
+            return False
+        largest = int(np.diff(trace.batch_ends, prepend=0).max(initial=0))
+        sent = self.n_asked + trace.n_sent + sum(each for each in before if each is not None)
+        return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
         """Keep a shard that is finished, or that a limit other than time cut short."""
         name, part = self._names(shard)
+        self._n_sent[shard] = result.n_sent
         figures = {"shard": shard, "n_judged": result.n_judged, "n_cases": len(result.cases)}
         if self._is_finished(result):
             self.run.save(name, to_bytes(content_of(result, self._job.domain)), **figures)
