@@ -122,6 +122,7 @@ def warm():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loky, "get_reusable_executor", get_executor)
+        patch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)  # also for what is as short as a test
         yield
 
 

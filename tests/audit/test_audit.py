@@ -12,8 +12,8 @@ from audited import SMALL, linked_domain, model, rows, score, small, titled
 
 import fairprobe
 from fairprobe import Domain
-from fairprobe.audit.hashes import canonical, digest, sealed
 from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.store.hashes import canonical, digest, sealed
 
 
 def share_of(audit, name):

@@ -1,4 +1,4 @@
-"""Engines: shards in order, whoever runs them."""
+"""Engines: shards in order, whoever runs them. What all of them must do, `fairprobe.testing.engine_checks` knows."""
 
 from __future__ import annotations
 
@@ -6,53 +6,72 @@ import itertools
 import os
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from fairprobe.engine import checked_jobs, make_engine
-from fairprobe.errors import RunError, SettingError
+from fairprobe.engine import Counts, Skipped, checked_engine, checked_jobs, make_engine
+from fairprobe.errors import SettingError
+from fairprobe.testing import check_engine, engine_checks
 
-
-def square(shard, seconds, report):
-    if report is not None:
-        report((shard, 0, 0))
-    return shard**2, os.getpid()
+EVERY = {"argvalues": engine_checks(), "ids": lambda value: value if isinstance(value, str) else ""}
 
 
-def slow_first(shard, seconds, report):
-    time.sleep(0.3 if shard == 0 else 0.0)
-    return shard
+@pytest.mark.parametrize(("name", "check"), **EVERY)
+def test_local(name, check):
+    check(make_engine)
 
 
-def until_told(shard, seconds, report):
-    """Runs until it is told to stop, and says how often it asked."""
-    for number in itertools.count():
-        if report((number, 0, 0)):
-            return shard, number
-        time.sleep(0.01)
-    raise AssertionError
+@pytest.mark.parametrize(("name", "check"), **EVERY)
+def test_processes(warm_workers, name, check):
+    check(partial(make_engine, n_jobs=2))
 
 
-def failing(shard, seconds, report):
-    if shard == 2:
-        raise ArithmeticError("two is too many")
-    return shard
+@pytest.mark.parametrize(("name", "check"), **EVERY)
+def test_this_process_as_the_only_one(name, check):
+    check(partial(make_engine, engine="processes"))
 
 
-def dying(shard, seconds, report):
-    if shard == 1:
-        os._exit(7)
-    return shard
+class Hasty:
+    """Gives results as they come, and knows nothing of failures."""
+
+    address = None
+
+    def __init__(self, task, **options):
+        self._task = task
+
+    def results(self):
+        yield from [self._task(shard, None, lambda counts: True) for shard in (1, 0, 2, 3, 4, 5, 6)]
+
+    def finish(self):
+        return []
+
+    def close(self):
+        pass
+
+
+def test_the_suite_finds_an_engine_out():
+    broken = set()
+    for name, check in engine_checks():
+        try:
+            check(Hasty)
+        except Exception:
+            broken.add(name)
+    assert broken >= {"gives-results-in-order", "ends-after-the-last-shard", "leaves-out-what-keeps-failing"}
+    with pytest.raises(AssertionError, match="an engine must give the results of shards 0, 1, 2"):
+        check_engine(Hasty)
+
+
+# Processes
 
 
 @pytest.fixture
 def engines():
     made = []
 
-    def make(*arguments):
-        made.append(make_engine(*arguments))
+    def make(*arguments, **options):
+        made.append(make_engine(*arguments, **options))
         return made[-1]
 
     yield make
@@ -60,81 +79,78 @@ def engines():
         engine.close()
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_results_come_in_order(engines, n_jobs):
-    results = list(itertools.islice(engines(square, n_jobs).results(), 7))
-    assert [value for value, _ in results] == [0, 1, 4, 9, 16, 25, 36]
-    assert (os.getpid() in {pid for _, pid in results}) == (n_jobs == 1)
+def where(shard, seconds, report):
+    time.sleep(0.05)
+    return os.getpid()
 
 
-def as_told(shard, seconds, report):
-    return seconds
+def test_this_process_takes_part(warm_workers, engines):
+    places = list(itertools.islice(engines(where, 2).results(), 12))
+    assert os.getpid() in places
+    assert len(set(places)) == 2
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_deadline_travels_as_seconds_left(warm_workers, engines, n_jobs):
-    left = itertools.count(10, -1)
-    results = engines(as_told, n_jobs, None, lambda: next(left)).results()
-    assert list(itertools.islice(results, 4)) == [10, 9, 8, 7]
-    assert next(engines(as_told, n_jobs).results()) is None
+def test_what_is_too_short_to_gain_stays_here(engines):
+    engine = engines(where, 2, foreseen=lambda under_way: 1.0)
+    assert set(itertools.islice(engine.results(), 6)) == {os.getpid()}
+    assert engine._executor is None
 
 
-def test_who_finishes_first_does_not_matter(warm_workers, engines):
-    assert list(itertools.islice(engines(slow_first, 2).results(), 5)) == [0, 1, 2, 3, 4]
-
-
-def test_progress_is_told(engines):
+def test_others_join_in_when_it_turns_out_to_be_long(warm_workers, engines):
+    """How long it takes is foreseen from what is under way."""
     seen = []
-    engine = engines(square, 1, seen.append)
-    list(itertools.islice(engine.results(), 3))
-    assert seen == [[(0, 0, 0)], [(1, 0, 0)], [(2, 0, 0)]]
+
+    def foreseen(under_way):
+        seen.append(under_way)
+        return 100.0 if len(seen) > 3 else 0.0
+
+    def task(shard, seconds, report):
+        report(Counts(7, 8, 9))
+        return where(shard, seconds, report)
+
+    assert len(set(itertools.islice(engines(task, 2, foreseen=foreseen).results(), 20))) == 2
+    assert [Counts(7, 8, 9)] in seen
 
 
-def test_workers_tell_how_far_they_got_and_hand_over_what_they_have(warm_workers, engines):
-    def interrupt(counts):
-        if counts[0][0] > 0 and counts[1][0] > 0:
-            raise KeyboardInterrupt
-
-    engine = engines(until_told, 2, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        next(engine.results())
-    finished = engine.finish()
-    assert [shard for shard, _ in finished[:2]] == [0, 1]
-    assert all(n_reports > 0 for _, n_reports in finished[:2])
+def dies_elsewhere(here, deadly, folder, shard, seconds, report):
+    time.sleep(0.05)
+    if os.getpid() != here and shard in deadly:
+        with open(folder / f"{shard}-{time.monotonic_ns()}", "w"):
+            os._exit(7)
+    return shard
 
 
-def test_a_failing_shard(warm_workers, engines):
-    results = engines(failing, 2).results()
-    assert [next(results), next(results)] == [0, 1]
-    with pytest.raises(RunError, match="a shard must not fail, got ArithmeticError: two is too many"):
-        next(results)
+def test_a_worker_that_dies_once_costs_nothing(engines, tmp_path):
+    here = os.getpid()
+
+    def task(shard, seconds, report):
+        if os.getpid() != here and not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os._exit(7)
+        time.sleep(0.05)
+        return shard
+
+    assert list(itertools.islice(engines(task, 3).results(), 30)) == list(range(30))
+    assert (tmp_path / "died").exists()
 
 
-def test_a_dying_worker(engines):
-    results = engines(dying, 2).results()
-    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
-        list(itertools.islice(results, 3))
-
-
-def test_a_worker_that_died_before_a_shard_is_sent(warm_workers, engines, monkeypatch):
-    """What was under way before comes out all the same."""
-    engine = engines(square, 2)
-
-    def fail(*_):
-        raise TerminatedWorkerError("gone")
-
-    results = engine.results()
-    assert next(results)[0] == 0
-    monkeypatch.setattr(engine._executor, "submit", fail)
-    assert [next(results)[0], next(results)[0]] == [1, 4]
-    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died"):
-        next(results)
+def test_a_shard_that_kills_its_workers_is_left_out_and_no_other(engines, tmp_path):
+    """With others under way beside it: they are run again, and only the guilty one is left out."""
+    task = partial(dies_elsewhere, os.getpid(), {1}, tmp_path)
+    results = list(engines(task, 3, n_shards=6).results())
+    assert [result for result in results if not isinstance(result, Skipped)] == [0, 2, 3, 4, 5]
+    assert results[1].shard == 1
+    assert results[1].reason.startswith("TerminatedWorkerError")
+    assert 3 <= len(list(tmp_path.iterdir())) <= 4
 
 
 def test_a_task_that_cannot_be_sent():
     lock = threading.Lock()
     with pytest.raises(SettingError, match=r"n_jobs=2 needs a model and constraints that can be sent .*; use n_jobs=1"):
         make_engine(lambda shard, seconds, report: lock, 2)
+
+
+# What is asked for
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "2", None, True])
@@ -148,3 +164,27 @@ def test_minus_one_is_a_process_for_each_core(monkeypatch):
     assert checked_jobs(-1) == 3
     assert checked_jobs(2) == 2
     assert checked_jobs(np.int64(2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        (
+            "dusk",
+            r"engine must be one of local, processes, dask, or dask://host:port, got 'dusk': did you mean 'dask'\?",
+        ),
+        (3, "engine must be one of local, processes, dask, or dask://host:port, got 3"),
+        ("local://here:1", "engine must be one of .*, got 'local://here:1'"),
+        ("dask://", "engine must name a scheduler as dask://host:port, got 'dask://'"),
+        ("dask://host", "engine must name a scheduler as dask://host:port, got 'dask://host'"),
+        ("dask://host:eight", "engine must name a scheduler as dask://host:port"),
+    ],
+)
+def test_an_engine_that_is_none(engine, message):
+    with pytest.raises(SettingError, match=message):
+        checked_engine(engine)
+
+
+def test_workers_elsewhere_are_not_counted_by_n_jobs():
+    with pytest.raises(SettingError, match="n_jobs is for workers of this machine, got 2 with engine='dask://a:1'"):
+        checked_engine("dask://a:1", 2)

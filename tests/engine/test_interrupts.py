@@ -80,3 +80,10 @@ def test_inside_another():
         assert inner is outer
         press()
         assert outer.pending
+
+
+def test_what_came_too_late_does_not_strike_whoever_comes_next():
+    with deferred():
+        press()
+    with interruptible():
+        pass

@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
 
 HEAD = """
-    import json, os, signal, sys, time
+    import json, os, signal, sys, threading, time
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import numpy as np
     from fairprobe import search, testing
@@ -69,6 +69,8 @@ def test_raised_inside_the_model(n_jobs):
             global calls
             calls += 1
             if calls == 300:
+                if threading.current_thread() is not threading.main_thread():
+                    raise KeyboardInterrupt  # where there are no signals
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 signal.raise_signal(signal.SIGINT)
             return BOX.model(X)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from fairprobe import Domain, Integer, search, testing
-from fairprobe.errors import ModelError, RunError, SettingError
+from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
 from fairprobe.search import STRATEGIES
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -53,7 +53,8 @@ def test_two_processes_give_the_same_bytes(warm_workers, limits):
     check_two_processes(limits)
 
 
-def test_two_processes_that_have_just_begun_give_the_same_bytes():
+def test_two_processes_that_have_just_begun_give_the_same_bytes(monkeypatch):
+    monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)
     check_two_processes("together")
 
 
@@ -278,18 +279,31 @@ def test_a_model_that_cannot_be_sent():
     assert run(model, BOX.domain, max_inputs=1000).n_judged == 1000
 
 
-def test_a_worker_that_dies():
+def test_a_worker_that_dies_again_and_again(monkeypatch):
+    """This process does its part; what only others were given is left out, and said."""
     here = os.getpid()
 
     def deadly(X):
-        if os.getpid() != here and (X[:, 0] == 19).sum() > 22:
+        if os.getpid() != here:
             os._exit(9)
         return BOX.model(X)
 
-    with pytest.raises(RunError, match="a worker process must live as long as the run, got one that died") as caught:
-        run(deadly, BOX.domain, n_jobs=2, shard_inputs=400)
-    assert not isinstance(caught.value, ModelError)
-    assert caught.value.found.stop_reason == "failed"
+    settings = {"n_jobs": 2, "max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
+    monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)
+    with pytest.warns(HealthWarning, match="incomplete: .* shard . failed 3 times: TerminatedWorkerError"):
+        found = run(deadly, BOX.domain, **settings)
+    assert found.stop_reason == "incomplete"
+    assert found.n_judged in (800, 1200)
+    whole = run(BOX.model, BOX.domain, **settings | {"n_jobs": 1})
+    assert 0 < found.n_cases < whole.n_cases
+    assert not found.cases.merge(whole.cases, how="left", indicator=True)["_merge"].eq("left_only").any()
+
+
+def test_nothing_but_failures(monkeypatch):
+    """Not one shard after the other without end: the run has failed."""
+    monkeypatch.setattr(sys.modules["fairprobe.search.searching"], "run_shard", lambda *arguments: 1 / 0)
+    with pytest.raises(RunError, match="a shard must not fail again and again, got 3 in a row: shard 2 failed 3 times"):
+        run(BOX.model, BOX.domain)
 
 
 def test_max_seconds_in_two_processes(warm_workers):

@@ -15,7 +15,6 @@ from fairprobe.audit import gating
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.content import AuditParts, content_of, domain_words, plain
 from fairprobe.audit.folder import RunFolder
-from fairprobe.audit.hashes import digest, hash_of_data, hash_of_model
 from fairprobe.audit.result import Audit
 from fairprobe.audit.sensitivity import sensitivity
 from fairprobe.checks import checked_seed, nearest
@@ -33,6 +32,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import search
 from fairprobe.search.settings import StopReason
+from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
 
 if TYPE_CHECKING:
     import pandas as pd

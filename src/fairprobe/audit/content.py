@@ -20,7 +20,6 @@ import numpy as np
 from fairprobe._version import __version__
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.gating import Judged, id_of, twins_of
-from fairprobe.audit.hashes import digest, sealed
 from fairprobe.audit.privacy import Mask
 from fairprobe.domain import Category, Density, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.values import is_missing
@@ -30,6 +29,7 @@ from fairprobe.explain import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retrain import Retrained
 from fairprobe.search import Found
+from fairprobe.store.hashes import digest, sealed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairprobe.cli import audit, demo, domain, estimate, explain, init, retrain, search, selfcheck
+from fairprobe.cli import audit, demo, domain, estimate, explain, init, retrain, runs, search, selfcheck
 from fairprobe.cli.command import Request
 from fairprobe.cli.options import Option
 
@@ -76,7 +76,7 @@ def _add(command: ModuleType) -> None:
     app.command(name, cls=_Command, help=command.run.__doc__, short_help=command.SUMMARY, epilog=epilog)(call)
 
 
-for _each in (demo, audit, init, search, estimate, explain, retrain, domain, selfcheck):
+for _each in (demo, audit, init, search, estimate, explain, retrain, domain, runs, selfcheck):
     _add(_each)
 
 command = typer.main.get_command(app)

@@ -69,10 +69,7 @@ class Destination:
         if self.is_stdout:
             frame.to_csv(sys.stdout, index=False)
         elif self.path.suffix.lower() == ".parquet":
-            # Parquet has no columns of numbers and strings together: such are written as text.
-            objects = [name for name in frame.columns if frame[name].dtype == object]
-            mixed = [name for name in objects if len(set(map(type, frame[name].dropna()))) > 1]
-            plain = frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
+            plain = for_parquet(frame)
             self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
         else:
             self.write_by(lambda part: frame.to_csv(part, index=False))
@@ -95,6 +92,13 @@ class Destination:
             raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
         finally:
             part.unlink(missing_ok=True)
+
+
+def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
+    """Parquet has no columns of numbers and strings together: such are written as text."""
+    objects = [name for name in frame.columns if frame[name].dtype == object]
+    mixed = [name for name in objects if len(set(map(type, frame[name].dropna()))) > 1]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def checked_folder(name: str | None, option: str) -> Path | None:

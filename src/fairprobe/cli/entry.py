@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -30,6 +31,11 @@ OLD_SWITCHES = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
+    from fairprobe.engine.interrupts import interrupt
+
+    with contextlib.suppress(ValueError):  # a thread that is not the main one has no signals
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, interrupt)
     try:
         code = _run(in_todays_flags(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,8 @@ OPTIONS = [
     o.option("weights", "COLUMN", f"What each row counts: {APART}", o.HOW),
     o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
     *o.ASKED,
+    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
+    o.ENGINE,
     _setting(
         "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
     ),
@@ -89,6 +92,7 @@ OPTIONS = [
         VERDICT,
         choices=(*GATES, *WHICH),
     ),
+    o.STORE,
     o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
     o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
@@ -208,6 +212,8 @@ class Estimate(Command):
         Only the population that the limit is about is sampled until that is settled.
         """
         keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
+        if keywords["store"] is not None:  # each population is a run of its own
+            keywords["store"] = Path(keywords["store"]) / name
         if self.by_parameter:
             left_out = ("width", "max_seconds", "max_share")
             return {key: value for key, value in keywords.items() if key not in left_out}

@@ -11,6 +11,7 @@ import typer
 
 from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
+from fairprobe.engine import ENGINES
 from fairprobe.model import OUTPUTS
 from fairprobe.search.searching import search
 
@@ -170,6 +171,23 @@ ASKED = [
     setting(search, "seed", whole_or_none, "The same seed gives the same result; none draws one."),
 ]
 """How the model is asked."""
+
+STORE = option(
+    "store",
+    "RUN",
+    "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on.",
+    RESULTS,
+)
+
+ENGINE = setting(
+    search,
+    "engine",
+    str,
+    "Who runs the shards: local, processes, dask (a local cluster of --jobs workers) or dask://host:port. Default: "
+    "processes if --jobs asks for several. The result is the same.",
+    choices=ENGINES,
+)
+"""Where the work is done."""
 
 PRINTED = [
     switch("json", "Print the figures as one JSON object."),

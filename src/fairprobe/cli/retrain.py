@@ -66,6 +66,8 @@ OPTIONS = [
     option("cases", "FILE", "Cases to add, as fairprobe search --out writes them. Else they are searched for.", o.HOW),
     _setting("strategy", str, f"How cases are searched for: {', '.join(STRATEGIES)}, or auto.", choices=STRATEGIES),
     *o.ASKED,
+    _argument("n_jobs", whole, "Processes that fit the members of a committee that votes; -1 for all cores."),
+    o.ENGINE,
     _setting(
         "accept",
         str,

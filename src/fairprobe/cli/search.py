@@ -14,9 +14,11 @@ from fairprobe.checks import nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
+from fairprobe.cli.entry import FAILED
 from fairprobe.cli.options import NONE, number, number_or_none, setting, whole, whole_or_none
 from fairprobe.cli.words import Line, aligned, counted, duration, flag, in_flags, note, progress, say, to_copy
 from fairprobe.domain import Density, Domain
+from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimate.share import percent
 from fairprobe.oracle import checked_threshold
@@ -75,6 +77,7 @@ OPTIONS = [
     o.switch("linked", f"{o.LINKED} Default: linked, where there are links.", o.HOW, both=True),
     *o.ASKED,
     _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
+    o.ENGINE,
     _setting("n_walkers", whole, "Walkers in lockstep; 1 is the paper's algorithm."),
     _setting("n_global", whole, "Inputs of a global round."),
     _setting("n_local", whole, "Trials of a walker."),
@@ -91,6 +94,7 @@ OPTIONS = [
     _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),
     _setting("max_inputs", whole_or_none, "Inputs judged.", LIMITS),
     _setting("max_barren", whole_or_none, "Inputs in a row without a new case.", LIMITS),
+    o.STORE,
     o.out("Write the cases as .csv or .parquet; overwrites. - is CSV on the standard output."),
     *o.PRINTED,
 ]
@@ -125,6 +129,7 @@ class Search(Command):
             self.keywords["accelerate"] = "auto" if request["accelerate"] else "off"
         # What the library would refuse later is refused now, before anything is loaded.
         strategy_path(self.keywords["strategy"])
+        checked_engine(self.keywords["engine"], checked_jobs(self.keywords["n_jobs"]))
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         _, self.limits = settled(**self.keywords)
         start = request["start_from"]
@@ -215,7 +220,9 @@ class Search(Command):
             # A clock or a person ended the search: as many inputs as it came to give the same.
             changes |= {"max_seconds": None, "max_inputs": found.n_judged}
         # Several processes that are interrupted leave several shards half done, which no limit can repeat.
-        is_exact = not self.interrupted or self.keywords["n_jobs"] == 1
+        is_exact = (
+            not self.interrupted or checked_engine(self.keywords["engine"], self.keywords["n_jobs"])[0] == "local"
+        )
         title = "The same again" if is_exact else "Much the same again"
         to_copy(title, self.request.again(**changes), err=self.to_stdout)
 
@@ -257,6 +264,10 @@ class Search(Command):
         texts = self.request.source.with_lines(found.in_words(N_SHOWN), found.origins["row"])
         title = "The first of them:" if found.n_cases > N_SHOWN else "All of them:" if found.n_cases > 1 else "It is:"
         return [("", 0), (title, 0), *((f"  {place}. {text}", 5) for place, text in enumerate(texts, start=1))]
+
+    def code_of_result(self) -> int:
+        """A search that had to leave shards out has failed in part."""
+        return FAILED if self.found is not None and self.found.stop_reason is StopReason.INCOMPLETE else 0
 
     def kept(self) -> str:
         """How many cases, and where."""

@@ -34,8 +34,22 @@ PARTS = ("level", "factor", "held-out")
 
 def write(path: str | PathLike[str], density: Density) -> None:
     """Write the file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    about, table = _content(density)
+    try:
+        pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), path)
+    except OSError as error:
+        raise DataError(f"a density must be written where that can be done, got {error}: {path}") from None
+
+
+def digest_of(density: Density) -> str:
+    """Of all that a density says."""
+    return str(_content(density)[0]["digest"])
+
+
+def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
+    import pyarrow as pa
 
     parts: list[tuple[int, int, Codes, Floats]] = []
     for item, bins in enumerate(density.bins):
@@ -53,7 +67,7 @@ def write(path: str | PathLike[str], density: Density) -> None:
         "place": pa.array(np.concatenate([places for _, _, places, _ in parts])),
         "value": pa.array(np.concatenate([values for *_, values in parts])),
     }
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "domain": toml.text_of(density.domain),
         "callables": len(density.domain.restrictions.callables),
@@ -75,10 +89,7 @@ def write(path: str | PathLike[str], density: Density) -> None:
     }
     table = pa.table(columns)
     about["digest"] = _digest(about, table)
-    try:
-        pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about)}), path)
-    except OSError as error:
-        raise DataError(f"a density must be written where that can be done, got {error}: {path}") from None
+    return about, table
 
 
 def _digest(about: dict[str, Any], table: pa.Table) -> str:

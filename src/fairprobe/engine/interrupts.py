@@ -74,6 +74,42 @@ def deferred() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        _active = Interrupts()  # what is pending is no business of whoever comes next
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """What the command line lets SIGTERM do: the same as Ctrl-C."""
+    signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Inside, SIGTERM ends the work as Ctrl-C does, so that all is put in order; then the process ends as it was told.
+
+    Who has made something else of SIGTERM keeps it.
+    """
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not is_ours:
+        yield
+        return
+    was_told = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal was_told
+        was_told = True
+        interrupt(number, frame)
+
+    signal.signal(signal.SIGTERM, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if was_told:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def interruptible() -> AbstractContextManager[None]:

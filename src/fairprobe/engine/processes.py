@@ -1,4 +1,4 @@
-"""Shards in several processes of this machine, by joblib's loky.
+"""Shards in several processes of this machine: this one, which has begun before others have started, and joblib's loky.
 
 The task, with the model in it, is sent once to each worker, not with each shard. A small file that all processes map
 into memory is the notice board: whether to stop, and how far each shard has got.
@@ -6,107 +6,143 @@ into memory is the notice board: whether to stop, and how far each shard has got
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import signal
 import tempfile
-import time
-from collections import deque
-from collections.abc import Iterator
+import threading
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairprobe.engine.base import Counts, SecondsLeft, Task, Watch
-from fairprobe.engine.interrupts import interruptible
-from fairprobe.errors import RunError, SettingError
+from fairprobe.engine.base import Counts, Task, Work
+from fairprobe.engine.pooled import PooledEngine
+from fairprobe.errors import SettingError
 
-POLL_SECONDS = 0.1
 PATIENCE_SECONDS = 3.0
 """How long workers may take to stop by themselves, before they are killed."""
 
-GRACE_SECONDS = 30.0
-"""How long interrupted shards may take to hand over what they have: as long as one batch of a slow model."""
+WORTH_SECONDS = 6.0
+"""How long a run must yet take for others to be worth their start, which takes a second or two and slows this one."""
+
+DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 
 
-class ProcessEngine:
-    """A few shards at once, each in a process of its own."""
+class ProcessEngine(PooledEngine):
+    """A few shards at once: one in a thread of this process, each other in a process of its own."""
 
-    def __init__(self, task: Task, n_jobs: int, watch: Watch | None, seconds_left: SecondsLeft) -> None:
-        import cloudpickle
-        from joblib.externals.loky import get_reusable_executor
-
-        self._n_jobs = n_jobs
-        self._watch = watch
-        self._seconds_left = seconds_left
-        try:
-            content = cloudpickle.dumps(task)
-        except Exception as error:
-            raise SettingError(
-                f"n_jobs={n_jobs} needs a model and constraints that can be sent to another process, "
-                f"got {type(error).__name__}: {error}; use n_jobs=1"
-            ) from error
+    def __init__(self, work: Work, address: str | None = None) -> None:
+        super().__init__(work)
+        content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")
+        self._n_workers = work.n_jobs - 1
+        self._most = 4 * work.n_jobs
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
-        board = str(Path(self._folder.name) / "board")
-        # More rows than shards are ever under way, so that no two of these share one.
-        self._board = _Board(np.memmap(board, dtype=np.int64, mode="w+", shape=(4 * n_jobs + 1, 3)))
-        self._executor = get_reusable_executor(
-            max_workers=n_jobs, initializer=_set_up, initargs=(content, board), reuse=False
-        )
-        self._pending: deque[tuple[int, Future[Any]]] = deque()
+        self._paths = [str(Path(self._folder.name) / name) for name in ("task", "board")]
+        Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
+        self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
+        self._executor: Any = None
+        """The other processes, once they are worth it."""
+        self._limited: Any = None
+        """Numeric libraries of this process, held to one thread while others have the other cores."""
+        self._is_broken = False
+        """Whether one of them has died: then all that they had under way is lost."""
+        self._here: int | None = None
+        """The shard that runs in this process."""
+        self._suspects: set[int] = set()
+        """Shards that were under way when a worker died. Each runs alone, so that it shows which one did it."""
 
-    def results(self) -> Iterator[Any]:
-        """The results in order; a few shards ahead are already under way."""
-        for shard in itertools.count():
-            while len(self._pending) <= self._n_jobs:
-                ahead = shard + len(self._pending)
-                self._board.row(ahead)[:] = 0
-                self._pending.append((ahead, self._submitted(ahead)))
-            yield self._result(self._pending[0][1])
-            self._pending.popleft()
+    def _most_ahead(self) -> int:
+        return self._most
 
-    def _submitted(self, shard: int) -> Future[Any]:
-        """A shard under way. Where a worker has just died it can't be: that is told in its turn, after the results."""
+    # Who runs what
+
+    def _start(self, shard: int) -> Future[Any] | None:
+        elsewhere = self._under_way.keys() - {self._here}
+        if shard in self._suspects:  # never here: it may end the process
+            is_free = not elsewhere
+        elif self._here is None:
+            return self._run_here(shard)
+        else:
+            is_free = len(elsewhere) < self._n_workers and not self._suspects & elsewhere
+        if not is_free or self._is_broken or not self._has_workers():
+            return None
+        self._board.row(shard)[:] = 0
         try:
-            future: Future[Any] = self._executor.submit(_run, shard, self._seconds_left())
-        except Exception as error:
+            future: Future[Any] = self._executor.submit(_run, shard, self._work.seconds_left())
+        except Exception as error:  # a worker has just died: that is told in the shard's turn
             future = Future()
             future.set_exception(error)
         return future
 
-    def _result(self, future: Future[Any]) -> Any:
-        while not wait([future], timeout=POLL_SECONDS).done:
-            with interruptible():
-                if self._watch is not None:
-                    self._watch([Counts(*self._board.row(shard).tolist()) for shard, _ in self._pending])
-        try:
-            return future.result()
-        except Exception as error:
-            if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor"):
-                raise RunError(
-                    "a worker process must live as long as the run, got one that died: killed, or out of memory?"
-                ) from error
-            raise RunError(f"a shard must not fail, got {type(error).__name__}: {error}") from error
+    def _run_here(self, shard: int) -> Future[Any]:
+        """In a thread, so that results can be seen to and Ctrl-C be heard meanwhile."""
+        self._here, future = shard, Future[Any]()
+        future.set_running_or_notify_cancel()
+        self._board.row(shard)[:] = 0
+        seconds = self._work.seconds_left()
 
-    def finish(self) -> list[Any]:
-        """Stop the shards under way and give what they have, in order."""
+        def run() -> None:
+            try:
+                future.set_result(self._work.task(shard, seconds, lambda counts: self._board.report(shard, counts)))
+            except BaseException as error:
+                future.set_exception(error)
+
+        # A daemon: a model that never answers does not keep the process from ending.
+        threading.Thread(target=run, name=f"fairprobe-shard-{shard}", daemon=True).start()
+        return future
+
+    def _has_workers(self) -> bool:
+        """Whether there are other processes; they are started when the run is foreseen to be long enough."""
+        if self._executor is None and self._work.foreseen(self._counts()) >= WORTH_SECONDS:
+            from joblib.externals.loky import get_reusable_executor
+            from threadpoolctl import threadpool_limits
+
+            self._limited = self._limited or threadpool_limits(1)
+            self._executor = get_reusable_executor(
+                max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
+            )
+        return self._executor is not None
+
+    # Who has died
+
+    def _freed(self, shard: int, future: Future[Any]) -> None:
+        if shard == self._here:
+            self._here = None
+        elif not future.cancelled() and type(future.exception()).__name__ in DEATHS:
+            self._is_broken = True
+
+    def _failed(self, shard: int, error: BaseException) -> int:
+        if type(error).__name__ not in DEATHS:
+            return super()._failed(shard, error)
+        was_alone = shard in self._suspects or self._n_workers == 1
+        self._suspects.add(shard)
+        return 1 if was_alone else 0
+
+    def _look_around(self) -> None:
+        with self._lock:
+            if self._is_broken and not self._under_way.keys() - {self._here}:
+                self._executor, self._is_broken = None, False
+        self._fill()
+
+    # How far they are, and the end
+
+    def _counts(self) -> list[Counts]:
+        return [Counts(*self._board.row(shard).tolist()) for shard in sorted(self._under_way)]
+
+    def _stop(self) -> None:
         self._board.stop()
-        deadline = time.monotonic() + GRACE_SECONDS
-        results = []
-        for _, future in self._pending:
-            future.cancel()
-            with contextlib.suppress(BaseException):
-                results.append(future.result(timeout=max(0.0, deadline - time.monotonic())))
-        return results
 
     def close(self) -> None:
         """Stop the shards under way; their results are not wanted."""
-        self._board.stop()
-        futures = [future for _, future in self._pending if not future.cancel()]
+        self._halt()
+        with self._lock:
+            under_way = list(self._under_way.values())
+        futures = [future for future in under_way if not future.cancel()]
         unfinished = wait(futures, timeout=PATIENCE_SECONDS).not_done
-        self._executor.shutdown(wait=True, kill_workers=bool(unfinished))
+        if self._executor is not None:
+            self._executor.shutdown(wait=True, kill_workers=bool(unfinished))
+        if self._limited is not None:
+            self._limited.restore_original_limits()
         self._folder.cleanup()
 
 
@@ -127,12 +163,26 @@ class _Board:
         return bool(self._cells[0, 0])
 
 
+def as_content(task: Task, who: str, instead: str) -> bytes:
+    """A task as it is sent to other processes."""
+    import cloudpickle
+
+    try:
+        content: bytes = cloudpickle.dumps(task)
+    except Exception as error:
+        raise SettingError(
+            f"{who} needs a model and constraints that can be sent to another process, "
+            f"got {type(error).__name__}: {error}; {instead}"
+        ) from error
+    return content
+
+
 # In the worker
 
 _worker: dict[str, Any] = {}
 
 
-def _set_up(content: bytes, board: str) -> None:
+def _set_up(task: str, board: str) -> None:
     import cloudpickle
     from threadpoolctl import threadpool_limits
 
@@ -140,7 +190,7 @@ def _set_up(content: bytes, board: str) -> None:
     # so no shard is lost on its way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)  # the processes share the cores already
-    _worker["task"] = cloudpickle.loads(content)
+    _worker["task"] = cloudpickle.loads(Path(task).read_bytes())
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
 
 

@@ -5,28 +5,37 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain, magnitude
 from fairprobe.domain.health import health_of_domain
-from fairprobe.errors import DomainError, SettingError
+from fairprobe.engine import Counts, checked_engine, checked_jobs
+from fairprobe.engine.interrupts import terminable
+from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
 from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, bound, chunk, judged_rows, sides_of
 from fairprobe.estimate.share import Remark, Share, percent
+from fairprobe.estimate.spread import JudgingTask, LostInputs, Workers, spread_families
+from fairprobe.estimate.stored_estimate import StoredEstimate
 from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 N_EXPERIMENTS = 400
+LOOK_SECONDS = 0.3
+"""After so long it is foreseen how long a run will take."""
+
 EXACT_LIMIT = 2_000_000
 MOST_EXPERIMENTS = 100_000
 """What a run that stops when tight takes at most, so that a share at the very limit does not keep it for ever."""
@@ -53,6 +62,9 @@ def estimate(
     linked: bool | None = None,
     weights: Any = None,
     groups: Any = None,
+    store: str | PathLike[str] | None = None,
+    n_jobs: int = 1,
+    engine: str | None = None,
     progress: bool | Progress | None = None,
 ) -> Share:
     """Estimate the share of discriminatory inputs in a population.
@@ -80,6 +92,12 @@ def estimate(
             alone; None does both, the error split, with the plain share in the linked one's `plain`.
         weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
         groups: for a population of rows, whose they are: rows of one person tell less than as many people.
+        store: a folder in which the model's answers are kept as they come. The same call made again takes them from
+            there and goes on where it ended, however it did; with more experiments it goes on further. Any other
+            model, domain, population or setting is refused; canary inputs find out a model that changed.
+        n_jobs: processes that judge; -1 is one for each core. The result does not depend on it.
+        engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
+            out and said: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
 
     Of a population of rows, the share's `cases`, `twins` and `answers` say which they are.
@@ -94,12 +112,10 @@ def estimate(
     options = Options(
         n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
     )
-    shares = []
-    for side in sides:
-        target = Population(model, side, population, threshold, output, batch, weights, groups)
-        shares += Estimation(target, [side.sensitive], options, progress).shares()
-    warn_of(shares)
-    return beside(*shares)
+    targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
+    shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine, store))
+    warn_of(share for each in shares for share in each)
+    return beside(*(share for (share,) in shares))
 
 
 @dataclass(frozen=True)
@@ -183,6 +199,36 @@ class EstimatePlan:
     seconds: float = 0.0
 
 
+def stored_shares(
+    targets: Sequence[Population],
+    sets: Sequence[tuple[str, ...]],
+    options: Options,
+    progress: bool | Progress | None,
+    store: str | PathLike[str] | None,
+    workers: Workers | None = None,
+) -> list[list[Share]]:
+    """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    if store is None:
+        return [Estimation(target, sets, options, progress, workers=workers).shares() for target in targets]
+    seed = recorded_settings(store).get("seed") if options.seed is None else options.seed
+    options, shares = replace(options, seed=checked_seed(seed)), []
+    with terminable(), StoredEstimate.opened(store, targets, sets, options.seed, options.method) as kept:
+        for target in targets:
+            with kept.listening(target) as log:
+                shares.append(Estimation(target, sets, options, progress, log.flush).shares())
+        return kept.ended(shares)
+
+
+def workers_for(n_jobs: int, engine: str | None, store: Any = None) -> Workers | None:
+    """Who judges; None for this process alone."""
+    n_jobs = checked_jobs(n_jobs)
+    if checked_engine(engine, n_jobs)[0] == "local":
+        return None
+    if store is not None:
+        raise SettingError.about("store", "keeps what this process asks, got other workers: leave one of them out")
+    return Workers(n_jobs, engine)
+
+
 class Estimation:
     """One call: a population, counted for one or more sets of sensitive parameters."""
 
@@ -192,8 +238,12 @@ class Estimation:
         sets: Sequence[tuple[str, ...]],
         options: Options,
         progress: bool | Progress | None = None,
+        after_batch: Callable[[], None] = lambda: None,
+        workers: Workers | None = None,
     ) -> None:
         self.population = population
+        self.workers = workers
+        self.after_batch = after_batch
         if population.density is not None:
             if options.method == "exact":
                 raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
@@ -201,6 +251,7 @@ class Estimation:
         self.options = options
         self.sets = sets
         self.progress = teller(progress)
+        self.started = time.monotonic()
         n_rows = None if population.rows is None else len(population.rows)
         self.plan = options.plan(population.domain, n_rows, population.oracle.asker.output)
         seed, n_samples = checked_seed(options.seed), options.n_samples
@@ -224,19 +275,48 @@ class Estimation:
         elif how != "rows":
             survey.health += health_of_domain(self.population.domain)
         sequences = [ConfidenceSequence(self.options.confidence) for _ in self.sets] if how == "sequential" else []
-        self._count(self.population.families(self.options.n, survey.seed, self.sets), sequences)
+        self._count(self._families(), sequences)
         if not sequences:
             return survey.shares(how)
         return survey.shares(how, [(each.low, each.high) for each in sequences], self._not_tight(sequences))
 
-    def _count(self, families: Iterator[JudgedFamilies], sequences: Sequence[ConfidenceSequence] = ()) -> None:
+    def _families(self, *, is_enumerated: bool = False) -> Iterator[JudgedFamilies | LostInputs]:
+        """What is judged: here, or by workers."""
+        population, n, seed = self.population, self.options.n, self.survey.seed
+        if self.workers is not None:
+            task = JudgingTask(population, n, seed, self.sets, is_enumerated)
+            return spread_families(task, self.workers, self._count_queries, self._foreseen)
+        if is_enumerated:
+            return map(population.judged, population.enumerated_parts())
+        return population.families(n, seed, self.sets)
+
+    def _count_queries(self, n: int) -> None:
+        self.population.oracle.asker.n_queries += n
+
+    def _foreseen(self, under_way: list[Counts]) -> float:
+        """How long it will yet take, if it goes on as it began; of one that ends when tight, that is not known."""
+        seconds = time.monotonic() - self.started
+        n = self.survey.counts[-1].n + sum(counts.n_judged for counts in under_way)
+        if seconds < LOOK_SECONDS or not n:
+            return 0.0
+        return math.inf if self.plan.how == "sequential" else seconds * (self.plan.n_inputs / n - 1)
+
+    def _count(
+        self, families: Iterable[JudgedFamilies | LostInputs], sequences: Sequence[ConfidenceSequence] = ()
+    ) -> None:
         """Count all of them or, with sequences, until these are tight or the time is over."""
         options = self.options
         # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
         end = math.inf if options.max_seconds is None else time.monotonic() + options.max_seconds
         with self.population.quiet():
             for batch in families:
+                if isinstance(batch, LostInputs):
+                    self.survey.lose(batch.n, batch.why)
+                    for sequence in sequences:
+                        sequence.lose(batch.n)
+                    continue
                 hits = self.survey.add(batch)
+                self.after_batch()
                 for sequence, mine in zip(sequences, hits, strict=False):
                     sequence.update(int(mine.sum()), len(mine))
                 if self.progress is not None:
@@ -265,11 +345,17 @@ class Estimation:
     def _enumerated(self) -> list[Share]:
         survey, size = self.survey, self.population.domain.size
         survey.detail = f"all {size:,} inputs of the domain were looked at"
-        self._count(self.population.enumerated())
+        families = self._families(is_enumerated=True)
+        self._count(each for batch in families for each in self._as_each_member(batch))
         if not survey.counts[0].n + survey.counts[0].n_not_comparable:
             raise DomainError(f"the constraints must allow an input, got none of {size:,}: loosen them")
         bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in survey.counts]
         return survey.shares("exact", bounds)
+
+    def _as_each_member(self, batch: JudgedFamilies | LostInputs) -> Iterator[JudgedFamilies]:
+        if isinstance(batch, LostInputs):
+            raise RunError(f"an exact share needs every input, got {batch.n:,} families without an answer: {batch.why}")
+        return self.population.as_each_member(batch)
 
     def _solved(self) -> list[Share] | None:
         """The shares by the model's own structure; None if that can't be solved, or would take longer than sampling."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
-from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options
+from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options, stored_shares, workers_for
 from fairprobe.estimate.populations import Population, bound, sides_of
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.survey import beside, split_confidence, warn_of
@@ -44,6 +45,9 @@ def breakdown(
     linked: bool | None = None,
     weights: Any = None,
     groups: Any = None,
+    store: str | PathLike[str] | None = None,
+    n_jobs: int = 1,
+    engine: str | None = None,
     progress: bool | Progress | None = None,
 ) -> dict[str, Share]:
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
@@ -56,10 +60,8 @@ def breakdown(
     sides, population = sides_of(domain, linked), bound(population, domain)
     each = split_confidence(confidence, len(names) * len(sides))
     options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
-    found = []
-    for side in sides:
-        target = Population(model, side, population, threshold, output, batch, weights, groups)
-        found.append(Estimation(target, names, options, progress).shares())
+    targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
+    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine, store))
     warn_of(share for shares in found for share in shares)
     return _by_name(beside(*shares) for shares in zip(*found, strict=True))
 

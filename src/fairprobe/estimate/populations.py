@@ -104,15 +104,25 @@ def judged_rows(
 
     They have the members that some sets of sensitive parameters need.
     """
+    for part in parts_of(oracle, rows):
+        yield judged_frame(oracle, part, sets, twice=twice)
+
+
+def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Rows in batches, in order."""
     size = chunk(oracle, len(rows))
-    for first in range(0, len(rows), size):
-        members = oracle.families.of_frame(rows.iloc[first : first + size], sets)
-        ask = partial(_ask_rows, oracle, members)
-        outputs = ask(slice(None))
-        batch = JudgedFamilies(
-            outputs, members.present, members.own, members=members.members, kinds=members.kinds, rows=members
-        )
-        yield _asked_again(oracle, batch, ask, members.joined) if twice else batch
+    return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
+
+
+def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool) -> JudgedFamilies:
+    """A batch of real rows."""
+    members = oracle.families.of_frame(rows, sets)
+    ask = partial(_ask_rows, oracle, members)
+    outputs = ask(slice(None))
+    batch = JudgedFamilies(
+        outputs, members.present, members.own, members=members.members, kinds=members.kinds, rows=members
+    )
+    return _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
 def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDArray[Any]:
@@ -240,20 +250,32 @@ class Population:
 
     def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
         """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""
+        return (self.judged(part, sets) for part in self.parts(n, seed))
+
+    def parts(self, n: int, seed: int) -> Iterator[Any]:
+        """What is judged, in batches: frames of rows, or inputs drawn."""
         if self.rows is not None:
-            yield from judged_rows(self.oracle, self.rows, sets or [self.domain.sensitive], twice=self.twice)
+            yield from parts_of(self.oracle, self.rows)
             return
         rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
         while done < n:
             codes = (self.density or self.domain).sample_codes(chunk(self.oracle, n - done), rng)
-            yield judged(self.oracle, codes, twice=self.twice)
+            yield codes
             done += len(codes)
 
-    def enumerated(self) -> Iterator[JudgedFamilies]:
-        """Every input of the domain that the constraints allow: family by family, as each of its members."""
-        for codes in self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL)):
-            batch = judged(self.oracle, codes, twice=self.twice)
-            for position, combination in enumerate(self.oracle.families.combinations):
-                counted = None if batch.present is None else batch.present[position]
-                yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
-                batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once
+    def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
+        """A batch of what is judged."""
+        if self.rows is not None:
+            return judged_frame(self.oracle, part, sets or [self.domain.sensitive], twice=self.twice)
+        return judged(self.oracle, part, twice=self.twice)
+
+    def enumerated_parts(self) -> Iterator[Codes]:
+        """An input of every family of the domain, in batches."""
+        return self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL))
+
+    def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
+        """A batch of such families, counted as each of their members that the constraints allow."""
+        for position, combination in enumerate(self.oracle.families.combinations):
+            counted = None if batch.present is None else batch.present[position]
+            yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
+            batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once

@@ -62,6 +62,9 @@ class Share:
     """Rows whose sensitive value is unknown."""
     n_not_comparable: int = 0
     """Inputs of whose family fewer than two members are compared and allowed: they count for nothing."""
+    n_lost: int = 0
+    """Inputs that nothing is known of, as their shards kept failing: cases for `high` and `upper`, none for `low` and
+    `lower`; no part of n."""
     resolution: float = 0.0
     """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
     health: tuple[Remark, ...] = ()
@@ -144,6 +147,7 @@ class Share:
         why = [
             (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
             (self.n_not_comparable, f"not comparable, {self._why_alone()}"),
+            (self.n_lost, "lost with shards that kept failing, which count both ways in the interval"),
         ]
         return "; ".join(f"{n:,} {words}" for n, words in why if n)
 

@@ -15,7 +15,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
-from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Interval = tuple[float, float]
+
+MOST_TOLD = 3
+"""Shards that kept failing of which it is told why."""
 
 
 class Count:
@@ -143,8 +146,18 @@ class Survey:
         self._started = time.monotonic()
         self._n_contradicted = 0
         self._contradicted: Any = None
+        self.n_lost = 0
+        """Inputs of which nothing is known: all of them are cases for an upper bound, none for a lower one."""
+        self._lost: list[str] = []
         self._kept: list[tuple[Any, Any, Any]] = []
         self._answers: list[RowAnswers] = []
+
+    def lose(self, n: int, why: str) -> None:
+        """Do without some inputs."""
+        if self.population.weights is not None or self.population.groups is not None:
+            raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
+        self.n_lost += n
+        self._lost.append(why)
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
         """Count a batch; says by set which of the inputs that are comparable are hits."""
@@ -209,9 +222,11 @@ class Survey:
             if self.population.weights is not None or self.population.groups is not None:
                 shares.append(self._clustered(count))
                 continue
-            numbers = (count.hits, count.n, self._confidence)
-            one_sided = (intervals.lower_bound(*numbers), intervals.upper_bound(*numbers))
-            shares.append(self.share(count, method, intervals.clopper_pearson(*numbers), one_sided))
+            n = count.n + self.n_lost
+            least, most = (count.hits, n, self._confidence), (count.hits + self.n_lost, n, self._confidence)
+            one_sided = (intervals.lower_bound(*least), intervals.upper_bound(*most))
+            two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
+            shares.append(self.share(count, method, two_sided, one_sided))
         return shares
 
     def _clustered(self, count: Count) -> Share:
@@ -230,7 +245,7 @@ class Survey:
     ) -> Share:
         """The share with the bounds given; its value is that of the count, unless it is given too."""
         rates = count.rates
-        has_mean = method == "sample" and len(rates) > 1
+        has_mean = method == "sample" and len(rates) > 1 and not self.n_lost
         mean_low, mean_high = intervals.mean_interval(rates, self._confidence) if has_mean else (None, None)
         is_sampled = method in ("sample", "sequential")
         return self.make(
@@ -277,6 +292,7 @@ class Survey:
             seed=self.seed,
             detail=self.detail,
             n_left_out=self.population.n_left_out,
+            n_lost=self.n_lost,
             resolution=self.population.oracle.resolution,
             health=tuple(self.health),
             linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
@@ -286,8 +302,14 @@ class Survey:
         )
 
     def _remarks(self) -> Iterable[Remark]:
-        """Whether rounding matters, and whether the model said the same of its hits when asked again."""
+        """What was lost, whether rounding matters, and whether the model said the same of its hits when asked again."""
         oracle = self.population.oracle
+        if self._lost:
+            yield (
+                "incomplete",
+                f"{self.n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
+                f"the upper bounds and none for the lower; {'; '.join(self._lost[:MOST_TOLD])}",
+            )
         if oracle.resolution > oracle.threshold / 1000:
             yield (
                 "rounding",

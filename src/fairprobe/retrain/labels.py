@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
+from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
@@ -39,8 +41,9 @@ def make_labeller(
     given: tuple[Codes, Labels] | None,
     seed: int,
     classes: Labels | None = None,
+    workers: tuple[int, str | None] = (1, None),
 ) -> Labeller:
-    """The labeller asked for; a committee is fitted to the rows that models are fitted to.
+    """The labeller asked for; a committee is fitted to the rows that models are fitted to, by the workers given.
 
     Given are cases and their labels, where `labels` says so.
     """
@@ -52,7 +55,7 @@ def make_labeller(
     if given is not None:
         return as_given(*given, domain, classes)
     members = other_kinds(domain, model, len(rows), seed) if committee is None else committee
-    return by_vote([_fitted(member, rows) for member in members], domain, classes)
+    return by_vote(fitted_members(members, rows, *workers), domain, classes)
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
@@ -197,6 +200,24 @@ def kind_of(model: Any) -> str:
     """
     kind = kin(model) or ""
     return NEAREST.get(kind, kind if kind in ("tree", "forest", "linear", "kernel", "network") else "vote")
+
+
+def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
+    """The members of a committee, each fitted as a shard of its own."""
+    made = make_engine(partial(_fitted_member, list(members), rows), n_jobs, engine=engine, n_shards=len(members))
+    try:
+        fitted = list(made.results())
+    finally:
+        made.close()
+    for result in fitted:
+        if isinstance(result, Skipped):
+            name = type(members[result.shard]).__name__
+            raise ModelError(f"a member of the committee must fit the rows, got {result.words()} from {name}")
+    return fitted
+
+
+def _fitted_member(members: list[Any], rows: LabelledRows, shard: int, seconds: Any, report: Any) -> Any:
+    return _fitted(members[shard], rows)
 
 
 def _fitted(member: Any, rows: LabelledRows) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retrain import report
@@ -64,6 +65,8 @@ class Loop:
         favourable: Any,
         seed: int | None,
         progress: bool | Progress,
+        n_jobs: int = 1,
+        engine: str | None = None,
     ) -> None:
         self.augmentations = augmentations_for(checked_domain(domain), settings.augment)
         """What to try."""
@@ -72,6 +75,8 @@ class Loop:
         domain = domain.without_links() if domain.links else domain
         self.model, self.domain, self.settings, self.committee = model, domain, settings, committee
         check_choice(settings.labels, committee)
+        self._workers = (checked_jobs(n_jobs), engine)
+        checked_engine(engine, self._workers[0])
         if settings.labels == "given" and cases is None:
             raise SettingError("labels='given' needs cases with a column of labels, got no cases")
         rows = checked_rows(domain, X, y, sample_weight)
@@ -217,6 +222,7 @@ class Loop:
             self._given,
             self._committee_seed % 2**31,
             self.classes,
+            self._workers,
         )
         seconds = math.inf if settings.search_seconds is None else settings.search_seconds
         how = {name: getattr(settings, name) for name in ("strategy", "threshold", "output", "batch")}

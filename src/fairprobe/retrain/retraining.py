@@ -45,6 +45,8 @@ def retrain(
     max_seconds: float | None = 480.0,
     favourable: Any = None,
     seed: int | None = 0,
+    n_jobs: int = 1,
+    engine: str | None = None,
     progress: bool | Progress = False,
     settings: RetrainSettings | None = None,
     **others: Any,
@@ -83,6 +85,8 @@ def retrain(
             `search_seconds`.
         favourable: the label whose rate is told by sensitive value; by default the last one.
         seed: the same seed and settings give the same result, time limits aside.
+        n_jobs: processes that fit the members of the committee; -1 is one for each core.
+        engine: who fits them, as for `search`: "local", "processes", "dask" or "dask://host:port".
         progress: True for lines on the standard error, or a callable that takes a `Status`.
         settings: what few people change, as a `RetrainSettings`; None for the defaults.
         others: the fields of `RetrainSettings`, each by its name; they override those of `settings`.

@@ -30,6 +30,8 @@ _SHORT: Final = {
     "max_inputs": 200_000,
     "max_seconds": 0.5,
     "n_jobs": 1,
+    "engine": None,
+    "store": None,
 }
 
 

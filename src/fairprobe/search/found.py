@@ -304,6 +304,12 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     def remark(name: str, text: str) -> None:
         remarks.append((name, text))
 
+    if tally.skipped:
+        remark(
+            "incomplete",
+            f"{len(tally.skipped):,} of {tally.n_shards:,} shards were left out, as they kept failing; "
+            + "; ".join(skipped.words() for skipped in tally.skipped[:SHOWN]),
+        )
     if tally.n_unconfirmed:
         remark(
             "unconfirmed",

@@ -65,11 +65,18 @@ def register(name: str, path: str) -> None:
     STRATEGIES[name] = path
 
 
-def settled_strategy(settings: SearchSettings, limits: Limits, model: Any, output: str) -> SearchSettings:
-    """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it."""
+def settled_strategy(
+    settings: SearchSettings, limits: Limits, model: Any, output: str, before: str | None = None
+) -> SearchSettings:
+    """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it.
+
+    A run that is taken up keeps the strategy it was begun with `before`, also where other limits would suit another.
+    """
     if settings.strategy != AUTO:
         return settings
-    if settings.max_changes is not None:
+    if before is not None:
+        name = before
+    elif settings.max_changes is not None:
         name = NEARBY
     elif settings.n_walkers == 1:  # who asks for one walker asks for the paper's algorithm
         name = "fully-directed"

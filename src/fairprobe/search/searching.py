@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, checked_jobs, make_engine
-from fairprobe.engine.interrupts import deferred, interruptible
+from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jobs, make_engine
+from fairprobe.engine.interrupts import deferred, interruptible, terminable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
@@ -30,16 +32,21 @@ from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strat
 from fairprobe.search.settings import Limits, StopReason, settled
 from fairprobe.search.shard import LOOK, Quota, run_shard
 from fairprobe.search.start_rows import StartRows, start_rows
+from fairprobe.search.stored_search import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
+from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
 N_GLOBAL = 5000
 N_LOCAL = 150
-SHARD_INPUTS = 1_000_000
+SHARD_INPUTS = 400_000
 SHOW_SECONDS = 0.1
+LOOK_SECONDS = 0.3
+"""After so long it is foreseen how long a run will take."""
+
 ACCELERATE = ("auto", "off")
 CONFIRM = ("all", "sample")
 MIN_PLAUSIBILITY = 0.05
@@ -70,10 +77,12 @@ def search(
     density: Density | None = None,
     min_plausibility: float = MIN_PLAUSIBILITY,
     n_jobs: int = 1,
+    engine: str | None = None,
     accelerate: str = "auto",
     confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
+    store: str | PathLike[str] | None = None,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -107,7 +116,10 @@ def search(
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it.
+            result does not depend on it. What is too short to gain by other processes stays in this one.
+        engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
+            workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
+            does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
         accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
             the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
             make of each value. "off" asks the model about all, as does a limit on queries.
@@ -115,6 +127,10 @@ def search(
             the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
+        store: a folder in which every finished shard is kept. The same call made again takes the run up where it ended,
+            however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
+            model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
+            taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -130,10 +146,12 @@ def search(
     0   48    0
     1   49    1
     """
-    domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
+    given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
     n_jobs = checked_jobs(n_jobs)
+    name, _ = checked_engine(engine, n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
-    settings = settled_strategy(settings, limits, model, output)
+    recorded = recorded_settings(store)
+    settings = settled_strategy(settings, limits, model, output, recorded.get("strategy"))
     strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(
@@ -153,7 +171,7 @@ def search(
         remarks += density.health
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
-    seed = checked_seed(seed)
+    seed = checked_seed(recorded.get("seed") if seed is None else seed)
     begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
     if begun is not None:
         begun = begun if density is None else begun.plausible(density, min_plausibility)
@@ -174,7 +192,7 @@ def search(
         seed=seed,
         start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_use,
-        n_threads=n_jobs if abilities_of(model).threads else 1,
+        n_threads=n_jobs if abilities_of(model).threads and name != "dask" else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
@@ -190,23 +208,79 @@ def search(
             f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
+    if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
+        text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
+        remarks.append(("not-spread", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
-    found = confirmed(job, run.run(remarks, begun), run.tally)
-    found, difference = sampled(job, found)
-    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
-        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
-        found = confirmed(job, run.run(remarks, begun), run.tally)
+    whole = partial(
+        _searched,
+        job,
+        limits=limits,
+        n_jobs=n_jobs,
+        engine=engine,
+        progress=progress,
+        remarks=remarks,
+        n_asked=asker.n_queries,
+    )
+    found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return found
+
+
+def _stored(
+    store: str | PathLike[str],
+    whole: Callable[..., Found],
+    job: Job,
+    limits: Limits,
+    domain: Domain,
+    begun: StartRows | None,
+    progress: bool | Progress,
+) -> Found:
+    """What a search finds, with all its shards kept."""
+    with terminable(), StoredSearch.opened(store, job, limits, domain, begun) as kept:
+        kept.tell(teller(progress))
+        return kept.found(whole(begun=begun, kept=kept))
+
+
+def _searched(
+    job: Job,
+    *,
+    limits: Limits,
+    n_jobs: int,
+    engine: str | None,
+    progress: bool | Progress,
+    remarks: Sequence[Remark],
+    begun: StartRows | None,
+    n_asked: int,
+    kept: StoredSearch | None = None,
+) -> Found:
+    """What a search finds, less what the model does not confirm."""
+    run = _Run(job, limits, n_jobs, engine, progress, n_asked, kept)
+    found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
+    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
+        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        kept = None if kept is None else kept.without_stand_in(job)
+        run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
+        found = confirmed(job, run.run(remarks, begun), run.tally)
+    if kept is not None:
+        kept.note_end(found, run.tally)
     return found
 
 
 class _Run:
     """One call of `search`."""
 
-    def __init__(self, job: Job, limits: Limits, n_jobs: int, progress: bool | Progress, n_asked: int) -> None:
+    def __init__(
+        self,
+        job: Job,
+        limits: Limits,
+        n_jobs: int,
+        engine: str | None,
+        progress: bool | Progress,
+        n_asked: int,
+        kept: StoredSearch | None = None,
+    ) -> None:
         import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
 
         self.job = job
@@ -216,11 +290,26 @@ class _Run:
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
         if job.n_threads > 1:
-            n_jobs = 1  # threads keep the cores busy
+            engine = "local"  # threads keep the cores busy
         if limits.max_queries is not None and job.costs_vary:
-            n_jobs = 1  # only the shards before tell how many queries are left
-        task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)
-        self.engine = make_engine(task, n_jobs, self._show if self.progress else None, self._seconds_left)
+            engine = "local"  # only the shards before tell how many queries are left
+        is_local = checked_engine(engine, n_jobs)[0] == "local"
+        task = self._next_shard if is_local else partial(_shard_beside_others, job, limits, n_asked)
+        if kept is not None:
+            kept.n_asked = n_asked
+        self.engine = make_engine(
+            task,
+            n_jobs,
+            self._show if self.progress else None,
+            self._seconds_left,
+            kept,
+            engine=engine,
+            n_shards=None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs),
+            foreseen=self._foreseen,
+        )
+        if self.engine.address is not None and self.progress is not None:
+            told = {"dashboard": self.engine.address}
+            self.progress(Status(f"Dask's dashboard: {self.engine.address}", told, is_over=True))
 
     def _seconds_left(self) -> float | None:
         most = self.limits.max_seconds
@@ -242,6 +331,7 @@ class _Run:
             if interrupts.pending:
                 interrupts.pending = False
                 tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
+        tally.release()
         found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks, start)
         if isinstance(tally.failure, RunError):
             tally.failure.found = found
@@ -254,11 +344,16 @@ class _Run:
         tally = self.tally
         try:
             for trace in self.engine.results():
+                if isinstance(trace, Skipped):
+                    tally.skip(trace)
+                    continue
                 tally.add(trace)
                 if tally.stop_reason is not None:
                     break
                 with interruptible():
                     self._show([])
+            if tally.skipped:
+                tally.stop_reason = StopReason.INCOMPLETE if tally.failure is None else tally.stop_reason
         except KeyboardInterrupt:
             tally.stop_reason = StopReason.INTERRUPTED
         except RunError as error:
@@ -275,8 +370,18 @@ class _Run:
         if self.progress is None or seconds < self.next_show:
             return
         self.next_show = seconds + SHOW_SECONDS
-        so_far = Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
-        self.progress(status_of(so_far, self.limits, seconds))
+        self.progress(status_of(self._so_far(under_way), self.limits, seconds))
+
+    def _so_far(self, under_way: list[Counts]) -> Counts:
+        return Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
+
+    def _foreseen(self, under_way: list[Counts]) -> float:
+        """How long it will yet take, if it goes on as it began."""
+        seconds = time.monotonic() - self.started
+        done = status_of(self._so_far(under_way), self.limits, seconds).fraction
+        if seconds < LOOK_SECONDS or done is None:
+            return 0.0
+        return seconds * (1 - done) / done if done else math.inf
 
 
 def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:

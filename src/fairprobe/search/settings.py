@@ -29,6 +29,7 @@ class StopReason(StrEnum):
     EXHAUSTED = "exhausted", "every input of the domain was judged"
     NOTHING_FOUND = "nothing-found", "no case was found in as many inputs as max_barren allows"
     NOTHING_NEW = "nothing-new", "no further case was found in as many inputs as max_barren allows"
+    INCOMPLETE = "incomplete", "shards that kept failing were left out; what the others found is kept"
     INTERRUPTED = "interrupted", "it was interrupted; what was found before is kept"
     FAILED = "failed", "the model or the run failed; what was found before is kept"
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Counts
+from fairprobe.engine import Counts, Skipped
 from fairprobe.errors import FairprobeError
 from fairprobe.search.job import Known, Remark, Trace
 from fairprobe.search.settings import Limits, StopReason
@@ -37,6 +37,8 @@ class Tally:
         self.remarks: tuple[Remark, ...] = ()
         self.stop_reason: StopReason | None = None
         self.failure: FairprobeError | None = None
+        self.skipped: tuple[Skipped, ...] = ()
+        """Shards that kept failing."""
 
     @property
     def n_cases(self) -> int:
@@ -50,12 +52,21 @@ class Tally:
 
     def cases(self) -> Cases:
         """All distinct cases."""
-        found = [part for part in self._parts if len(part)] or self._parts[:1]
-        return Cases.join(found) if found else Cases.none(self._domain)
+        if len(self._parts) > 1:
+            self._parts = [Cases.drained(self._parts)]
+        return self._parts[0] if self._parts else Cases.none(self._domain)
+
+    def release(self) -> None:
+        """No further shard comes: what told cases apart goes, which takes as much memory as they do."""
+        self._distinct, self._coverage = Distinct(0), None
 
     def known(self) -> Known:
         """What a shard that runs next may know."""
         return Known(self._distinct, self._coverage, self._n_barren)
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on without the next shard."""
+        self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
 
     def add(self, trace: Trace) -> None:
         """Add the next shard, as much of it as the limits let in."""

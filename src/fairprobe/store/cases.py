@@ -34,6 +34,20 @@ class Cases(Ends):
         return cls(*joined)
 
     @classmethod
+    def drained(cls, parts: list[Cases]) -> Cases:
+        """The same, for many: the list is emptied, column by column, so that nothing is held twice but one of them."""
+        columns = [list(column) for column in zip(*(vars(part).values() for part in parts if len(part)), strict=True)]
+        if not columns:
+            return parts[0]
+        parts.clear()
+        joined: list[Any] = []
+        while columns:
+            column = columns.pop(0)
+            joined.append(None if column[0] is None else np.concatenate(column))
+            del column
+        return cls(*joined)
+
+    @classmethod
     def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
         """No case, but with columns like those that the outputs of a batch would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)

@@ -1,5 +1,6 @@
 """Conformance suites and toy models with known shares, for us and for others."""
 
+from fairprobe.testing.engines import check_engine, engine_checks
 from fairprobe.testing.models import check_model, model_checks
 from fairprobe.testing.strategies import check_strategy, strategy_checks
 from fairprobe.testing.toys import (
@@ -24,9 +25,11 @@ __all__ = [
     "all_toys",
     "always",
     "box",
+    "check_engine",
     "check_model",
     "check_strategy",
     "checkerboard",
+    "engine_checks",
     "loans",
     "model_checks",
     "never",

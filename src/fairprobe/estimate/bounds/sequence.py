@@ -47,7 +47,7 @@ class ConfidenceSequence:
 
     def __init__(self, confidence: float = 0.95) -> None:
         self.confidence = checked_confidence(confidence)
-        self.hits, self.n = 0, 0
+        self.hits, self.n, self.n_lost = 0, 0, 0
         self.low, self.high = 0.0, 1.0
 
     def update(self, hits: int, n: int) -> None:
@@ -56,7 +56,22 @@ class ConfidenceSequence:
         checked_counts(batch_hits, batch_n)
         self.hits += batch_hits
         self.n += batch_n
-        self.low, self.high = time_uniform_interval(self.hits, self.n, self.confidence)
+        self._narrow()
+
+    def lose(self, n: int) -> None:
+        """Inputs of which nothing is known: none of them hits for `low`, all of them for `high`.
+
+        A further hit never lowers an end of the interval, and a further miss never raises one, so that the interval of
+        what they would have been lies within.
+        """
+        self.n_lost += checked_count("n", n, at_least=0)
+        self._narrow()
+
+    def _narrow(self) -> None:
+        total = self.n + self.n_lost
+        self.low, self.high = time_uniform_interval(self.hits, total, self.confidence)
+        if self.n_lost:
+            self.high = time_uniform_interval(self.hits + self.n_lost, total, self.confidence)[1]
 
     def is_above(self, limit: float) -> bool:
         """Whether it is settled that the share is above the limit.

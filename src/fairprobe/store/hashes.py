@@ -1,4 +1,4 @@
-"""Hashes: which model, data and settings an audit is about, and the digests that seal it."""
+"""Hashes: which model, data and settings a run or an audit is about, and the digests that seal it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairprobe.audit.fingerprint import fingerprint
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.model.asking import Asker
+from fairprobe.model.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ def canonical(content: Any) -> bytes:
 
 def digest(content: Any) -> str:
     """Of plain values."""
-    return _sha256(canonical(content))
+    return sha256(canonical(content))
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,14 +48,7 @@ def hash_of_model(
     What a model is made of may be nothing but the name of a function, so its answers are always part of it.
     """
     asker = Asker(model, domain, output=output, batch=batch)
-    what = f"its answers to {N_CANARIES:,} inputs of the domain"
-    try:
-        # Constraints do not matter here: a model is the same one, whatever cannot be.
-        codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
-        answers = asker.ask(codes)
-    except ModelError:  # it need not know all inputs, if nothing but rows is asked about
-        some = domain.typed(rows.head(N_CANARIES))
-        answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+    answers, what = canary_answers(asker, rows)
     said = digest([str(answer) for answer in answers.tolist()])
     made_of = fingerprint(model)
     if made_of is None:
@@ -62,13 +56,28 @@ def hash_of_model(
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
 
 
+def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDArray[Any], str]:
+    """What a model says of inputs that tell it from another, and which these are."""
+    domain = asker.domain
+    try:
+        # Constraints do not matter here: a model is the same one, whatever cannot be.
+        codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
+        return asker.ask(codes), f"its answers to {N_CANARIES:,} inputs of the domain"
+    except ModelError:  # it need not know all inputs, if nothing but rows is asked about
+        if rows is None:
+            raise
+        some = domain.typed(rows.head(N_CANARIES))
+        return asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+
+
 def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:
     """Of the columns used, with their dtypes and the index, and of the labels."""
     parts = [str([(name, str(dtype)) for name, dtype in rows.dtypes.items()]), rows.to_csv()]
     if labels is not None:
         parts.append("\n".join(map(str, np.asarray(labels).tolist())))
-    return _sha256("\0".join(parts).encode("utf-8", errors="backslashreplace"))
+    return sha256("\0".join(parts).encode("utf-8", errors="backslashreplace"))
 
 
-def _sha256(data: bytes) -> str:
+def sha256(data: Any) -> str:
+    """Of bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"

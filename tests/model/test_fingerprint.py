@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from fairprobe.audit.fingerprint import fingerprint
+from fairprobe.model.fingerprint import fingerprint
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 3)), RNG.integers(0, 2, 60)
@@ -52,6 +52,18 @@ def test_parts_in_a_circle():
     other = {"name": "one"}
     other["self"] = other
     assert fingerprint(one) == fingerprint(other)
+
+
+@pytest.mark.parametrize("kind", [np.random.RandomState, lambda seed: np.random.Generator(np.random.MT19937(seed))])
+def test_generators_are_told_by_their_state(kind):
+    """Not by what they were seeded with: a model that is loaded from a file has another."""
+    one, other = kind(1), kind(2)
+    assert fingerprint([one]) != fingerprint([other])
+    if isinstance(one, np.random.RandomState):
+        other.set_state(one.get_state())
+    else:
+        other.bit_generator.state = one.bit_generator.state
+    assert fingerprint([one]) == fingerprint([other])
 
 
 def test_what_cannot_be_told(tmp_path):

@@ -43,16 +43,20 @@ class _Walk:
         return made
 
     def _pieces(self, part: Any) -> Iterator[bytes | str]:
-        if isinstance(part, np.ndarray):
-            yield from self._array(part)
-        elif isinstance(part, np.generic):
-            yield from (str(part.dtype), part.tobytes())
+        if isinstance(part, (np.ndarray, np.generic)):
+            yield from self._array(np.asarray(part))
         elif isinstance(part, Mapping) and type(part).__reduce_ex__ is object.__reduce_ex__:
             yield from (self.of(key) + self.of(value) for key, value in part.items())
         elif isinstance(part, (list, tuple)):
             yield from map(self.of, part)
         elif isinstance(part, (set, frozenset)):
             yield from sorted(map(self.of, part))
+        elif isinstance(part, (np.random.RandomState, np.random.Generator)):
+            # By its state: its own way also tells what it was seeded with, long ago.
+            state = (
+                part.get_state(legacy=False) if isinstance(part, np.random.RandomState) else part.bit_generator.state
+            )
+            yield self.of(state)
         elif isinstance(part, (type, types.BuiltinFunctionType)):
             yield f"{part.__module__}.{part.__qualname__}"
         elif isinstance(part, types.FunctionType):

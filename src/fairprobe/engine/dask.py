@@ -1,0 +1,259 @@
+"""Shards on Dask's workers: those of a cluster on this machine, or of a scheduler anywhere.
+
+The task, with the model in it, reaches the workers as the result of a submitted task: what was plainly scattered would
+be gone with the worker that held it, while this the scheduler makes anew wherever it is wanted. Each thread of a
+worker unpacks it once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+import uuid
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+from fairprobe._version import __version__
+from fairprobe.engine.base import TRIES, Counts, Work
+from fairprobe.engine.pooled import PooledEngine
+from fairprobe.engine.processes import as_content
+from fairprobe.errors import RunError, SettingError
+
+TIMEOUT_SECONDS = 10.0
+"""How long a scheduler may take to answer, and to have its first worker."""
+
+LOOK_SECONDS = 5.0
+"""How often it is asked how many workers there are."""
+
+REPORT_SECONDS = 0.5
+"""How often a shard tells how far it is: everything goes through the scheduler."""
+
+DEATHS = TRIES // 2 + 1
+"""What a shard's worst failure counts: that Dask gave it up, after four workers died while they had it. It is tried
+once more, as all workers of a cluster may be killed for no fault of the shard's."""
+
+STOP_SECONDS = 5.0
+"""How long workers may take to hear that they are to stop."""
+
+IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+
+
+class DaskEngine(PooledEngine):
+    """A few shards for each worker, so that none ever waits for its next."""
+
+    fills_at_once = False  # that thread is Dask's own, and must not wait
+
+    def __init__(self, work: Work, address: str | None = None) -> None:
+        super().__init__(work)
+        try:
+            import distributed
+        except ImportError as error:
+            raise SettingError(
+                "engine='dask' needs the package dask.distributed, got none: pip install 'fairprobe[dask]'"
+            ) from error
+        content = as_content(work.task, "engine='dask'", "use engine='local'")
+        self._run = uuid.uuid4().hex
+        self._progress: dict[int, Counts] = {}
+        self._next_look = 0.0
+        self._n_threads = 1
+        self._cluster: Any = None
+        self._client: Any = None
+        try:
+            self._open(distributed, address)
+            self._check_versions()
+            self._prepare(content)
+        except BaseException:
+            self._shut()
+            raise
+
+    def _open(self, distributed: Any, address: str | None) -> None:
+        """A client of a cluster that is started here, or of the scheduler at an address."""
+        if address is None:
+            self._cluster = distributed.LocalCluster(
+                n_workers=self._work.n_jobs,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                # Ctrl-C reaches all processes of a terminal: the engine tells the workers itself.
+                preload=IGNORE_INTERRUPTS,
+                memory_limit=0,
+                silence_logs="CRITICAL",
+            )
+        answers: queue.Queue[Any] = queue.Queue()
+
+        def connect() -> None:
+            try:
+                where = self._cluster or f"tcp://{address}"
+                answers.put(distributed.Client(where, timeout=TIMEOUT_SECONDS, set_as_default=False))
+            except Exception as error:
+                answers.put(error)
+
+        # In a thread: a client waits for ever for a scheduler that takes the connection and says nothing.
+        threading.Thread(target=connect, daemon=True).start()
+        try:
+            client = answers.get(timeout=TIMEOUT_SECONDS + 1)
+        except queue.Empty:
+            client = TimeoutError()
+        if isinstance(client, Exception):
+            text = f"a Dask scheduler must answer within {TIMEOUT_SECONDS:.0f} s, got no answer from {address}"
+            raise RunError(text) from client
+        self._client, self.address = client, client.dashboard_link
+        try:
+            client.wait_for_workers(1, timeout=TIMEOUT_SECONDS)
+        except (OSError, TimeoutError) as error:
+            text = f"a Dask cluster must have a worker within {TIMEOUT_SECONDS:.0f} s, got none at {address}"
+            raise RunError(text) from error
+
+    def _check_versions(self) -> None:
+        """Refuse workers with another version of this package, or without it."""
+
+        def version_there() -> str | None:  # sent as it stands, as another version may not have it
+            import importlib
+
+            try:
+                return str(importlib.import_module("fairprobe").__version__)
+            except ImportError:
+                return None
+
+        for worker, version in self._client.run(version_there).items():
+            if version != __version__:
+                raise RunError(_other_version(worker, version))
+
+    def _prepare(self, content: bytes) -> None:
+        import dask
+
+        # The model may be large: that it goes with a task is meant.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            self._content = self._client.submit(_as_is, content, key=f"fairprobe-{self._run}")
+        self._client.subscribe_topic(self._run, self._hear)
+        self._executor = self._client.get_executor(pure=False)
+
+    # Shards
+
+    def _most_ahead(self) -> int:
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK_SECONDS
+            with contextlib.suppress(OSError, RuntimeError):  # of a scheduler that is gone the futures tell
+                self._n_threads = max(1, sum(self._client.nthreads().values()))
+        return 2 * self._n_threads + 2
+
+    def _start(self, shard: int) -> Future[Any] | None:
+        self._progress[shard] = Counts(0, 0, 0)
+        arguments = (self._content, self._run, shard, self._work.seconds_left())
+        future: Future[Any] = self._executor.submit(_sent(), __version__, arguments)
+        return future
+
+    def _freed(self, shard: int, future: Future[Any]) -> None:
+        self._progress.pop(shard, None)
+
+    def _failed(self, shard: int, error: BaseException) -> int:
+        if isinstance(error, CancelledError):
+            raise RunError("a Dask scheduler must live as long as the run, got one that went away") from error
+        if isinstance(error, ImportError):  # it would fail for all shards alike
+            raise RunError(f"a worker must have the packages that are here, got {error}") from error
+        return DEATHS if type(error).__name__ == "KilledWorker" else super()._failed(shard, error)
+
+    def _hear(self, event: tuple[float, Any]) -> None:
+        shard, *counts = event[1]
+        if shard in self._progress:
+            self._progress[shard] = Counts(*counts)
+
+    def _counts(self) -> list[Counts]:
+        return list(self._progress.copy().values())
+
+    # The end
+
+    def _stop(self) -> None:
+        # In a thread: a worker that is dead and not yet missed would be waited for.
+        run, client = self._run, self._client
+
+        def tell() -> None:
+            with contextlib.suppress(Exception):
+                client.run(stop_there, run, on_error="ignore")
+
+        telling = threading.Thread(target=tell, daemon=True)
+        telling.start()
+        telling.join(STOP_SECONDS)
+
+    def close(self) -> None:
+        """Stop the shards under way; their results are not wanted."""
+        with self._lock:
+            futures = list(self._under_way.values())
+        self._halt()
+        for future in futures:
+            future.cancel()
+        self._shut()
+
+    def _shut(self) -> None:
+        for each in (self._client, self._cluster):
+            if each is not None:
+                with contextlib.suppress(Exception):  # they may be gone already
+                    each.close()
+
+
+def _other_version(where: str, version: str | None) -> str:
+    return (
+        f"a worker must have version {__version__} of fairprobe, as here, got {version or 'none'} at {where}: "
+        "install the same everywhere"
+    )
+
+
+# In the worker
+
+_tasks: dict[tuple[str, int], Any] = {}
+"""By run and thread, what is run."""
+
+_stopped: set[str] = set()
+
+
+def _as_is(content: bytes) -> bytes:
+    return content
+
+
+def _sent() -> Any:
+    """What a worker calls. It is sent as it stands, as another version of this package may not have it."""
+
+    def run_there(version: str, arguments: tuple[Any, ...]) -> Any:
+        import importlib
+
+        there = importlib.import_module("fairprobe").__version__
+        if there != version:
+            raise ImportError(f"version {there} of fairprobe, here it is {version}")
+        from fairprobe.engine.dask import run_shard_there
+
+        return run_shard_there(*arguments)
+
+    return run_there
+
+
+def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None) -> Any:
+    """Run a shard on a worker, which tells now and then how far it is; None if it is too late for that."""
+    import cloudpickle
+    from distributed import get_worker
+
+    if run in _stopped:
+        return None
+    mine = run, threading.get_ident()
+    if mine not in _tasks:
+        _tasks[mine] = cloudpickle.loads(content)
+    task = _tasks[mine]
+    worker, next_report = get_worker(), time.monotonic() + REPORT_SECONDS
+
+    def report(counts: Counts) -> bool:
+        nonlocal next_report
+        if time.monotonic() >= next_report:
+            next_report = time.monotonic() + REPORT_SECONDS
+            worker.log_event(run, [shard, *map(int, counts)])
+        return run in _stopped
+
+    return task(shard, seconds, report)
+
+
+def stop_there(run: str) -> None:
+    """Let the shards of a run on this worker come to their end, and what they needed go."""
+    _stopped.add(run)
+    for mine in [each for each in _tasks if each[0] == run]:
+        _tasks.pop(mine, None)

@@ -1,0 +1,130 @@
+"""What a model said, call by call, kept in a run: asked the same again in the same order, it need not be.
+
+For work that asks in one order that follows from its settings, as an estimate does. Each call is known by a checksum of
+what was asked: where another is made than before, as when a last batch becomes larger with the limit, the log ends.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.model.asking import Asker
+from fairprobe.store.run_folder import StoredRun
+from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+
+MOST_ROWS, MOST_SECONDS = 100_000, 1.0
+"""Answers are written when there are so many, or when the first of them is so old: what a kill may lose."""
+
+Call = tuple[int, NDArray[Any]]
+"""The checksum of what was asked, and the answers."""
+
+
+class AnswerLog:
+    """The calls of one asker, in those shards of a run whose names begin with a prefix."""
+
+    def __init__(self, run: StoredRun, prefix: str = "") -> None:
+        self._run = run
+        self._prefix = prefix
+        self._n_shards = 0
+        """Shards that were read or written."""
+        self._ahead: deque[Call] = deque()
+        """Calls of before, of the shard read last, that were not made again yet,"""
+        self._made: list[Call] = []
+        """and those that were."""
+        self._new: list[Call] = []
+        """Calls to be written."""
+        self._since = 0.0
+
+    @contextmanager
+    def listening(self, asker: Asker) -> Iterator[None]:
+        """Inside, what an asker is told is kept, and what it was told before is not asked again."""
+        before = asker.adapter
+        careful = None if before.careful is None else self._remembering(before.careful)
+        asker.adapter = replace(before, function=self._remembering(before.function), careful=careful)
+        try:
+            yield
+        finally:
+            asker.adapter = before
+            self._write()
+
+    def flush(self) -> None:
+        """Write what is due. Not while the model is asked: what fails here is no failure of the model."""
+        n_rows = sum(len(answers) for _, answers in self._new)
+        if n_rows >= MOST_ROWS or (n_rows and time.monotonic() - self._since >= MOST_SECONDS):
+            self._write()
+
+    def _remembering(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def ask(batch: Any) -> Any:
+            asked = checksum(batch)
+            answers = self._recalled(asked)
+            if answers is None:
+                answers = function(batch)
+                if not self._new:
+                    self._since = time.monotonic()
+                self._new.append((asked, np.asarray(answers)))
+            return answers
+
+        return ask
+
+    def _recalled(self, asked: int) -> NDArray[Any] | None:
+        if not self._ahead and not self._new:
+            data = self._run.read(self._name(self._n_shards))
+            if data is not None:
+                self._ahead, self._made = deque(_calls(from_bytes(data))), []
+                self._n_shards += 1
+        if not self._ahead:
+            return None
+        if self._ahead[0][0] != asked:
+            self._forget()
+            return None
+        self._made.append(self._ahead.popleft())
+        return self._made[-1][1]
+
+    def _forget(self) -> None:
+        """Another call is made than before: the shard read last is written anew, up to here."""
+        self._n_shards -= 1
+        self._new, self._made, self._ahead, self._since = self._made, [], deque(), time.monotonic()
+
+    def _write(self) -> None:
+        if not self._new:
+            return
+        answers = np.concatenate([each for _, each in self._new])
+        columns = [answers] if answers.ndim == 1 else list(answers.T)
+        content = ShardContent(
+            {f"answer {place}": column for place, column in enumerate(columns)},
+            {"asked": np.array([asked for asked, _ in self._new]), "n_rows": np.array([len(a) for _, a in self._new])},
+            {"ndim": answers.ndim},
+        )
+        self._run.save(self._name(self._n_shards), to_bytes(content), n_queries=len(answers))
+        self._n_shards += 1
+        self._new = []
+
+    def _name(self, shard: int) -> str:
+        return f"{self._prefix}{shard:06d}"
+
+
+def _calls(content: ShardContent) -> Iterator[Call]:
+    columns = list(content.columns.values())
+    answers = columns[0] if content.about["ndim"] == 1 else np.column_stack(columns)
+    ends = np.cumsum(content.arrays["n_rows"])
+    return zip(content.arrays["asked"].tolist(), np.split(answers, ends[:-1]), strict=True)
+
+
+def checksum(batch: Any) -> int:
+    """Of what a model is asked."""
+    import pandas as pd
+
+    if isinstance(batch, pd.DataFrame):
+        batch = pd.util.hash_pandas_object(batch, index=False).to_numpy()
+    array = np.ascontiguousarray(batch)
+    data = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
+    return zlib.crc32(data, len(array))

@@ -1,0 +1,91 @@
+"""Canaries: inputs whose answers tell whether a model is still the one that a run began with.
+
+They are asked about when a run begins, when it is taken up and when it ends. What a model is made of may be nothing but
+the name of a function, or an address: only its answers tell.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Mask
+from fairprobe.errors import RunError, SettingError
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import tolerance
+from fairprobe.store.hashes import canary_answers
+from fairprobe.store.run_folder import StoredRun
+from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAME = "canaries"
+"""Of their file, beside the shards."""
+
+
+class Canaries:
+    """The answers that a run began with."""
+
+    def __init__(self, run: StoredRun, asker: Asker, rows: pd.DataFrame | None = None, resolution: float = 0.0) -> None:
+        self._run = run
+        self._asker = copy(asker)  # which counts its queries apart
+        self._rows = rows
+        self._resolution = resolution
+        before = run.read(NAME)
+        if before is not None:
+            self._answers, self._repeats = _from_file(before)
+            n = self._n_other()
+            if n:
+                raise SettingError.about(
+                    "store",
+                    f"must be a run of the same model, got {run.path}, whose model gave another output for {n:,} of "
+                    f"{len(self._repeats):,} canary inputs: name another folder to begin a new run",
+                )
+            return
+        self._answers, second = self._ask(), self._ask()
+        # A model that does not repeat itself says nothing by another answer.
+        self._repeats = ~self._differ(self._answers, second)
+        columns = {f"answer {place}": column for place, column in enumerate(_columns(self._answers))}
+        run.save(NAME, to_bytes(ShardContent({**columns, "repeats": self._repeats})))
+
+    def check(self) -> None:
+        """Make sure that the model is the one that the run began with."""
+        n = self._n_other()
+        if n:
+            self._run.note_change()
+            raise RunError(
+                f"a model must stay the same during a run, got another output for {n:,} of {len(self._repeats):,} "
+                f"canary inputs than when {self._run.path} was begun: begin a new run in another folder"
+            )
+
+    def _ask(self) -> NDArray[Any]:
+        with self._asker.quiet():
+            return canary_answers(self._asker, self._rows)[0]
+
+    def _n_other(self) -> int:
+        answers = self._ask()
+        if answers.shape != self._answers.shape:
+            return len(self._repeats)
+        return int((self._differ(self._answers, answers) & self._repeats).sum())
+
+    def _differ(self, first: NDArray[Any], second: NDArray[Any]) -> Mask:
+        if self._asker.output == "label" or first.dtype.kind not in "iuf" or second.dtype.kind not in "iuf":
+            other = np.asarray(first != second)
+        else:
+            other = np.asarray(np.abs(first - second) > tolerance(first, self._resolution))
+        return np.asarray(other.reshape(len(first), -1).any(axis=1))
+
+
+def _from_file(data: bytes) -> tuple[NDArray[Any], Mask]:
+    columns = dict(from_bytes(data).columns)
+    repeats = columns.pop("repeats")
+    answers = np.column_stack(list(columns.values())) if len(columns) > 1 else next(iter(columns.values()))
+    return answers, repeats
+
+
+def _columns(answers: NDArray[Any]) -> list[NDArray[Any]]:
+    return [answers] if answers.ndim == 1 else list(answers.T)

@@ -1,0 +1,132 @@
+"""A shard as the bytes of a Parquet file: a table, and beside it, in the file's metadata, arrays of other lengths.
+
+Columns of the table are numbers; labels that are none are numbered, and stand in the metadata. The arrays beside are
+packed: counting up by differences, in the fewest bytes, compressed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.errors import ModelError
+
+KEY = b"fairprobe-shard"
+SCALARS = (str, bool, int, float, type(None))
+
+
+@dataclass(frozen=True)
+class ShardContent:
+    """What a shard's file holds."""
+
+    columns: dict[str, NDArray[Any]]
+    """All of one length."""
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """Of whole numbers or truths, of any shape."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """Plain values."""
+
+
+def to_bytes(content: ShardContent) -> Any:
+    """The file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns, dtypes, labels = {}, {}, {}
+    for name, column in content.columns.items():
+        dtypes[name] = column.dtype.str
+        if column.dtype.kind not in "iufb":
+            column, labels[name] = _numbered(column)
+        columns[name] = pa.array(np.ascontiguousarray(smallest(column)))
+    about = {
+        "about": content.about,
+        "dtypes": dtypes,
+        "labels": labels,
+        "arrays": {name: packed(array) for name, array in content.arrays.items()},
+    }
+    table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
+    stream = pa.BufferOutputStream()
+    # Numbers that are many count up, as offsets do: differences are small, a dictionary of them would be large.
+    many = [each.name for each in table.schema if pa.types.is_integer(each.type) and each.type.bit_width > 16]
+    few = [name for name in table.column_names if name not in many]
+    pq.write_table(
+        table,
+        stream,
+        compression="lz4",
+        use_dictionary=few or False,
+        column_encoding=dict.fromkeys(many, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+    )
+    return stream.getvalue()
+
+
+def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
+    """What the file holds, or only some columns of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(pa.BufferReader(data))
+    about = json.loads(file.schema_arrow.metadata[KEY])
+    table = file.read(columns)
+    found = {}
+    for name in table.column_names:
+        column, dtype = table[name].to_numpy(), np.dtype(about["dtypes"][name])
+        known = about["labels"].get(name)
+        found[name] = column.astype(dtype, copy=False) if known is None else _array(known, dtype)[column]
+    arrays = {name: unpacked(each) for name, each in about["arrays"].items()}
+    return ShardContent(found, arrays, about["about"])
+
+
+def _array(values: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    made = np.empty(len(values), dtype=dtype)
+    made[:] = values
+    return made
+
+
+def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
+    import pandas as pd
+
+    numbers, labels = pd.factorize(column, use_na_sentinel=False)
+    values = [label.item() if isinstance(label, np.generic) else label for label in labels.tolist()]
+    others = {type(value).__name__ for value in values if not isinstance(value, SCALARS)}
+    if others:
+        raise ModelError(f"outputs must be texts or numbers to be stored, got {', '.join(sorted(others))}")
+    return numbers, values
+
+
+def smallest(array: NDArray[Any]) -> NDArray[Any]:
+    """Whole numbers in the fewest bytes that hold them all."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return array
+    dtype = np.promote_types(np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
+    return array.astype(dtype, copy=False) if dtype.kind in "iu" else array
+
+
+def packed(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as plain values."""
+    made: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    if array.dtype.kind == "b":
+        stored = np.packbits(array)
+    else:
+        made["differs"] = array.ndim == 1 and bool((array[1:] >= array[:-1]).all())
+        stored = smallest(np.diff(array, prepend=0) if made["differs"] else array)
+    made["as"] = stored.dtype.str
+    made["data"] = base64.b64encode(zlib.compress(np.ascontiguousarray(stored).tobytes(), 1)).decode()
+    return made
+
+
+def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
+    """The way back."""
+    stored = np.frombuffer(zlib.decompress(base64.b64decode(made["data"])), dtype=made["as"])
+    shape = tuple(made["shape"])
+    if np.dtype(made["dtype"]).kind == "b":
+        return np.unpackbits(stored, count=int(np.prod(shape))).astype(bool).reshape(shape)
+    array = stored.astype(made["dtype"])
+    return np.cumsum(array, dtype=array.dtype) if made["differs"] else array.reshape(shape)

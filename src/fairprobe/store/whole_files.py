@@ -1,0 +1,140 @@
+"""Files that are whole or not there: written aside, flushed to the disk, renamed, and the folder flushed too."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairprobe.errors import RunError, SettingError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file is not renamed over, and a folder is not flushed
+    fcntl = None  # type: ignore[assignment]
+
+UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
+"""What a file system answers that does not know what it is asked."""
+
+LOCK = "lock"
+
+
+def write_whole(path: Path, data: Any) -> None:
+    """Write a file; whatever happens, it is whole or as it was before."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            flush(file.fileno())
+        part.replace(path)
+        flush_folder(path.parent)
+    except OSError as error:
+        raise not_written(error, path) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add to a file, and be sure that it is on the disk; what was added in part is taken away again."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("ab") as file:
+            file.write(data)
+            file.flush()
+            flush(file.fileno())
+        if not size:
+            flush_folder(path.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.truncate(path, size)
+        if isinstance(error, OSError):
+            raise not_written(error, path) from None
+        raise
+
+
+def not_written(error: OSError, path: Path) -> RunError:
+    """What is said where a disk is full, or a folder has become one that can only be read."""
+    return RunError(
+        f"a run must be stored, got {error.strerror or error}: {path}; what was stored before stays: make room, or let "
+        "it be written to, and start the same again"
+    )
+
+
+def flush(descriptor: int) -> None:
+    """Wait until a file is on the disk; a file system that cannot tell was found out by `probe`."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
+
+
+def flush_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    if fcntl is None:
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        flush(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def probe(folder: Path) -> bool:
+    """Make sure that files can be written and renamed here; says whether they can be flushed to the disk, too."""
+    first, second = (folder / f".probe.{os.getpid()}.{name}" for name in ("part", "whole"))
+    flushes = True
+    try:
+        with first.open("wb") as file:
+            file.write(b"probe")
+            file.flush()
+            try:
+                os.fsync(file.fileno())
+            except OSError as error:
+                if error.errno not in UNSUPPORTED:
+                    raise
+                flushes = False
+        second.write_bytes(b"")
+        os.replace(first, second)  # what the tests put a file system without it in place of
+    except OSError as error:
+        rule = "must be a folder on a file system where files can be written and renamed"
+        raise SettingError.about("store", f"{rule}, got {error.strerror or error}: {folder}") from None
+    finally:
+        for path in (first, second):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+    return flushes
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Inside, no other process has the folder; says whether the file system knows locks. A dead holder keeps none."""
+    with (folder / LOCK).open("a+") as file:
+        yield _lock(file, folder)
+
+
+def _lock(file: Any, folder: Path) -> bool:
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in UNSUPPORTED:
+            return False
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        file.seek(0)
+        holder = file.read().strip() or "another process"
+        raise SettingError.about(
+            "store", f"must be a run that nobody else is at, got {folder}, which {holder} holds: wait for it, or end it"
+        ) from None
+    file.seek(0)
+    file.truncate()
+    file.write(f"process {os.getpid()}\n")
+    file.flush()
+    return True

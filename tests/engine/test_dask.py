@@ -1,0 +1,376 @@
+"""Shards on Dask: the same results whatever becomes of the workers, and plain words if the scheduler is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from fairprobe import estimate, search, testing
+from fairprobe.engine import Skipped, make_engine
+from fairprobe.errors import RunError, SettingError
+from fairprobe.testing import engine_checks
+
+distributed = pytest.importorskip("distributed")
+
+BOX = testing.box(n_free=5, levels=20, low=2, high=12)
+SETTINGS = {"max_cases": None, "max_inputs": 6400, "shard_inputs": 800, "n_walkers": 30, "n_global": 200, "n_local": 20}
+
+
+class Processes:
+    """A scheduler and workers as a person would start them, each a process of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.workers = []
+        self.scheduler = None
+        self.port = free_port()
+
+    @property
+    def engine(self):
+        return f"dask://127.0.0.1:{self.port}"
+
+    def start_scheduler(self):
+        self.scheduler = self._start(
+            "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"
+        )
+        self._until_answers()
+
+    def start_worker(self, **environment):
+        module = ("distributed.cli.dask_worker", f"tcp://127.0.0.1:{self.port}", "--nthreads", "1", "--no-nanny")
+        worker = self._start(*module, "--no-dashboard", "--local-directory", str(self.folder), **environment)
+        self.workers.append(worker)
+        return worker
+
+    def _start(self, module, *arguments, **environment):
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=os.environ | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _until_answers(self):
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
+                return
+            time.sleep(0.05)
+        raise AssertionError("no scheduler")
+
+    def end(self):
+        for process in [*self.workers, self.scheduler]:
+            if process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                process.wait()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(autouse=True)
+def quiet_logs():
+    """What Dask says of connections that end is no part of a test."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(before)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    processes = Processes(tmp_path)
+    processes.start_scheduler()
+    yield processes
+    processes.end()
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory):
+    """For tests that leave them as they were."""
+    processes = Processes(tmp_path_factory.mktemp("dask"))
+    processes.start_scheduler()
+    processes.start_worker()
+    processes.start_worker()
+    yield processes.engine
+    processes.end()
+
+
+@pytest.mark.parametrize(("name", "check"), engine_checks(), ids=lambda value: value if isinstance(value, str) else "")
+def test_conformance(two_workers, name, check):
+    check(partial(make_engine, engine=two_workers))
+
+
+def result(found):
+    """All but how long it took."""
+    return found.to_frame(), {key: value for key, value in found.summary().items() if key != "seconds"}
+
+
+def same(one, other):
+    return one[0].equals(other[0]) and one[1] == other[1]
+
+
+def test_two_workers_find_the_same(two_workers):
+    told = []
+    model = slow(0.01)
+    found = search(model, BOX.domain, engine=two_workers, progress=told.append, **SETTINGS)
+    assert found.n_cases > 500
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+    assert (
+        max(status.figures.get("n_judged", 0) for status in told) > 800
+    )  # of several shards, while they were under way
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_a_cluster_on_this_machine_finds_the_same(n_jobs):
+    told = []
+    found = search(BOX.model, BOX.domain, engine="dask", n_jobs=n_jobs, progress=told.append, **SETTINGS)
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/status", told[0].figures["dashboard"])
+
+
+def slow(seconds):
+    """A model that takes its time; a function within one, which workers get as it stands."""
+
+    def model(X):
+        time.sleep(seconds)
+        return BOX.model(X)
+
+    return model
+
+
+def once_begun(n_judged, action):
+    """A progress callback that does something, in a thread of its own, as soon as so much is judged."""
+    threads = []
+
+    def watch(status):
+        if status.figures.get("n_judged", 0) >= n_judged and not threads:
+            threads.append(threading.Thread(target=action))
+            threads[0].start()
+
+    return watch, threads
+
+
+def test_a_worker_that_is_killed(cluster):
+    first = cluster.start_worker()
+    cluster.start_worker()
+    watch, acted = once_begun(900, first.kill)
+    model = slow(0.01)
+    found = search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
+    assert acted
+    assert first.wait() == -signal.SIGKILL
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+
+
+def test_all_workers_are_killed_and_a_new_one_joins(cluster):
+    workers = [cluster.start_worker(), cluster.start_worker()]
+
+    def act():
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.wait()
+        cluster.start_worker()
+
+    watch, acted = once_begun(900, act)
+    model = slow(0.01)
+    found = search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
+    assert acted
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+
+
+def test_a_scheduler_that_goes_away(cluster):
+    cluster.start_worker()
+    watch, acted = once_begun(900, cluster.scheduler.kill)
+    model = slow(0.01)
+    with pytest.raises(
+        RunError, match="a Dask scheduler must live as long as the run, got one that went away"
+    ) as caught:
+        search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
+    assert acted
+    found, whole = caught.value.found, search(BOX.model, BOX.domain, **SETTINGS)
+    assert found.stop_reason == "failed"
+    assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
+
+
+@pytest.mark.slow
+def test_a_shard_that_kills_its_workers_is_left_out():
+    """On a cluster of this machine, which starts new workers again and again."""
+
+    def task(shard, seconds, report):
+        if shard == 1:
+            os._exit(9)
+        return shard
+
+    engine = make_engine(task, 2, engine="dask", n_shards=4)
+    try:
+        results = list(engine.results())
+    finally:
+        engine.close()
+    assert [results[0], *results[2:]] == [0, 2, 3]
+    assert isinstance(results[1], Skipped)
+    assert results[1].reason.startswith("KilledWorker")
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
+    with socket.socket() as listener:  # it takes connections, and says nothing
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        with pytest.raises(
+            RunError, match=f"a Dask scheduler must answer within 1 s, got no answer from 127.0.0.1:{port}"
+        ):
+            search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{port}", **SETTINGS)
+    with pytest.raises(RunError, match="a Dask scheduler must answer within 1 s, got no answer from"):
+        search(BOX.model, BOX.domain, engine=f"dask://127.0.0.1:{free_port()}", **SETTINGS)
+
+
+def test_a_cluster_without_workers(cluster, monkeypatch):
+    monkeypatch.setattr("fairprobe.engine.dask.TIMEOUT_SECONDS", 1.0)
+    with pytest.raises(RunError, match="a Dask cluster must have a worker within 1 s, got none at"):
+        search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
+
+
+def test_workers_with_another_version(cluster, tmp_path):
+    """A worker that finds another fairprobe first."""
+    (tmp_path / "fairprobe").mkdir()
+    (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')
+    cluster.start_worker(PYTHONPATH=str(tmp_path))
+    from fairprobe import __version__
+
+    message = f"a worker must have version {re.escape(__version__)} of fairprobe, as here, got 0.0.7 at tcp://127"
+    with pytest.raises(RunError, match=message):
+        search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
+
+
+def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
+    (tmp_path / "fairprobe").mkdir()
+    (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')
+    cluster.start_worker()
+    watch, acted = once_begun(100, lambda: cluster.start_worker(PYTHONPATH=str(tmp_path)))
+    model = slow(0.05)
+    with pytest.raises(
+        RunError, match=r"a worker must have the packages that are here, got version 0\.0\.7 of fairprobe"
+    ):
+        search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS | {"max_inputs": 64_000})
+    assert acted
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SettingError, match=r"engine='dask' needs .*: pip install 'fairprobe\[dask\]'"):
+        search(BOX.model, BOX.domain, engine="dask", **SETTINGS)
+
+
+def test_a_model_that_cannot_be_sent():
+    lock = threading.Lock()
+
+    def model(X):
+        with lock:
+            return BOX.model(X)
+
+    with pytest.raises(SettingError, match="engine='dask' needs a model and constraints that can be sent"):
+        search(model, BOX.domain, engine="dask", **SETTINGS)
+
+
+def test_an_estimate_is_the_same(two_workers):
+    options = {"method": "sample", "n_experiments": 100}
+    one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
+    assert {**one.summary(), "seconds": 0} == {**two.summary(), "seconds": 0}
+
+
+@pytest.mark.slow
+def test_four_workers_find_the_same(cluster):
+    for _ in range(4):
+        cluster.start_worker()
+    found = search(slow(0.005), BOX.domain, engine=cluster.engine, **SETTINGS)
+    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
+
+
+def test_a_scheduler_that_is_started_again(cluster, tmp_path):
+    """The run has failed, with what was found; with a store it goes on where it was."""
+    store = tmp_path / "run"
+    cluster.start_worker()
+    model = paced(tmp_path / "pace")
+    watch, acted = once_begun(1700, cluster.scheduler.kill)
+    with pytest.raises(RunError, match="a Dask scheduler must live as long as the run"):
+        search(model, BOX.domain, engine=cluster.engine, progress=watch, store=store, **SETTINGS)
+    assert acted
+    cluster.scheduler.wait()
+    n_kept = (
+        len(list((store / "shards").iterdir()))
+        if (store / "shards").exists()
+        else len(list(store.glob("**/*.parquet")))
+    )
+    assert n_kept > 0
+    cluster.start_scheduler()
+    cluster.start_worker()
+    (tmp_path / "pace").touch()
+    found = search(model, BOX.domain, engine=cluster.engine, store=store, **SETTINGS)
+    whole = search(BOX.model, BOX.domain, **SETTINGS)
+    assert found.to_frame().equals(whole.to_frame())
+
+
+def paced(mark):
+    """A model that is slow until a file is there; known by its name, not by what it holds."""
+
+    def model(X):
+        if not mark.exists():
+            time.sleep(0.01)
+        return BOX.model(X)
+
+    return model
+
+
+INTERRUPTED = """
+import time, warnings
+warnings.simplefilter("ignore")
+from fairprobe import search, testing
+if __name__ == "__main__":
+    box = testing.box(n_free=8, levels=20, low=2, high=15)
+    def slow(X):
+        time.sleep(0.01)
+        return box.model(X)
+    def watch(status):
+        if status.figures.get("n_judged", 0) > 300:
+            print("running", flush=True)
+    settings = {"max_cases": None, "n_walkers": 50, "n_global": 300, "shard_inputs": 5000}
+    found = search(slow, box.domain, engine="dask", n_jobs=2, progress=watch, **settings)
+    print(found.stop_reason, found.n_cases > 0, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_reaches_all_processes_and_loses_nothing():
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout.readline() == "running\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    assert out.splitlines()[-1] == "interrupted True", err
+    assert err == ""

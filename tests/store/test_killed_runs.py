@@ -1,0 +1,119 @@
+"""Runs that are ended at any moment, by kill -9, by SIGTERM, by a disk that is full: the cases are the same in the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import kept_run
+import pytest
+from kept_run import DOMAIN, SETTINGS, bytes_of
+
+import fairprobe
+from fairprobe.store.run_folder import RunReader
+
+SCRIPT = Path(kept_run.__file__)
+IMPORTING = 1.0
+"""Seconds that a process takes at least before it has begun."""
+
+
+def finished(run: Path) -> dict[str, str]:
+    """The hashes of what is finished, by shard."""
+    if not (run / "run.toml").exists():
+        return {}
+    return {name: entry.hash for name, entry in RunReader(run).entries.items() if name.isdigit()}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS))
+
+
+def end_often(run, out, number, times, rng):
+    """Start the search again and again, and end each before it is done; gives how many were ended in the middle."""
+    n_ended = 0
+    for _ in range(times):
+        before = finished(run)
+        written = {name: (run / f"shards/{name}.parquet").stat().st_mtime_ns for name in before}
+        process = subprocess.Popen([sys.executable, SCRIPT, run, out], stderr=subprocess.DEVNULL)
+        time.sleep(IMPORTING * rng.random() * 2)
+        process.send_signal(number)
+        n_ended += process.wait(timeout=60) == -number
+        after = finished(run)
+        assert {name: after[name] for name in before} == before
+        for name, when in written.items():  # no finished shard is run again
+            assert (run / f"shards/{name}.parquet").stat().st_mtime_ns == when
+    return n_ended
+
+
+@pytest.mark.parametrize(
+    ("number", "times"),
+    [
+        (signal.SIGKILL, 4),
+        (signal.SIGTERM, 3),
+        pytest.param(signal.SIGKILL, 50, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 50, marks=pytest.mark.slow),
+    ],
+)
+def test_ended_at_random_moments(tmp_path, whole, number, times):
+    run, out = tmp_path / "run", tmp_path / "cases"
+    assert end_often(run, out, number, times, random.Random(7))
+    subprocess.run([sys.executable, SCRIPT, run, out], check=True, stderr=subprocess.DEVNULL)
+    assert out.read_bytes() == whole
+    assert not list((run / "shards").glob(".*.part")) or number == signal.SIGKILL
+
+
+def mounted(folder: Path, *options: str) -> None:
+    done = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a file system can be mounted by root only: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    if os.geteuid() if hasattr(os, "geteuid") else True:
+        pytest.skip("a file system can be mounted by root only")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted(folder, "-t", "tmpfs", "-o", "size=160k", "tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("becomes", ["full", "read-only"])
+def test_a_disk_that_lets_nothing_more_be_written(small_disk, tmp_path, whole, becomes):
+    run, out = small_disk / "run", tmp_path / "cases"
+    command = [sys.executable, str(SCRIPT), str(run), str(out)]
+    if becomes == "full":
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = "a run must be stored, got No space left on device"
+    else:
+        subprocess.run(["mount", "-o", "remount,size=100m", str(small_disk)], check=True)
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(finished(run)) < 2:
+            time.sleep(0.01)
+        # A file that is open to be written keeps a file system from becoming read only.
+        while subprocess.run(
+            ["mount", "-o", "remount,ro", str(small_disk)], capture_output=True, check=False
+        ).returncode:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.01)
+            process.send_signal(signal.SIGCONT)
+            if process.poll() is not None:
+                pytest.skip("the file system did not become read only in time")
+        _, text = process.communicate(timeout=60)
+        done, said = subprocess.CompletedProcess(command, process.returncode, "", text), "Read-only file system"
+    assert done.returncode
+    assert said in done.stderr
+    before = finished(run)
+    assert before
+    subprocess.run(["mount", "-o", "remount,rw,size=100m", str(small_disk)], check=True)
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    assert out.read_bytes() == whole
+    assert {name: finished(run)[name] for name in before} == before

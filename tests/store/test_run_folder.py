@@ -1,0 +1,387 @@
+"""Runs on disk: taken up where they ended, extended, and refused where they are another's."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import kept_run
+import numpy as np
+import pandas as pd
+import pytest
+from kept_run import DOMAIN, SETTINGS, bytes_of
+
+import fairprobe
+from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe.search import searching
+from fairprobe.store import whole_files
+from fairprobe.store.run_folder import FORMAT, RunReader
+
+ASSETS = Path(__file__).parent / "assets"
+
+
+def quick(frame):
+    bonus = 10 * (frame["sex"] == "Male")
+    return (frame["age"] + bonus + frame["hours"] % 7 > 50) & (frame["income"] > 300)
+
+
+class Counting:
+    """Answers as `quick` does, or otherwise from some row on, and counts the rows."""
+
+    def __init__(self, changes_after=float("inf")):
+        self.n = 0
+        self.changes_after = changes_after
+
+    def __call__(self, frame):
+        self.n += len(frame)
+        return quick(frame) if self.n <= self.changes_after else ~quick(frame)
+
+    def __reduce__(self):  # its count is no part of it
+        return Counting, ()
+
+
+def search(store=None, model=quick, **changes):
+    return fairprobe.search(model, DOMAIN, store=store, **{**SETTINGS, **changes})
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return bytes_of(search())
+
+
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "one"
+    search(path)
+    return path
+
+
+@pytest.fixture
+def run(one_run, tmp_path):
+    """A copy of a run that came to its end, to be spoilt."""
+    shutil.copytree(one_run, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def shards(path):
+    return sorted(name for name in RunReader(path).entries if name.isdigit())
+
+
+@pytest.fixture
+def shards_run(monkeypatch):
+    """The numbers of the shards that are run, not read."""
+    ran, run_shard = [], searching.run_shard
+    monkeypatch.setattr(
+        searching, "run_shard", lambda job, shard, *rest: ran.append(shard) or run_shard(job, shard, *rest)
+    )
+    return ran
+
+
+# Taking up
+
+
+def test_a_store_changes_nothing_and_a_run_that_ended_is_read(run, whole, shards_run):
+    model = Counting()
+    again = search(run, model=quick)
+    assert bytes_of(again) == whole
+    assert shards_run == []
+    assert model.n == 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_lacks_shards_runs_these_alone(run, whole, shards_run, n_jobs, warm_workers):
+    before = search()
+    index = (run / "index.jsonl").read_bytes().splitlines(keepends=True)
+    kept = [line for line in index if b'"000002"' not in line and b'"000005"' not in line]
+    (run / "index.jsonl").write_bytes(b"".join(kept))
+    shards_run.clear()
+    found = search(run, n_jobs=n_jobs)
+    assert bytes_of(found) == whole
+    for name in ("n_inputs", "n_judged", "n_queries", "stop_reason"):
+        assert getattr(found, name) == getattr(before, name)
+    assert shards_run == ([2, 5] if n_jobs == 1 else [])  # workers run theirs elsewhere
+    assert len(shards(run)) >= 6
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_cases": 9000},
+        {"max_cases": 300},
+        {"max_cases": None, "max_inputs": 21_000},
+        {"max_cases": None, "max_queries": 30_000},
+        {"max_cases": None, "max_barren": 3},
+    ],
+    ids=str,
+)
+def test_other_limits_give_what_a_fresh_run_gives(run, limits, shards_run):
+    n = len(shards(run))
+    extended = search(run, **limits)
+    assert min(shards_run, default=n) >= min(n, extended.n_judged // SETTINGS["shard_inputs"])
+    fresh = search(**limits)
+    assert bytes_of(extended) == bytes_of(fresh)
+    assert extended.stop_reason == fresh.stop_reason
+    assert extended.n_queries == fresh.n_queries
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strategy": "anchored", "output": "label"},
+        {"strategy": "anchored", "start": pd.DataFrame({"age": [45, 46], "income": 500, "hours": 3, "sex": "Male"})},
+        {"strategy": "uniform", "max_cases": 2000},
+    ],
+    ids=["anchored", "rows", "uniform"],
+)
+def test_what_is_stored_is_what_was_found(tmp_path, changes):
+    first = search(tmp_path / "run", **changes)
+    again = search(tmp_path / "run", **changes)
+    fresh = search(**changes)
+    assert bytes_of(first) == bytes_of(again) == bytes_of(fresh)
+    assert first.health == again.health == fresh.health
+
+
+def test_scores_and_probabilities_are_stored(tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    rows = pd.DataFrame({"a": np.arange(200) % 50, "b": np.arange(200) % 7, "sex": np.arange(200) % 2})
+    domain = fairprobe.Domain.from_frame(rows, sensitive=["sex"])
+    fitted = LogisticRegression().fit(rows, (rows["a"] + 9 * rows["sex"] > 25) + (rows["b"] > 5))
+    for output in ("label", "proba"):
+        settings = {"output": output, "threshold": None if output == "label" else 0.05, "shard_inputs": 300}
+        stored = [fairprobe.search(fitted, domain, store=tmp_path / output, max_cases=60, **settings) for _ in range(2)]
+        fresh = fairprobe.search(fitted, domain, max_cases=60, **settings)
+        for each in stored:
+            pd.testing.assert_frame_equal(each.to_frame(), fresh.to_frame())
+
+
+def test_a_seed_that_was_drawn_and_a_strategy_that_was_picked_stay(tmp_path):
+    first = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=4000, max_cases=None)
+    again = search(tmp_path / "run", seed=None, strategy="auto", max_inputs=8000, max_cases=None)
+    assert (again.seed, again.settings) == (first.seed, first.settings)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seed": 6, "n_local": 11}, r"where settings.n_local is 10, not 11; settings.seed is 5, not 6: name another"),
+        ({"shard_inputs": 1000}, r"settings.shard_inputs is 2000, not 1000"),
+        ({"model": lambda frame: frame["age"] > 50}, r"model.hash is"),
+    ],
+)
+def test_another_run_is_refused_with_what_differs(run, changes, said):
+    with pytest.raises(SettingError, match=f"store must be a run of the same model, domain and settings, got .*{said}"):
+        search(run, **changes)
+
+
+def test_another_domain_is_refused(run):
+    other = DOMAIN.with_constraints(["age > 3"])
+    with pytest.raises(SettingError, match=r"where domain.constraints is not there, not \['age > 3'\]"):
+        fairprobe.search(quick, other, store=run, **SETTINGS)
+
+
+def test_a_model_that_answers_otherwise_is_found_out_when_a_run_is_taken_up(tmp_path):
+    search(tmp_path / "run", model=Counting())
+    with pytest.raises(SettingError, match=r"whose model gave another output for 1,000 of 1,000 canary inputs"):
+        search(tmp_path / "run", model=Counting(changes_after=0))
+
+
+def test_a_model_that_changes_under_way_is_found_out_at_the_end(tmp_path):
+    with pytest.raises(RunError, match=r"got another output for 1,000 of 1,000 canary inputs") as caught:
+        search(tmp_path / "run", model=Counting(changes_after=20_000))
+    assert caught.value.found.n_cases
+    with pytest.raises(SettingError, match="whose model became another: begin a new one"):
+        search(tmp_path / "run", model=Counting())
+
+
+def test_a_newer_format_is_refused(run):
+    about = run / "run.toml"
+    about.write_text(about.read_text().replace(f"format = {FORMAT}", f"format = {FORMAT + 1}", 1))
+    with pytest.raises(
+        SettingError, match=rf"store must be of format {FORMAT} at most, got {FORMAT + 1} .*; update it"
+    ):
+        search(run)
+
+
+def test_other_versions_are_said(run):
+    about = run / "run.toml"
+    about.write_text(about.read_text().replace('numpy = "', 'numpy = "0.'))
+    with pytest.warns(HealthWarning, match="other-versions: .* was begun with numpy 0.* now "):
+        search(run)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(SettingError, match=r"store must be a new folder or that of a run, got .* with notes.txt in it"):
+        search(tmp_path)
+    with pytest.raises(
+        SettingError, match=r"store must be a folder that can be written to, got (File exists|Not a directory)"
+    ):
+        search(tmp_path / "notes.txt")
+
+
+def test_two_at_one_run_and_a_dead_one(run, whole):
+    code = "import sys,time\nfrom fairprobe.store.whole_files import locked\nfrom pathlib import Path\n"
+    code += f"with locked(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert holder.stdout.readline() == b"held\n"
+    try:
+        with pytest.raises(SettingError, match=f"that nobody else is at, got .*, which process {holder.pid} holds"):
+            search(run)
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    assert bytes_of(search(run)) == whole
+
+
+# Files that were spoilt
+
+
+def truncated(data):
+    return data[: len(data) // 2]
+
+
+def flipped(data):
+    return data[:1000] + bytes([data[1000] ^ 4]) + data[1001:]
+
+
+@pytest.mark.parametrize("spoil", [truncated, flipped, lambda data: b"", None])
+def test_a_damaged_shard_is_said_and_run_again(run, whole, spoil, shards_run):
+    path = run / "shards/000001.parquet"
+    path.unlink() if spoil is None else path.write_bytes(spoil(path.read_bytes()))
+    with pytest.warns(HealthWarning, match=r"damaged-shard: .*000001.parquet must be as it was written, got .*"):
+        found = search(run)
+    assert (bytes_of(found), shards_run) == (whole, [1])
+    assert [name for name, _ in found.health] == ["damaged-shard"]
+    assert [name for name, _ in search(run).health] == []
+
+
+def test_an_index_that_is_torn_or_flipped(run, whole, shards_run):
+    index = (run / "index.jsonl").read_bytes().splitlines(keepends=True)
+    place = next(place for place, line in enumerate(index) if b'"000003"' in line)
+    index[place] = index[place].replace(b"n_cases", b"n_cafes")
+    (run / "index.jsonl").write_bytes(b"".join([*index, index[1][:40]]))
+    with pytest.warns(HealthWarning, match=rf"damaged-index: line {place + 1} of .* is damaged: it does not count"):
+        found = search(run)
+    assert (bytes_of(found), shards_run) == (whole, [3])
+    assert not RunReader(run).remarks
+
+
+def test_a_file_that_was_being_written_is_not_believed(run, whole):
+    (run / "shards/.000001.parquet.99.part").write_bytes(b"half")
+    (run / "shards/000099.parquet").write_bytes(b"no line in the index")
+    assert bytes_of(search(run)) == whole
+
+
+# Disks
+
+
+def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypatch):
+    write, left = Path.open, [12]
+
+    def opened(self, mode="r", *arguments, **keywords):
+        if mode == "wb" and "shards" in self.parts:
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(errno.ENOSPC if left[0] % 2 else errno.EROFS, "No space left on device")
+        return write(self, mode, *arguments, **keywords)
+
+    monkeypatch.setattr(Path, "open", opened)
+    for room in (2, 1, 3):
+        left[0] = room
+        with pytest.raises(
+            RunError, match=r"a run must be stored, got No space left on device: .*what was stored before"
+        ):
+            search(tmp_path / "run")
+    assert shards(tmp_path / "run")
+    monkeypatch.undo()
+    assert bytes_of(search(tmp_path / "run")) == whole
+
+
+def test_a_file_system_without_rename_is_refused(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(SettingError, match="where files can be written and renamed, got Operation not supported"):
+        search(tmp_path / "run")
+
+
+def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    monkeypatch.setattr(whole_files.fcntl, "flock", fails)
+    found = search(tmp_path / "run")
+    assert [name for name, _ in found.health] == ["no-fsync", "no-lock"]
+    assert bytes_of(found) == whole
+
+
+# Old formats
+
+
+@pytest.mark.parametrize("asset", sorted(ASSETS.glob("format-*"), key=str), ids=lambda path: path.name)
+def test_runs_of_every_format_are_read(asset, tmp_path):
+    """Made by tests/store/assets/make.py with the version that wrote it; its cases were written then, too."""
+    from fairprobe.search.stored_cases import StoredCases, merged
+
+    shutil.copytree(asset, tmp_path / "run")
+    stored = StoredCases(tmp_path / "run")
+    entries, most = stored.of_result()
+    frame = pd.concat(list(merged([(stored, entries)])), ignore_index=True).head(most)
+    pd.testing.assert_frame_equal(frame, pd.read_csv(asset / "cases.csv"), check_dtype=False)
+    assert json.loads((asset / "end.json").read_text())["n_cases"] == len(frame) == stored.end["n_cases"]
+
+
+def test_there_is_an_asset_of_this_format():
+    assert (ASSETS / f"format-{FORMAT}").is_dir()
+
+
+# Estimates
+
+
+def test_an_estimate_goes_on_where_it_ended(tmp_path):
+    settings = {"method": "sample", "n_samples": 500, "seed": 2}
+    fresh = [fairprobe.estimate(quick, DOMAIN, n_experiments=n, **settings) for n in (100, 170)]
+
+    def stored(model, n):
+        return fairprobe.estimate(model, DOMAIN, n_experiments=n, store=tmp_path / "run", **settings)
+
+    class Ends(Counting):
+        def __call__(self, frame):
+            if self.n > 60_000:
+                raise KeyboardInterrupt
+            return super().__call__(frame)
+
+    with pytest.raises(KeyboardInterrupt):
+        stored(Ends(), 100)
+    Ends.__call__ = Counting.__call__
+    again = Ends()
+    shares = [stored(again, 100)]
+    assert again.n < fresh[0].n_queries - 40_000
+    shares.append(stored(again, 170))
+    for mine, theirs in zip(shares, fresh, strict=True):
+        assert (mine.hits, mine.n, mine.n_queries, mine.low, mine.high) == (
+            theirs.hits,
+            theirs.n,
+            theirs.n_queries,
+            theirs.low,
+            theirs.high,
+        )
+        assert (mine.record.hits == theirs.record.hits).all()
+    with pytest.raises(SettingError, match=r"where settings.seed is 2, not 3"):
+        fairprobe.estimate(again, DOMAIN, n_experiments=100, store=tmp_path / "run", **{**settings, "seed": 3})
+
+
+def test_the_slow_model_is_the_quick_one(whole):
+    assert bytes_of(search(model=kept_run.model)) == whole
