@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +78,7 @@ def audit(
     name: str | None = None,
     data_name: str | None = None,
     folder: str | PathLike[str] | None = None,
+    store: str | PathLike[str] | None = None,
     selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,
     batch: str | None = None,
@@ -119,6 +121,8 @@ def audit(
         name: of the model.
         data_name: of the data.
         folder: where everything is kept, with a list of all attempts on the same model and data.
+        store: a folder that keeps what the shares and the search are made of, a run for each (see `search`): the same
+            audit made again goes on from there, whatever ended it.
         selfcheck: whether to try first, for some seconds and once a process, if all measures right on this machine, for
             the report; or what `fairprobe selfcheck` said elsewhere: ``{"ok": True, "line": "..."}``.
         command: that reproduces it, for the report.
@@ -146,6 +150,7 @@ def audit(
     )
     about = {"date": date, "title": title, "name": name, "data_name": data_name}
     run.prepare({**about, "command": command}, folder, selfcheck)
+    run.store = None if store is None else Path(store)
     return run.run()
 
 
@@ -172,6 +177,9 @@ class Auditing:
         self.progress = teller(progress)
         self.parts = AuditParts(domain, self.rows, settings, seed)
         self.folder: RunFolder | None = None
+        self.store: Path | None = None
+        """Where what is asked is kept, a run for each part."""
+        self._n_stored = 0
         self.phase = ""
         self.populations: dict[str, Any] = {}
         """Those asked for, that of the gate first: it makes the verdict."""
@@ -318,9 +326,15 @@ class Auditing:
             seed=self.seed,
             batch=settings.batch,
             linked=linked,
+            store=self._next_store(name),
             progress=self._under_way(name),
         )
         return [self._with_worse_off(share) for share in found.values()]
+
+    def _next_store(self, name: str) -> Path | None:
+        """Parts come in the same order each time, so that a number tells those of one name apart."""
+        self._n_stored += 1
+        return None if self.store is None else self.store / f"{self._n_stored:02d}-{name}"
 
     def _with_worse_off(self, share: Share) -> Share:
         """Who is worse off among the hits, where the good outcome is among what they got."""
@@ -372,6 +386,7 @@ class Auditing:
             "batch": settings.batch,
             "linked": settings.linked is not False,
             "progress": self._under_way("search") or False,
+            "store": self._next_store("search"),
             **within,
         }
         try:

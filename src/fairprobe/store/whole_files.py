@@ -114,7 +114,9 @@ def probe(folder: Path) -> bool:
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
     """Inside, no other process has the folder; says whether the file system knows locks. A dead holder keeps none."""
-    with (folder / LOCK).open("a+") as file:
+    path = folder / LOCK
+    path.touch()
+    with path.open("rb") as file:  # not to write: that would keep a file system from becoming read only
         yield _lock(file, folder)
 
 
@@ -128,13 +130,9 @@ def _lock(file: Any, folder: Path) -> bool:
             return False
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
-        file.seek(0)
-        holder = file.read().strip() or "another process"
+        holder = file.read().decode().strip() or "another process"
         raise SettingError.about(
             "store", f"must be a run that nobody else is at, got {folder}, which {holder} holds: wait for it, or end it"
         ) from None
-    file.seek(0)
-    file.truncate()
-    file.write(f"process {os.getpid()}\n")
-    file.flush()
+    (folder / LOCK).write_text(f"process {os.getpid()}\n")
     return True
