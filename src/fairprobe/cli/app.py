@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from fairprobe.cli import audit, demo, domain, estimate, explain, init, retrain, search, selfcheck
+from fairprobe.cli import audit, demo, domain, estimate, explain, init, replay, retrain, search, selfcheck
 from fairprobe.cli.command import Request
 from fairprobe.cli.options import Option
 
@@ -76,7 +77,20 @@ def _add(command: ModuleType) -> None:
     app.command(name, cls=_Command, help=command.run.__doc__, short_help=command.SUMMARY, epilog=epilog)(call)
 
 
-for _each in (demo, audit, init, search, estimate, explain, retrain, domain, selfcheck):
+for _each in (demo, audit, init, search, estimate, explain, replay, retrain, domain, selfcheck):
     _add(_each)
 
 command = typer.main.get_command(app)
+
+
+def options_of(text: str) -> dict[str, Any]:
+    """The options of a command as it was given, by name; nothing if it is none of ours.
+
+    >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --sensitive sex").items() if value}
+    {'data': 'a.csv', 'sensitive': ['sex']}
+    """
+    words = shlex.split(text)
+    known = command.commands.get(words[1]) if len(words) > 1 and isinstance(command, typer.core.TyperGroup) else None
+    if known is None:
+        return {}
+    return dict(known.make_context(words[1], words[2:], resilient_parsing=True).params)
