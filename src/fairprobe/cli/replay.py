@@ -26,7 +26,6 @@ from fairprobe.replay.saved import Question
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = "Ask about cases found before: which still hold, which were fixed."
 N_SHOWN = 3
 
 OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
