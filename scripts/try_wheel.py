@@ -1,10 +1,11 @@
 """Installs a wheel into an empty environment and uses it there: the library, the command line, the plugin, the census.
 
-    python scripts/try_wheel.py dist/fairprobe-*.whl
+python scripts/try_wheel.py dist/fairprobe-*.whl
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -67,11 +68,14 @@ class Trial:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.programs = folder / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
+        self.environment = {**os.environ, "FAIRPROBE_CACHE": str(folder / "cache")}
 
     def run(self, program: str, *arguments: str, says: str = "", code: int = 0) -> None:
         """Run one; its exit code and something that it says must be these."""
         command = [str(self.programs / program), *arguments]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
+        )
         if done.returncode != code or says not in done.stdout:
             wanted = f"exit code {code} and {says!r}"
             raise SystemExit(f"{program}: wanted {wanted}, got {done.returncode}:\n{done.stdout}\n{done.stderr}")
