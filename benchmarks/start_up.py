@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from _common import table
+from _common import print_table
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest")
 COMMANDS = {
@@ -59,7 +59,7 @@ def main() -> None:
     pairs = zip(seconds["pytest"], seconds["pytest -p no:fairprobe"], strict=True)
     plugin = statistics.median(used - unused for used, unused in pairs)
     rows.append(["the plugin, unused", f"{plugin:.3f}", "", f"{PLUGIN_LIMIT:.3f}"])
-    print(table(["", "median", "least", "at most"], rows))
+    print_table(["seconds of CPU", "median", "least", "at most"], rows)
 
 
 def _limit(name: str) -> str:
