@@ -215,8 +215,8 @@ class _Saved:
         try:
             SavedCases(kept, self.question, self.domain, self.about).write(self.file)
             self.n_kept = len(kept)
-        except OSError as error:
-            self.remark = f"the cases could not be saved: {error.strerror or error}: {self.file}"
+        except FairprobeError as error:
+            self.remark = f"the cases could not be saved: {error}"
 
 
 def _failure(run: Auditing, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:

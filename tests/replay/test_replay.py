@@ -10,7 +10,7 @@ import pytest
 from replayed_runs import CASES, blind, domain, flips, linked, noisy, score
 
 from fairprobe import Category, Domain, Integer, search
-from fairprobe.errors import DataError, ModelError
+from fairprobe.errors import DataError, ModelError, RunError
 from fairprobe.replay import CaseStatus, Replayed, replay
 from fairprobe.replay.saved import Question, SavedCases
 
@@ -167,7 +167,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(RunError, match="No space"):
         kept.write(file)
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert file.read_text() == before

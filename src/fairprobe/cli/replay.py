@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
-from fairprobe.cli.data import Source
+from fairprobe.cli.data import Source, as_options, labels_of
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
 from fairprobe.cli.words import counted, note, say, say_parts, to_copy
@@ -100,12 +99,7 @@ class Replay(Command):
         told = {name: value for name, value in options_of(command).items() if name in OF_DATA and value}
         if "data" not in told or not Path(told["data"]).is_file():
             return source
-        words = [
-            f"--{name} {shlex.quote(one)}"
-            for name, value in told.items()
-            for one in ([value] if isinstance(value, str) else value)
-        ]
-        note(f"from-run: the run says {' '.join(words)}")
+        note(f"from-run: the run says {as_options(told)}")
         return replace(source, **told)
 
     def _rows(self, source: Source) -> tuple[pd.DataFrame | None, Any]:
@@ -114,8 +108,6 @@ class Replay(Command):
         table = source.table()
         labels = None
         if source.label is not None and source.label in table.columns:
-            from fairprobe.cli.data import labels_of
-
             labels = labels_of(table, source.label, source.data)
         return source.inputs_of(table), labels
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.audit.content import plain
+from fairprobe.audit.folder import RunFolder
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
@@ -67,12 +67,12 @@ class SavedCases:
     """Where they were found: the name of a test."""
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the file, and its folder where there is none; raises OSError."""
-        file = Path(path)
-        if not file.parent.is_dir():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            (file.parent / ".gitignore").write_text(GITIGNORE, encoding="utf-8")
-        domain = self.domain
+        """Write the file, and its folder where there is none."""
+        file, domain = Path(path), self.domain
+        is_new = not file.parent.is_dir()
+        folder = RunFolder(file.parent)
+        if is_new:
+            folder.write_by(".gitignore", lambda part: part.write_text(GITIGNORE, encoding="utf-8"))
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -81,12 +81,8 @@ class SavedCases:
             "domain": None if domain is None or domain.restrictions.callables else text_of(domain),
             "cases": plain(self.cases.astype(object).to_dict("records")),
         }
-        part = file.with_name(f".{file.name}.{os.getpid()}.part")  # another process may write the same file
-        try:
-            part.write_text(f"{json.dumps(content, indent=1, ensure_ascii=False)}\n", "utf-8", "backslashreplace")
-            part.replace(file)
-        finally:
-            part.unlink(missing_ok=True)
+        text = f"{json.dumps(content, indent=1, ensure_ascii=False)}\n"
+        folder.write_by(file.name, lambda part: part.write_text(text, encoding="utf-8", errors="backslashreplace"))
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> SavedCases:
