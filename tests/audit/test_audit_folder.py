@@ -24,6 +24,7 @@ FILES = {
     "cases.csv",
     "config.json",
     "density.parquet",
+    "domain.toml",
     "junit.xml",
     "model-card.md",
     "report.html",

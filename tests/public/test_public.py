@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
 import pkgutil
 import subprocess
 import sys
-import types
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,10 @@ HEAVY = (
 )
 
 
+NOT_AT_THE_START = ("numpy", "asyncio", "unittest")
+"""What a search needs may be slow to import, but not what finds out that nothing is to be done."""
+
+
 def python(code, *options):
     result = subprocess.run(
         [sys.executable, *options, "-c", code],
@@ -46,15 +51,20 @@ def modules():
 
 
 def test_all_is_what_there_is():
-    public = {name for name, value in vars(fairprobe).items() if not name.startswith("_") and is_meant(name, value)}
-    assert public == set(fairprobe.__all__) - {"__version__"}
+    """What type checkers see, what is imported when it is asked for, and what is promised are the same."""
+    tree = ast.parse(Path(fairprobe.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    rooms = {name for name, home in seen.items() if home == "fairprobe"}
+    assert {name: home for name, home in seen.items() if name not in rooms} == fairprobe._HOME_OF
+    assert rooms == set(fairprobe._ROOMS)
+    assert {*seen, "__version__"} == set(fairprobe.__all__) <= set(dir(fairprobe))
     assert fairprobe.__all__ == sorted(fairprobe.__all__)
+    for name, home in seen.items():
+        assert getattr(fairprobe, name) is getattr(importlib.import_module(home), name)
+    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+        fairprobe.serach  # noqa: B018
     assert isinstance(fairprobe.__version__, str)
-
-
-def is_meant(name, value):
-    """Submodules appear by being imported; those that are no part of the face are left out."""
-    return not isinstance(value, types.ModuleType) or name in fairprobe.__all__
 
 
 @pytest.mark.parametrize("name", modules())
@@ -73,11 +83,27 @@ def test_what_the_design_promises_is_there():
         assert hasattr(fairprobe.Found, name)
 
 
+def loaded_by(code):
+    return {module.split(".")[0] for module in python(f"{code}\nprint(*sorted(sys.modules))").stdout.split()}
+
+
 def test_importing_is_light():
-    names = ("fairprobe", *(f"fairprobe.{name}" for name in ("testing", "search", "subjects", "standins")))
-    code = f"import {', '.join(names)}, sys; print(*sorted(sys.modules))"
-    loaded = {module.split(".")[0] for module in python(code).stdout.split()}
-    assert not loaded & set(HEAVY)
+    rooms = ", ".join(f"fairprobe.{name}" for name in ("testing", "search", "subjects", "standins", "replay"))
+    assert not loaded_by(f"import {rooms}, sys") & set(HEAVY)
+    assert not loaded_by("import fairprobe, sys") & {*HEAVY, *NOT_AT_THE_START}
+
+
+def test_help_is_light():
+    code = """
+import contextlib, io, sys
+from fairprobe.cli import main
+with contextlib.redirect_stdout(io.StringIO()) as out:
+    assert main(["--help"]) == 0
+assert "audit" in out.getvalue()
+"""
+    loaded = loaded_by(code)
+    assert "typer" in loaded
+    assert not loaded & ({*HEAVY, *NOT_AT_THE_START} - {"typer"})
 
 
 def test_search_stays_the_function():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
 
 if TYPE_CHECKING:
     import pandas as pd
+
+PHASES = ("shares", "impact", "search", "why", "proxies", "sensitivity", "retraining")
 
 MOST_SETS = 3
 """With more sensitive parameters, each alone and all together, but not every set of them."""
@@ -141,7 +143,7 @@ def audit(
     given = {key: value for key, value in locals().items() if key in AuditSettings.__dataclass_fields__}
     run = Auditing(
         model,
-        _checked_domain(model, X, sensitive, domain),
+        checked_inputs(model, X, sensitive, domain),
         X,
         y,
         AuditSettings(**given),
@@ -194,7 +196,7 @@ class Auditing:
         parts, settings = self.parts, self.settings
         if folder is not None:
             self.folder = RunFolder(folder)
-        self.populations = self._populations()
+        self.choose_populations()
         parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
@@ -207,15 +209,22 @@ class Auditing:
         if self.folder is not None:
             parts.attempts = self.folder.begin(self._attempt("not finished"))
 
-    def _populations(self) -> dict[str, Any]:
-        parts, asked = self.parts, self.settings.populations
+    @cached_property
+    def _density(self) -> Density | None:
+        """Fitted to the rows when it is first asked for; None of rows that are too few."""
         try:
-            parts.density = Density.fit(self.domain, self.rows, seed=self.seed)
+            self.parts.density = Density.fit(self.domain, self.rows, seed=self.seed)
         except DataError as error:
-            if "density" in (asked or ()):
+            if "density" in (self.settings.populations or ()):
                 raise
-            parts.remark("no-density", f"{error}", "shares")
-        every = {"rows": self.rows, "density": parts.density, "domain": "domain"}
+            self.parts.remark("no-density", f"{error}", "shares")
+        return self.parts.density
+
+    def choose_populations(self) -> None:
+        """Those asked for; refuses those that there cannot be."""
+        asked = self.settings.populations
+        density = self._density if asked is None or "density" in asked else None
+        every = {"rows": self.rows, "density": density, "domain": "domain"}
         every["valid"] = "valid" if self.domain.constraints else None
         names = asked or [name for name, population in every.items() if population is not None]
         if "valid" in names and not self.domain.constraints:
@@ -224,7 +233,7 @@ class Auditing:
         gate = gate or next(name for name in GATES if name in names)
         if gate not in names:
             raise SettingError.about("gate", f"must be one of the populations {', '.join(names)}; got {gate!r}")
-        return {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
+        self.populations = {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
 
     def _config(self) -> dict[str, Any]:
         """All settings, plain, and the domain: what else than the seed the figures depend on."""
@@ -247,23 +256,10 @@ class Auditing:
 
     def run(self) -> Audit:
         """All phases; interrupted or failed, those that are done are kept."""
-        phases: list[tuple[str, Callable[[], None]]] = [
-            ("shares", self._shares),
-            ("impact", self._impact),
-            ("search", self._search),
-            ("why", self._why),
-            ("proxies", self._proxies),
-            ("sensitivity", self._sensitivity),
-            *([("retraining", self._retraining)] if self.settings.retrain else []),
-        ]
         failure: RunError | None = None
         try:
-            for self.phase, work in phases:
-                self._tell(f"{self.phase} ...")
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always", HealthWarning)
-                    work()
-                self._keep_health(caught)
+            for phase in PHASES:
+                self.go(phase)
                 if self.parts.interrupted is not None:
                     break
         except KeyboardInterrupt:
@@ -277,9 +273,33 @@ class Auditing:
             raise failure
         return result
 
+    def go(self, phase: str) -> None:
+        """One phase; what health checks have to say is kept."""
+        work: dict[str, Callable[[], None]] = {
+            "shares": self._shares,
+            "impact": self._impact,
+            "search": self._search,
+            "why": self._why,
+            "proxies": self._proxies,
+            "sensitivity": self._sensitivity,
+            "retraining": self._retraining,
+        }
+        if phase == "retraining" and not self.settings.retrain:
+            return
+        self.phase = phase
+        self._tell(f"{phase} ...")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HealthWarning)
+            work[phase]()
+        self.keep_health(caught)
+
+    def judged(self) -> gating.Judged:
+        """What the shares so far say of the limits."""
+        return gating.judged(self.parts.main, self.settings)
+
     def _result(self) -> Audit:
         parts = self.parts
-        parts.judged = gating.judged(parts.main, self.settings)
+        parts.judged = self.judged()
         outcome = "interrupted" if parts.interrupted else parts.judged.outcome
         if self.folder is not None:
             parts.attempts = self.folder.end(self._attempt(outcome))
@@ -374,8 +394,8 @@ class Auditing:
             )
             return
         within: dict[str, Any] = {}
-        if parts.density is not None:
-            within = {"density": parts.density, "min_plausibility": settings.min_plausibility}
+        if self._density is not None:
+            within = {"density": self._density, "min_plausibility": settings.min_plausibility}
         arguments = {
             "max_cases": settings.search_cases,
             "max_inputs": settings.max_inputs,
@@ -431,8 +451,7 @@ class Auditing:
     def _sensitivity(self) -> None:
         """How the verdict hangs on what was chosen, on the population that it is about."""
         parts, settings = self.parts, self.settings
-        said = gating.judged(parts.main, settings)
-        name = said.population
+        name = self.judged().population
         population = self.populations[name]
 
         def estimate(**changes: Any) -> Share:
@@ -477,7 +496,7 @@ class Auditing:
             return None
         return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
 
-    def _keep_health(self, caught: Sequence[Any]) -> None:
+    def keep_health(self, caught: Sequence[Any]) -> None:
         """Health checks go into the content; all other warnings are passed on."""
         for warning in caught:
             if issubclass(warning.category, HealthWarning):
@@ -505,7 +524,7 @@ def _checked_itself() -> dict[str, Any]:
     return {"ok": said.ok, "line": said.line}
 
 
-def _checked_domain(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:
+def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) -> Domain:
     """The domain given, or what the rows span; sensitive columns that the model does not take are hidden."""
     if domain is None:
         if sensitive is None:

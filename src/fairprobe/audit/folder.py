@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fairprobe.audit.result import Audit
 
 ATTEMPTS = "attempts.jsonl"
+AUDIT = "audit.json"
+DOMAIN = "domain.toml"
 IDENTITY = ("model", "data", "config_hash", "seed")
 
 
@@ -75,13 +77,16 @@ class RunFolder:
         """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
         from fairprobe.audit.privacy import inert
 
-        self.write_by("audit.json", audit.to_json)
+        self.write_by(AUDIT, audit.to_json)
         config = json.dumps(audit.content["about"]["config"], indent=1, ensure_ascii=False, sort_keys=True)
         self.write_by("config.json", lambda part: part.write_text(f"{config}\n", encoding="utf-8"))
         self.write_by("cases.csv", lambda part: inert(audit.cases_table()).to_csv(part, index=False))
-        density = audit.density
-        if density is not None and not audit.content["about"]["masked"]:  # its bins would tell what is masked
-            self.write_by("density.parquet", density.to_parquet)
+        density, domain = audit.density, audit.domain
+        if not audit.content["about"]["masked"]:  # bins and values would tell what is masked
+            if not domain.restrictions.callables:  # which no file can hold
+                self.write_by(DOMAIN, domain.to_toml)
+            if density is not None:
+                self.write_by("density.parquet", density.to_parquet)
         forms = {
             "report.html": audit.to_html,
             "report.md": audit.to_markdown,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.audit.gating import Judged
-from fairprobe.domain import Density
+from fairprobe.domain import Density, Domain
 from fairprobe.estimate import Proxies, Share
 from fairprobe.estimate.share import percent
 from fairprobe.explain import Explanation
@@ -68,6 +68,11 @@ class Audit:
     def retrained(self) -> Retrained | None:
         """What training otherwise came to, where that was asked for."""
         return self._parts.retrained
+
+    @property
+    def domain(self) -> Domain:
+        """What an input may be; sensitive columns that the model does not take are hidden."""
+        return self._parts.domain
 
     @property
     def density(self) -> Density | None:

@@ -4,8 +4,8 @@
 share, `options` the options that they share; `data` and `loading` read what options name, `destination` writes, `words`
 shows; `estimate_words` and `retrain_words` say what came of these two.
 
-A new command is a new file, with `run`, `OPTIONS` and `SUMMARY`, and its name in the list at the end of `app`. Where it
-asks a model, `run` starts a subclass of `Command`.
+A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. Where it asks a model, `run`
+starts a subclass of `Command`.
 
 Exit codes: 0 done or passed, 1 violated, 2 wrong use or bad input, 3 the model or the run failed, 4 inconclusive,
 130 interrupted.

@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
+import shlex
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
-from fairprobe.cli import audit, demo, domain, estimate, explain, init, retrain, runs, search, selfcheck
-from fairprobe.cli.command import Request
-from fairprobe.cli.options import Option
+COMMANDS = {
+    "demo": "See it at work on the US census: some seconds.",
+    "audit": "Audit a model: shares, cases, why, a verdict and a report.",
+    "init": "Write a commented config of an audit, from a data file.",
+    "search": "Search a model for discriminatory inputs.",
+    "estimate": "Estimate how common discriminatory inputs are.",
+    "explain": "Explain why: where, through what, who pays.",
+    "replay": "Ask about cases found before: which still hold, which were fixed.",
+    "retrain": "Retrain a classifier until they are rarer.",
+    "domain": "Infer a domain from data, as a file to edit.",
+    "runs": "List, show, merge and export runs that were kept by --store.",
+    "selfcheck": "Try it on models whose cases are known: some seconds.",
+}
+"""By name, which is that of the file too, a line for the list. A file is imported when its command is asked for."""
+
+
+class _Commands(Mapping[str, Any]):
+    """The commands by name, each made when it is asked for."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        return _made(name)
+
+
+class _Group(TyperGroup):
+    """The list of commands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _Commands()  # type: ignore[assignment]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
 
 app = typer.Typer(
+    cls=_Group,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -58,25 +101,39 @@ def root(
     return 2
 
 
-def _add(command: ModuleType) -> None:
-    """Make a command of a file, which has its name.
+@cache
+def _made(name: str) -> Any:
+    """Make a command of the file that has its name.
 
-    It has `run`, whose docstring is the help, `OPTIONS`, and `SUMMARY`, a line for the list of commands; where there
-    is something to try it with, `EXAMPLE` as well.
+    It has `run`, whose docstring is the help, and `OPTIONS`; where there is something to try it with, `EXAMPLE` too.
     """
-    name = command.__name__.rpartition(".")[2]
+    from fairprobe.cli.command import Request
+    from fairprobe.cli.options import Option
+
+    file = import_module(f"fairprobe.cli.{name}")
 
     def call(context: typer.Context, **given: Any) -> int:
-        return int(command.run(Request(context, given)))
+        return int(file.run(Request(context, given)))
 
     context = Option("context", Option.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    call.__signature__ = inspect.Signature([context, *command.OPTIONS])  # type: ignore[attr-defined]
-    example = getattr(command, "EXAMPLE", None)
+    call.__signature__ = inspect.Signature([context, *file.OPTIONS])  # type: ignore[attr-defined]
+    example = getattr(file, "EXAMPLE", None)
     epilog = f"To try it without a model of your own: fairprobe {name} {example}" if example else None
-    app.command(name, cls=_Command, help=command.run.__doc__, short_help=command.SUMMARY, epilog=epilog)(call)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    alone.command(name, cls=_Command, help=file.run.__doc__, epilog=epilog)(call)
+    return typer.main.get_command(alone)
 
-
-for _each in (demo, audit, init, search, estimate, explain, retrain, domain, runs, selfcheck):
-    _add(_each)
 
 command = typer.main.get_command(app)
+
+
+def options_of(text: str) -> dict[str, Any]:
+    """The options of a command as it was given, by name; nothing if it is none of ours.
+
+    >>> {name: value for name, value in options_of("fairprobe audit --data a.csv --sensitive sex").items() if value}
+    {'data': 'a.csv', 'sensitive': ['sex']}
+    """
+    words = shlex.split(text)
+    if len(words) < 2 or words[1] not in COMMANDS:
+        return {}
+    return dict(_made(words[1]).make_context(words[1], words[2:], resilient_parsing=True).params)

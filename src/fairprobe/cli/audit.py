@@ -31,7 +31,6 @@ from fairprobe.estimate.verdict import GATES, WHICH
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
 
-SUMMARY = "Audit a model: shares, cases, why, a verdict and a report."
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 TOLD = "What is told"

@@ -60,7 +60,8 @@ class Request:
                 if isinstance(single, bool):
                     words += parameter.opts[:1] if single else parameter.secondary_opts[:1]
                 elif single is not None:
-                    words += [parameter.opts[0], str(single)]
+                    is_argument = parameter.param_type_name == "argument"
+                    words += [str(single)] if is_argument else [parameter.opts[0], str(single)]
         return shlex.join(words)
 
 

@@ -7,7 +7,7 @@ import gzip
 import shlex
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -59,12 +59,7 @@ class Source:
             said.pop("missing", None)  # it has missing values of its own
         if not said:
             return self
-        words = [
-            f"--{name} {shlex.quote(one)}"
-            for name, value in said.items()
-            for one in ([value] if isinstance(value, str) else value)
-        ]
-        note(f"from-domain-file: {self.domain} says {' '.join(words)}")
+        note(f"from-domain-file: {self.domain} says {as_options(said)}")
         return replace(self, **said, remembered=tuple(said))
 
     def load(self) -> tuple[Domain, pd.DataFrame | None]:
@@ -265,6 +260,16 @@ def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str,
 
 
 # Names and values in options
+
+
+def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
+    """Options as they would be given.
+
+    >>> as_options({"label": "income", "missing": ["?", "n/a"]})
+    "--label income --missing '?' --missing n/a"
+    """
+    given = [(name, one) for name, value in said.items() for one in ([value] if isinstance(value, str) else value)]
+    return " ".join(f"--{name} {shlex.quote(one)}" for name, one in given)
 
 
 def names(texts: Iterable[str]) -> list[str]:

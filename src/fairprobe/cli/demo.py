@@ -37,8 +37,6 @@ PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """The paper's strategies; beside them stands the one that suits the model."""
 
 
-SUMMARY = "See it at work on the US census: some seconds."
-
 OPTIONS = [option("seed", "N", "Another seed finds other cases.", HOW, kind=Any, parser=whole, default=0)]
 
 

@@ -26,7 +26,6 @@ OPTIONS = [
     out("Write it as .toml; overwrites. By default, or as -, it goes to the standard output."),
 ]
 
-SUMMARY = "Infer a domain from data, as a file to edit."
 
 COMMENT = """\
 # What an input may be. Edit it, then pass it to a command as --domain FILE.

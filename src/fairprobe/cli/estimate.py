@@ -46,7 +46,6 @@ GOOD = "The good outcome, to say who is worse off"
 APART = "a column of --data that is left out of the inputs; for the share of the rows."
 EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
 
-SUMMARY = "Estimate how common discriminatory inputs are."
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, estimate)

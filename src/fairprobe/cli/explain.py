@@ -37,7 +37,6 @@ from fairprobe.search.settings import settled
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"
 
-SUMMARY = "Explain why: where, through what, who pays."
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, explain)

@@ -23,7 +23,6 @@ from fairprobe.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = "Write a commented config of an audit, from a data file."
 
 _data = typer.Argument(help=f"Rows: {TABLE}", metavar="DATA", show_default=False)
 

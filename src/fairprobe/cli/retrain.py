@@ -35,7 +35,6 @@ MEASURE = "How it is measured"
 
 FEWER = "fewer if --max-seconds needs it."
 
-SUMMARY = "Retrain a classifier until they are rarer."
 EXAMPLE = "--model subject:decision-tree"
 
 _argument = partial(setting, retrain)

@@ -35,7 +35,6 @@ CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO)
 STARTS = ("rows", "density", "domain")
 LIMITS = "Limits (the first met ends the search; none for no limit)"
 
-SUMMARY = "Search a model for discriminatory inputs."
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
 _setting = partial(setting, search)

@@ -10,8 +10,6 @@ from fairprobe.cli.options import HOW, option, whole
 from fairprobe.cli.words import say
 from fairprobe.errors import SettingError
 
-SUMMARY = "Try it on models whose cases are known: some seconds."
-
 OPTIONS = [option("seed", "N", "Another seed draws other inputs.", HOW, kind=Any, parser=whole, default=0)]
 
 

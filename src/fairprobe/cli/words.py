@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from fairprobe.domain.domain import magnitude as of_any_size
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Progress, Status
 
@@ -186,6 +185,8 @@ def magnitude(n: int) -> str:
     >>> magnitude(2_000_000), magnitude(25 * 10**12)
     ('2,000,000', '2.5e+13')
     """
+    from fairprobe.domain.domain import magnitude as of_any_size  # NumPy, which help does without
+
     return of_any_size(n, exact_below=10**12)
 
 

@@ -180,9 +180,10 @@ class Found:
 
     def in_words(self, n: int = 3) -> list[str]:
         """The first cases: whose, with what changed, and what the model says of both ends."""
-        return [self._case_in_words(place) for place in range(min(n, self.n_cases))]
+        return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
 
-    def _case_in_words(self, place: int) -> str:
+    def case_in_words(self, place: int) -> str:
+        """One of the cases."""
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
         said = f"{changed} changes {output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
