@@ -1,6 +1,6 @@
 """The pages of the documentation, and how their blocks are run.
 
-All blocks of a page run in their order, in one namespace and one empty folder:
+All blocks of a page run in their order, in one namespace and one folder, where only the tutorial's `census.py` is:
 
     ```python                           is executed
     ```sh                               is run by bash, and must exit 0,
@@ -83,6 +83,11 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
+def census() -> str:
+    """What the tutorial calls `census.py`."""
+    return next(each.text for each in blocks((DOCS / "tutorial.md").read_text(encoding="utf-8")) if each.is_file)
+
+
 @dataclass
 class Ran:
     """A block that was run, what it printed, and the block with the output that the page shows, if it does."""
@@ -93,8 +98,9 @@ class Ran:
 
 
 def run(path: Path, folder: Path) -> Iterator[Ran]:
-    """Run the blocks of a page in a folder, one by one."""
+    """Run the blocks of a page in a folder, one by one. The model of the tutorial, `census.py`, is there already."""
     found = blocks(path.read_text(encoding="utf-8"))
+    (folder / "census.py").write_text(census(), encoding="utf-8")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block, after in zip(found, [*found[1:], None], strict=True):
         if block.is_file:
@@ -155,6 +161,7 @@ def rewritten(path: Path, folder: Path) -> str:
 if __name__ == "__main__":  # python tests/docs/pages.py [PAGE...]: write their outputs anew
     import tempfile
 
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     for page in [Path(name).resolve() for name in sys.argv[1:]] or pages():
         with tempfile.TemporaryDirectory() as made, contextlib.chdir(made):
             sys.path.insert(0, made)
