@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-MARK = re.compile(r"^<!-- help: (?P<command>\w*) -->$", re.MULTILINE)
+MARK = re.compile(r"^<!-- help: ?(?P<command>\w*) -->$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
