@@ -14,12 +14,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def help_of(name: str) -> str:
-    """What `fairprobe NAME --help` prints, 100 columns wide."""
+    """What `fairprobe NAME --help` prints, 84 columns wide."""
     from fairprobe.cli.app import command
 
     context: Any = command.make_context("fairprobe", [], resilient_parsing=True)
     wanted: Any = command.get_command(context, name) if name else command
     if wanted is None:
         raise KeyError(f"there is no command {name}")
-    own = type(context)(wanted, info_name=name or "fairprobe", parent=context if name else None, max_content_width=100, terminal_width=100)
+    own = type(context)(wanted, info_name=name or "fairprobe", parent=context if name else None, max_content_width=84, terminal_width=84)
     return str(wanted.get_help(own)).rstrip()
