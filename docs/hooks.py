@@ -21,5 +21,7 @@ def help_of(name: str) -> str:
     wanted: Any = command.get_command(context, name) if name else command
     if wanted is None:
         raise KeyError(f"there is no command {name}")
-    own = type(context)(wanted, info_name=name or "fairprobe", parent=context if name else None, max_content_width=84, terminal_width=84)
+    own = type(context)(
+        wanted, info_name=name or "fairprobe", parent=context if name else None, max_content_width=84, terminal_width=84
+    )
     return str(wanted.get_help(own)).rstrip()

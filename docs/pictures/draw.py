@@ -30,12 +30,12 @@ class Palette:
 
 
 PALETTES = {
-    "light": Palette("#16222b", "#5b6770", "#c9d1d6", "#ffffff", "#b8471b", "#fbe6dc", "#1b6b4a", "#9b1c1c"),
+    "light": Palette("#16222b", "#5b6770", "#c9d1d6", "#ffffff", "#a63d14", "#fbe6dc", "#1b6b4a", "#9b1c1c"),
     "dark": Palette("#e9eef2", "#a3b0ba", "#47545e", "#262b33", "#f0a37a", "#4a2f22", "#74d0a4", "#ff9a94"),
 }
 
 
-SHARES = [("domain", 0.044, 0.65), ("valid", 0.14, 0.39), ("density", 0.66, 12.7), ("rows", 0.6, 12)]
+SHARES = [("domain", 0.044, 0.65), ("valid", 0.14, 0.39), ("density", 0.6, 12.7), ("rows", 0.6, 12)]
 """Of each population, plain and linked, in per cent: docs/ideas/populations.md measures them."""
 
 
@@ -57,22 +57,28 @@ class Picture:
         fill = colour or self.palette.ink
         self.parts.append(f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{given}>{escape(words)}</text>')
 
-    def box(self, x: float, y: float, width: float, height: float, fill: str, stroke: str = "none", **more: str) -> None:
+    def box(
+        self, x: float, y: float, width: float, height: float, fill: str, stroke: str = "none", **more: str
+    ) -> None:
         """A rectangle with round corners."""
         given = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
         self.parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="{fill}" stroke="{stroke}"{given}/>'
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" '
+            f'fill="{fill}" stroke="{stroke}"{given}/>'
         )
 
     def dot(self, x: float, y: float, radius: float, fill: str, stroke: str = "none") -> None:
         """A filled or an open circle."""
-        self.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>')
+        self.parts.append(
+            f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>'
+        )
 
     def path(self, commands: str, stroke: str, fill: str = "none", width: float = 1.5, dash: str = "") -> None:
         """Lines."""
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(
-            f'<path d="{commands}" fill="{fill}" stroke="{stroke}" stroke-width="{width:g}" stroke-linejoin="round"{dashed}/>'
+            f'<path d="{commands}" fill="{fill}" stroke="{stroke}" stroke-width="{width:g}" '
+            f'stroke-linejoin="round"{dashed}/>'
         )
 
     def svg(self) -> str:
@@ -95,10 +101,14 @@ def families(colours: Palette) -> Picture:
                 picture.box(x + 6, y - 18, 208, 26, colours.wash)
             picture.text(x + 14, y, name, colours.soft, 13)
             is_new = name in changed
-            picture.text(x + 206, y, value, colours.accent if is_new else "", 13, anchor="end", weight="600" if is_new else "400")
+            picture.text(
+                x + 206, y, value, colours.accent if is_new else "", 13, anchor="end", weight="600" if is_new else "400"
+            )
         picture.path(f"M{x + 14} 248 H{x + 206}", colours.line, width=1)
         picture.text(x + 14, 272, "the model says", colours.soft, 13)
-        picture.text(x + 206, 272, answer, colours.good if answer == ">50K" else colours.bad, 15, anchor="end", weight="700")
+        picture.text(
+            x + 206, 272, answer, colours.good if answer == ">50K" else colours.bad, 15, anchor="end", weight="700"
+        )
         for line, words in enumerate(note.split("\n")):
             picture.text(x, 312 + 20 * line, words, colours.soft, 13)
 
@@ -120,7 +130,9 @@ def populations(colours: Palette) -> Picture:
     picture.box(70, 100, 350, 270, colours.card, colours.soft)
     picture.text(82, 122, "valid", weight="600")
     picture.text(124, 122, "what no constraint forbids", colours.soft, 13)
-    picture.path("M150 250 C150 170 230 150 290 165 S400 190 395 260 S330 355 260 350 S150 320 150 250 Z", "none", colours.wash)
+    picture.path(
+        "M150 250 C150 170 230 150 290 165 S400 190 395 260 S330 355 260 350 S150 320 150 250 Z", "none", colours.wash
+    )
     picture.text(196, 198, "density", colours.accent, weight="600")
     picture.text(256, 198, "what is likely", colours.soft, 13)
     for _ in range(46):
@@ -150,47 +162,64 @@ def populations(colours: Palette) -> Picture:
     return picture
 
 
+LEFT, TOP, CELL, COLUMNS, ROWS = 40, 20, 13, 40, 28
+"""The grid of the walk."""
+
+Place = tuple[int, int]
+
+
+def at(column: float, row: float) -> tuple[float, float]:
+    """The middle of a cell."""
+    return LEFT + CELL * (column + 0.5), TOP + CELL * (ROWS - row - 0.5)
+
+
+def is_case(column: int, row: int) -> bool:
+    """A band that bends."""
+    return 29 <= column + 0.55 * row + 0.02 * (row - 14) ** 2 < 35
+
+
+def trail_from(start: Place, up: int, draw: random.Random) -> list[Place]:
+    """Where an anchored walker goes: a step that is no case is taken back."""
+    here, trail = start, [start]
+    while len(trail) < 110:
+        across, along = draw.choice([(1, 0), (-1, 0), (0, up), (0, -up), (0, up)])
+        moved = here[0] + across, here[1] + along
+        if 0 <= moved[0] < COLUMNS and 0 <= moved[1] < ROWS:
+            here = moved if is_case(*moved) else here
+            trail += [moved, here]
+    return trail
+
+
 def walk(colours: Palette) -> Picture:
-    """A global sample finds a case, a walker goes on from it; where both answers differ is a band."""
-    picture = Picture(760, 430, "A search: uniform samples, then a walk from a case", colours)
-    left, top, cell, columns, rows = 40, 20, 13, 40, 28
-
-    def at(column: float, row: float) -> tuple[float, float]:
-        return left + cell * (column + 0.5), top + cell * (rows - row - 0.5)
-
-    def is_case(column: int, row: int) -> bool:
-        return 29 <= column + 0.55 * row + 0.02 * (row - 14) ** 2 < 35
-
-    for column in range(columns):
-        inside = [row for row in range(rows) if is_case(column, row)]
+    """A global sample finds cases, walkers go on from them; where both answers differ is a band."""
+    picture = Picture(760, 430, "A search: uniform samples, then walks from two cases", colours)
+    for column in range(COLUMNS):
+        inside = [row for row in range(ROWS) if is_case(column, row)]
         if inside:
             x, y = at(column - 0.5, max(inside) + 0.5)
-            picture.parts.append(
-                f'<rect x="{x:g}" y="{y:g}" width="{cell}" height="{cell * len(inside)}" fill="{colours.wash}"/>'
-            )
-    picture.path(f"M{left} {top} V{top + cell * rows} H{left + cell * columns}", colours.soft)
-    picture.text(left + cell * columns, top + cell * rows + 22, "hours-per-week", colours.soft, 13, anchor="end")
-    picture.text(left - 14, top + 60, "age", colours.soft, 13, anchor="middle", transform=f"rotate(-90 {left - 14} {top + 60})")
+            size = f'width="{CELL}" height="{CELL * len(inside)}"'
+            picture.parts.append(f'<rect x="{x:g}" y="{y:g}" {size} fill="{colours.wash}"/>')
+    picture.path(f"M{LEFT} {TOP} V{TOP + CELL * ROWS} H{LEFT + CELL * COLUMNS}", colours.soft)
+    picture.text(LEFT + CELL * COLUMNS, TOP + CELL * ROWS + 22, "hours-per-week", colours.soft, 13, anchor="end")
+    x, y = LEFT - 14, TOP + 60
+    picture.text(x, y, "age", colours.soft, 13, anchor="middle", transform=f"rotate(-90 {x} {y})")
     draw = random.Random(16)
-    for _ in range(45):
-        column, row = draw.randrange(columns), draw.randrange(rows)
+    for column, row in [(draw.randrange(COLUMNS), draw.randrange(ROWS)) for _ in range(45)]:
         if not is_case(column, row):
             picture.dot(*at(column, row), 2.5, colours.soft)
     for start, up in (((23, 17), 1), ((29, 9), -1)):
-        here, trail = start, [start]
-        while len(trail) < 110:
-            across, along = draw.choice([(1, 0), (-1, 0), (0, up), (0, -up), (0, up)])
-            moved = here[0] + across, here[1] + along
-            if not (0 <= moved[0] < columns and 0 <= moved[1] < rows):
-                continue
-            here = moved if is_case(*moved) else here
-            trail += [moved, here]
+        trail = trail_from(start, up, draw)
         picture.path("M" + " L".join("{:g} {:g}".format(*at(*each)) for each in trail), colours.soft, width=1.2)
         for each in dict.fromkeys(trail):
             fill, edge = (colours.accent, "none") if is_case(*each) else (colours.card, colours.soft)
             picture.dot(*at(*each), 3.5, fill, edge)
         picture.dot(*at(*start), 7, "none", colours.accent)
-    x = left + cell * columns + 24
+    legend_of_walk(picture, LEFT + CELL * COLUMNS + 24, colours)
+    return picture
+
+
+def legend_of_walk(picture: Picture, x: float, colours: Palette) -> None:
+    """What the marks mean."""
     legend: list[tuple[str, str, Callable[[float], None]]] = [
         ("A uniform sample,", "no case", lambda y: picture.dot(x, y, 2.5, colours.soft)),
         ("A start case, where", "a walker begins", lambda y: picture.dot(x, y, 7, "none", colours.accent)),
@@ -203,7 +232,6 @@ def walk(colours: Palette) -> Picture:
         mark(y)
         picture.text(x + 18, y - 2, first, size=13)
         picture.text(x + 18, y + 15, second, size=13)
-    return picture
 
 
 PICTURES = (families, populations, walk)

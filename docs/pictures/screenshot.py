@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-FLAGS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update"
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update"
+)
 SIZE = {"width": 1180, "height": 860, "deviceScaleFactor": 1, "mobile": False}
 
 

@@ -77,9 +77,7 @@ def blocks(text: str) -> list[Block]:
         indent = match["indent"]
         lines = [line.removeprefix(indent) for line in match["text"].splitlines(keepends=True)]
         line = text.count("\n", 0, match.start()) + 2
-        found.append(
-            Block(match["language"], match["title"] or "", "".join(lines), line, match.span("text"), indent)
-        )
+        found.append(Block(match["language"], match["title"] or "", "".join(lines), line, match.span("text"), indent))
     return found
 
 

@@ -30,7 +30,9 @@ def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch):
         for ran in run(path, tmp_path):
             if ran.shown is not None and ran.shown.title == OUTPUT:
                 where = f"{name(path)}, line {ran.shown.line}"
-                assert is_as_shown(ran.printed, ran.shown.text), f"{where}: printed\n{ran.printed}\nnot\n{ran.shown.text}"
+                assert is_as_shown(ran.printed, ran.shown.text), (
+                    f"{where}: printed\n{ran.printed}\nnot\n{ran.shown.text}"
+                )
     finally:
         for each in set(sys.modules) - before:  # models.py of one page is not that of the next
             if str(getattr(sys.modules[each], "__file__", None) or "").startswith(str(tmp_path)):

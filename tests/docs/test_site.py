@@ -19,7 +19,7 @@ THEIRS = {
     "https://unpkg.com/resize-observer-polyfill": "a browser without ResizeObserver",
     "https://api.github.com/": "a repository in the header",
 }
-"""What the theme's script would load, and when. None of it is on our pages, and `test_the_site_in_a_browser` watches."""
+"""What the theme's script would load, and when. None of it is on our pages; tests in a browser watch that."""
 
 
 class Page(HTMLParser):
