@@ -1,27 +1,29 @@
-"""What is made while the site is built: the help of the commands, as the commands print it."""
+"""What is made while the site is built: the help of all commands, as they print it."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-MARK = re.compile(r"^<!-- help: ?(?P<command>\w*) -->$", re.MULTILINE)
+MARK = "<!-- commands -->"
+WIDTH = 84
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the help of a command where a page asks for it: `<!-- help: search -->`."""
-    return MARK.sub(lambda match: f"```text\n{help_of(match['command'])}\n```", markdown)
+    """Put the help of all commands where a page asks for it."""
+    return markdown.replace(MARK, commands()) if MARK in markdown else markdown
 
 
-def help_of(name: str) -> str:
-    """What `fairprobe NAME --help` prints, 84 columns wide."""
+def commands() -> str:
+    """The program's own help, then a section for each command."""
     from fairprobe.cli.app import command
 
-    context: Any = command.make_context("fairprobe", [], resilient_parsing=True)
-    wanted: Any = command.get_command(context, name) if name else command
-    if wanted is None:
-        raise KeyError(f"there is no command {name}")
-    own = type(context)(
-        wanted, info_name=name or "fairprobe", parent=context if name else None, max_content_width=84, terminal_width=84
-    )
-    return str(wanted.get_help(own)).rstrip()
+    # The command line tells its types no more than typer does.
+    program: Any = command
+    context = program.make_context("fairprobe", [], resilient_parsing=True)
+
+    def shown(what: Any, name: str, parent: Any = None) -> str:
+        own = type(context)(what, info_name=name, parent=parent, max_content_width=WIDTH, terminal_width=WIDTH)
+        return f"```text\n{what.get_help(own).rstrip()}\n```\n"
+
+    sections = [f"### {name}\n\n{shown(each, name, context)}" for name, each in program.commands.items()]
+    return "\n".join([shown(program, "fairprobe"), *sections])
