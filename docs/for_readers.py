@@ -1,16 +1,25 @@
-"""Defaults in the reference as they are: `n_global=5000`, where the source names a constant."""
+"""The reference as people read it: defaults as values, where the source names a constant; examples as code."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from importlib import import_module
 from typing import Any
 
 import griffe
 
 
-class Defaults(griffe.Extension):
-    """Puts the value in the place of the constant's name."""
+EXAMPLE = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+class ForReaders(griffe.Extension):
+    """Changes what was read from the source before it is shown."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Fence the doctests: to Markdown `>>>` is a quotation in a quotation."""
+        if obj.docstring is not None:
+            obj.docstring.value = EXAMPLE.sub(lambda match: f"```pycon\n{match[0]}\n```", obj.docstring.value)
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Look the defaults up in the function itself, as Python has it."""
