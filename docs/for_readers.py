@@ -9,7 +9,6 @@ from typing import Any
 
 import griffe
 
-
 EXAMPLE = re.compile(r"^>>> .*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
