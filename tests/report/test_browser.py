@@ -4,18 +4,14 @@
 """
 
 import base64
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 from contents import bare, content, hostile, written
 
+from chromium import look, opened, requested
+
 AXE = Path(__file__).parents[2] / ".browser" / "axe.min.js"
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --disable-dev-shm-usage"
-)
 MOST_MILLISECONDS = 400
 """For 10,000 cases, of which 100 are promised on an idle machine: those that test may be busy."""
 
@@ -24,19 +20,9 @@ WATCH = "window.alerts = []; window.alert = (text) => window.alerts.push(text);"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("no Chromium with its driver on this machine: scripts/browser gets them")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    opened.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
-    yield Browser(opened, tmp_path_factory.mktemp("pages"))
-    opened.quit()
+    with opened(tmp_path_factory.mktemp("chromium")) as driver:
+        driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+        yield Browser(driver, tmp_path_factory.mktemp("pages"))
 
 
 class Browser:
@@ -48,9 +34,7 @@ class Browser:
         self._folder = folder
 
     def open(self, made, *, width=1440, scheme="light") -> None:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.command("Emulation.setEmulatedMedia", features=features)
-        self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        look(self.driver, width=width, scheme=scheme)
         for kind in ("browser", "performance"):
             self.driver.get_log(kind)
         self.driver.get(written(made, self._folder / "report.html").as_uri())
@@ -59,9 +43,7 @@ class Browser:
         return self.driver.execute_cdp_cmd(name, arguments)
 
     def requests(self) -> set[str]:
-        messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
-        sent = [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
-        return {url.partition(":")[0] for url in sent}
+        return {url.partition(":")[0] for url in requested(self.driver)}
 
     def rows(self, name="cases") -> list[str]:
         return self.run(f"return [...document.querySelectorAll('#{name}-list tbody tr')].map((row) => row.innerText)")

@@ -105,7 +105,12 @@ def _read(*, encoded: bool, split: Split) -> tuple[pd.DataFrame, pd.Series]:
 def census_domain(
     *, encoded: bool = True, sensitive: Sequence[str] | Mapping[str, Sequence[Any] | None] = ("sex",)
 ) -> Domain:
-    """Give the domain of the census: the bounds that the paper searched, or what the natural training rows span."""
+    """Give the domain of the census.
+
+    Args:
+        encoded: the bounds that the paper searched; otherwise what the natural training rows span.
+        sensitive: the sensitive columns; as a mapping with the values to compare.
+    """
     from fairprobe.domain import Domain, Integer
 
     if not encoded:

@@ -94,6 +94,14 @@ class _Listed(Parameter):
 class Category(_Listed):
     """One of the values, in no order; a move past the last goes on from the first.
 
+    Args:
+        name: the column.
+        values: all that it may be.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+        categories: all categories of a pandas categorical, where the values are only some of them.
+
     >>> Category("sex", ["Female", "Male"]).levels
     2
     """
@@ -105,6 +113,14 @@ class Category(_Listed):
 @dataclass(frozen=True)
 class Ordinal(_Listed):
     """One of the values, in their order.
+
+    Args:
+        name: the column.
+        values: all that it may be.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+        categories: all categories of a pandas categorical, where the values are only some of them.
 
     >>> list(Ordinal("size", ["S", "M", "L"]).decode(np.array([2, 0])))
     ['L', 'S']

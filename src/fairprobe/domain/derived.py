@@ -22,6 +22,11 @@ class Derived(Parameter):
 
     Its code is its source's. In real rows its values stay as they are, unless what its source is changes.
 
+    Args:
+        name: the column.
+        source: the parameter that it follows from.
+        mapping: the value for each of the source's; for None, where that is missing (missing too, by default).
+
     >>> years = Derived("education-num", "education", {"HS-grad": 9, "Bachelors": 13})
     >>> years.of(["Bachelors", "HS-grad", None])
     [13, 9, None]

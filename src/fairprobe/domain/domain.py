@@ -97,7 +97,22 @@ class Domain:
         links: Iterable[Link] = (),
         hidden: Iterable[str] = (),
     ) -> Domain:
-        """Infer kinds, bounds and dtypes from a frame of inputs; `parameters` given replace the inferred by name."""
+        """Infer kinds, bounds and dtypes from a frame of inputs.
+
+        Args:
+            frame: the inputs, without the label.
+            sensitive: the columns that must not change the outcome; as a mapping with the values to compare, or None
+                for all of them: ``{"sex": None, "age": [25, 45, 65]}``.
+            parameters: those that are not as they would be inferred; they replace the inferred by name.
+            constraints: what must hold of an input: texts, rules, or callables of a frame.
+            links: what changes along with a sensitive value.
+            hidden: the sensitive columns that the model does not take.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"age": [17, 90, 30], "sex": ["Female", "Male", "Male"]})
+        >>> Domain.from_frame(frame, sensitive=["sex"])
+        Domain(2 parameters, 148 inputs, sensitive: sex)
+        """
         from fairprobe.domain.health import health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 

@@ -93,6 +93,15 @@ class _Number(Parameter):
 class Integer(_Number):
     """Whole numbers low, low + step, ... up to high.
 
+    Args:
+        name: the column.
+        low: the least of them.
+        high: none is above it.
+        step: from one to the next.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
+
     >>> Integer("age", 17, 90).levels
     74
     """
@@ -127,6 +136,15 @@ class Integer(_Number):
 @dataclass(frozen=True)
 class Real(_Number):
     """Numbers on the grid low, low + step, ... up to high.
+
+    Args:
+        name: the column.
+        low: the least of them.
+        high: none is above it.
+        step: from one to the next.
+        missing: whether a value may be missing.
+        moves: the steps of a search, up and down.
+        dtype: of the column that the model is given; by default what fits the values.
 
     >>> Real("rate", 0, 1, 0.25).decode(np.arange(5)).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]

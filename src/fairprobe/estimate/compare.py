@@ -92,9 +92,30 @@ def compare(
     batch: str | None = None,
     linked: bool | None = None,
 ) -> Comparison:
-    """Judge both models on the same inputs and compare their shares. The arguments are those of `estimate`.
+    """Judge both models on the same inputs and compare their shares.
 
-    A model may lack sensitive columns that the other one takes.
+    Args:
+        model_a: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        model_b: another; it may lack sensitive columns that the first takes, or take some that the first lacks.
+        domain: what an input may be, and which parameters are sensitive.
+        population: "domain", "valid", real rows or a `Density`.
+        n_experiments: of a sample.
+        n_samples: inputs of an experiment.
+        confidence: of the intervals.
+        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
+        output: "label", "score", "proba" or "value": what is compared.
+        favourable: the good outcome, to say who is worse off.
+        seed: the same seed and settings give the same result; None draws one.
+        batch: "array" or "frame" to say what the models eat; by default as they were fitted.
+        linked: in a domain with links, True or False for linked or plain twins alone; None for both.
+
+    Returns:
+        Both shares, and the share of the first less that of the second, with its interval.
+
+    >>> from fairprobe import Domain, Integer
+    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> compare(lambda X: X[:, 0] + 10 * X[:, 1] > 50, lambda X: X[:, 0] > 50, domain).b.hits
+    0
     """
     sides, population = sides_of(domain, linked), bound(population, domain)
     confidence = split_confidence(confidence, len(sides))

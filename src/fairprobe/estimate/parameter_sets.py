@@ -53,8 +53,20 @@ def breakdown(
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
 
     For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. The
-    confidence is split over the sets, so that all intervals hold together. The arguments are those of `estimate`;
-    `sets` names the sets, by default all.
+    confidence is split over the sets, so that all intervals hold together. `sets` names the sets of sensitive
+    parameters, by default all there are. The other arguments are those of `estimate`.
+
+    Returns:
+        A share by the set's name, as "sex", "race" and "sex x race".
+
+    >>> from fairprobe import Domain, Integer
+    >>> parameters = [Integer("age", 17, 90), Integer("sex", 0, 1), Integer("race", 0, 4)]
+    >>> domain = Domain(parameters, sensitive=["sex", "race"])
+    >>> for name, share in breakdown(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain).items():
+    ...     print(name, share.hits)
+    sex 100
+    race 0
+    sex x race 100
     """
     names = _checked_sets(checked_domain(domain), sets)
     sides, population = sides_of(domain, linked), bound(population, domain)
@@ -80,7 +92,8 @@ def causal_score(
 ) -> dict[str, Share]:
     """The causal score of each set of sensitive parameters, by default of all together.
 
-    It samples until every score is known to within `error` on either side; all hold together with `confidence`.
+    It samples until every score is known to within `error` on either side; all hold together with `confidence`. The
+    other arguments are those of `breakdown`.
     """
     if not is_number(error) or not 0 < error < 0.5:
         raise SettingError(f"error must be above 0 and below 0.5, got {error!r}")
@@ -104,7 +117,8 @@ def causal_search(
 ) -> dict[str, Share]:
     """The smallest sets of sensitive parameters whose causal score is above `min_share`.
 
-    Sets are tried by size; one that holds a set found before is left out, as its score is no smaller.
+    Sets are tried by size; one that holds a set found before is left out, as its score is no smaller. The other
+    arguments are those of `breakdown`.
     """
     if not is_number(min_share) or not 0 <= min_share < 1:
         raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")

@@ -60,7 +60,8 @@ def estimate_strata(
 ) -> Share:
     """Estimate a rare share of the domain, with strata that were fixed before.
 
-    `n_samples` fresh inputs are spread over the strata; the other arguments are those of `estimate`.
+    `strata` are boxes as `propose_strata` gives them; `n_samples` fresh inputs are spread over them and the rest. The
+    other arguments are those of `estimate`.
     """
     checked_confidence(confidence)
     boxes, weights = _checked_boxes(checked_domain(domain), strata)
@@ -93,6 +94,13 @@ def propose_strata(
     A small decision tree tells the cases from as many uniform inputs. Each of its leaves that cases dominate becomes
     the box that just holds its cases, each side widened both ways by `margin` of it, in whole steps, but not past the
     leaf: too wide a box costs more than a few cases left to the rest.
+
+    Args:
+        domain: what an input may be.
+        cases: inputs where there may be more, as `found.cases`.
+        max_strata: boxes at most.
+        margin: by which part a side is widened.
+        seed: of the uniform inputs.
     """
     if not is_number(margin) or margin < 0:
         raise SettingError(f"margin must be a number of at least 0, got {margin!r}")

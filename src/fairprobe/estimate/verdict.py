@@ -71,12 +71,15 @@ def verdict(
     gate: str | None = None,
     min_comparable: float = MIN_COMPARABLE,
 ) -> Verdict:
-    """Hold a share against the limit `max_share`.
+    """Hold a share against a limit.
 
-    Of several shares by population, the limit is about `gate`; by default about the rows where there are any, else
-    about the domain. A share with links binds both by the limit, the linked and the plain one; "linked" or "plain" in
-    the gate ("rows plain") means that one alone. It is passed only if at least `min_comparable` of the population could
-    be compared.
+    Args:
+        shares: one, or several by population.
+        max_share: the limit, as 0.01 for 1%.
+        gate: the population that it is about; by default the rows where there are any, else the domain. A share with
+            links binds both by the limit, the linked and the plain one; "linked" or "plain" in the gate ("rows plain")
+            means that one alone.
+        min_comparable: it is passed only if at least so much of the population could be compared.
     """
     if not is_number(max_share) or not 0 <= max_share < 1:
         raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")

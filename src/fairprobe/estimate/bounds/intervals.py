@@ -60,7 +60,7 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
 
 
 def chance_of_finding(share: float, n: int) -> float:
-    """The probability that n uniform inputs include a case: 1 - (1 - share)^n, without loss of digits.
+    """The probability that `n` uniform inputs include a case, `share` of them being cases: 1 - (1 - share)^n.
 
     >>> round(chance_of_finding(1e-6, 1_000_000), 3)
     0.632
