@@ -20,8 +20,9 @@ LEAST_REACH = 0.005
 WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
-FEWEST = 24
-"""One walker in so many at least begins at once."""
+FEWEST, FEWEST_HURRIED = 24, 2
+"""One walker in so many at least begins at once; the second number where seconds are few, as small batches take nearly
+as long as large ones."""
 
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
@@ -73,6 +74,8 @@ class Anchored(Strategy):
         self.misses = np.empty(0, dtype=np.int64)
         self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
+        self._n_seeds = 0
+        """Of all rounds so far."""
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
@@ -89,17 +92,31 @@ class Anchored(Strategy):
     # Walkers come and go
 
     def _start(self, seeds: Codes) -> None:
-        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
         seeds = np.unique(seeds, axis=0)
-        seeds = seeds[np.arange(max(len(seeds), self.settings.n_walkers // FEWEST)) % len(seeds)]
+        n_new, n_kept = self._shares(len(seeds))
+        seeds = seeds[np.arange(n_new) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
-        n_kept = max(0, self.settings.n_walkers - len(seeds))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
         self._walkers = np.arange(len(self.position))
         self._new = self._walkers[len(self._walkers) - len(seeds) :]
         self._n_trials = self._n_hits = self._n_asked = 0
         self.is_spent = self.is_dry = False
+
+    def _shares(self, n_seeds: int) -> tuple[int, int]:
+        """How many walkers begin at new seeds, and how many go on: those of before are worth as much, each, as these.
+
+        Else the first few seeds would have nearly all walkers, and what lies far from them would never be found.
+        """
+        n, n_before = self.settings.n_walkers, self._n_seeds
+        self._n_seeds += n_seeds
+        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        n_new = max(n_seeds, n // FEWEST)
+        n_kept = n_new * n_before // n_seeds
+        if self.hurries:
+            times = max(1, n // (1 if n_before else FEWEST_HURRIED) // (n_new + n_kept))
+            n_new, n_kept = n_new * times, n_kept * times
+        return n_new, min(n_kept, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
