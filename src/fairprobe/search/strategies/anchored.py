@@ -20,9 +20,12 @@ LEAST_REACH = 0.005
 WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
-FEWEST, FEWEST_HURRIED = 24, 2
-"""One walker in so many at least begins at once; the second number where seconds are few, as small batches take nearly
-as long as large ones."""
+FEWEST = 24
+"""One walker in so many at least begins at once; all of them where seconds are few, as small batches take nearly as
+long as large ones."""
+
+TOGETHER = 10
+"""For so many trials those who began at the same seed learn together: many copies would else all learn the same."""
 
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
@@ -74,8 +77,8 @@ class Anchored(Strategy):
         self.misses = np.empty(0, dtype=np.int64)
         self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
-        self._n_seeds = 0
-        """Of all rounds so far."""
+        self._n_seeds = self._n_together = 0
+        """Of all rounds so far; and of this one, where those who begin at one seed are many."""
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
@@ -94,6 +97,7 @@ class Anchored(Strategy):
     def _start(self, seeds: Codes) -> None:
         seeds = np.unique(seeds, axis=0)
         n_new, n_kept = self._shares(len(seeds))
+        self._n_together = len(seeds) if self.hurries else 0
         seeds = seeds[np.arange(n_new) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
@@ -112,11 +116,9 @@ class Anchored(Strategy):
         self._n_seeds += n_seeds
         # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
         n_new = max(n_seeds, n // FEWEST)
-        n_kept = n_new * n_before // n_seeds
-        if self.hurries:
-            times = max(1, n // (1 if n_before else FEWEST_HURRIED) // (n_new + n_kept))
-            n_new, n_kept = n_new * times, n_kept * times
-        return n_new, min(n_kept, max(0, n - n_new))
+        if self.hurries:  # as many as there may be
+            n_new = n_seeds * max(1, n // self._n_seeds)
+        return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -252,6 +254,20 @@ class Anchored(Strategy):
         reach = self.reach.take(jumps.cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
         self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
+        if self._n_together and self._n_trials < TOGETHER and len(self._asked) == len(self._walkers):
+            self._learn_together(jumps)
+
+    def _learn_together(self, jumps: Jumps) -> None:
+        """New walkers from one seed take the mean of what those of them learned that moved the same parameter."""
+        n, new = self._n_together, self._new
+        chosen = jumps.chosen[0, new]
+        cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
+        counts = np.bincount(cells, minlength=len(self.reach) * n)
+        logs = np.bincount(cells, np.log(self.reach[chosen, new]), minlength=len(counts))
+        learned = np.exp(logs / np.maximum(counts, 1))
+        n_each = len(new) // n
+        shared, is_new = (np.tile(each.reshape(-1, n), n_each) for each in (learned, counts > 0))
+        self.reach[:, new] = np.where(is_new, shared, self.reach[:, new])
 
 
 @dataclass(frozen=True)
