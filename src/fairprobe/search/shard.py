@@ -116,7 +116,6 @@ class _Shard:
         self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
-        self.strategy.hurries = quota.seconds is not None and quota.n_queries is None
         self.hinter = make_hinter(job, self.strategy.wants, self.asker)
         self.remarks: list[Remark] = []
         self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
@@ -200,7 +199,7 @@ class _Shard:
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
         size = len(sample)
         if strategy.is_eager and not is_whole:
-            size = LOOK_HURRIED if strategy.hurries else LOOK
+            size = LOOK_HURRIED if settings.hurries else LOOK
         starts, n_judged = sample[:0], 0
         enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
         if self.n_walks:

@@ -43,9 +43,6 @@ class Strategy(ABC):
     is_eager = False
     """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
 
-    hurries = False
-    """Whether seconds are what is few: calls should then be about many inputs, as each has a price of its own."""
-
     is_dry = False
     """Whether it comes only where it has been before."""
 
