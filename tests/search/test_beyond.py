@@ -21,7 +21,7 @@ from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.registry import choose_strategy, register, strategy_path
 from fairprobe.search.settings import Limits, SearchSettings
-from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, Anchored, Visits
+from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, TOGETHER, Anchored, Visits
 from fairprobe.search.strategies.guided import Guided
 from fairprobe.testing import CountingModel
 
@@ -197,8 +197,28 @@ def test_new_seeds_join_those_who_walk():
     walkers.start(fresh)
     after = {*map(tuple, walkers.position)}
     assert {*map(tuple, fresh)} <= after
-    assert len(walkers.position) == 40
+    assert len(walkers.position) == 30  # a walker for each of the 20 seeds of before, and of these
     assert after - before == {*map(tuple, fresh)} - before
+    walkers.start(seeds(40)[30:31])
+    assert len(walkers.position) == 31
+
+
+def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
+    walkers = make()
+    walkers.settings = replace(walkers.settings, hurries=True)
+    walkers.start(seeds(40)[:4])
+
+    def apart():
+        return np.ptp(walkers.reach.reshape(-1, 10, 4), axis=1)
+
+    drive(walkers, Linear(), TOGETHER)
+    assert len(walkers.position) == 40
+    assert (walkers.reach < 1).any()
+    assert apart().max() == 0
+    drive(walkers, Linear(), 5)
+    assert apart().max() > 0
+    walkers.start(seeds(40)[4:8])
+    assert len(walkers.position) == 40  # 5 for each of 8 seeds
 
 
 def test_parameters_that_do_not_matter_are_moved_freely():

@@ -82,7 +82,8 @@ def settled_strategy(
         name = "fully-directed"
     else:
         name = choose_strategy(model, output, limits)
-    return replace(settings, strategy=name)
+    hurries = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+    return replace(settings, strategy=name, hurries=hurries)
 
 
 def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:

@@ -47,6 +47,8 @@ class SearchSettings:
     shard_inputs: int
     diversify: bool = True
     max_changes: int | None = None
+    hurries: bool = False
+    """Whether calls are to be about many inputs, as seconds are all that is few: settled with "auto", by the limits."""
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
@@ -91,5 +93,6 @@ class Limits:
 
 def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
     """The settings and limits among the arguments of a search, made sure of."""
-    settings = SearchSettings(**{name: arguments[name] for name in SearchSettings.__dataclass_fields__})
+    fields = [name for name in SearchSettings.__dataclass_fields__ if name in arguments]
+    settings = SearchSettings(**{name: arguments[name] for name in fields})
     return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

@@ -42,18 +42,22 @@ HASTY_ROWS = 4000
 MOST_ROWS = 200_000
 """Hits wait until confirming takes so many rows."""
 
-LOOK = 100
-"""Inputs of a global round that are judged at a time, where the strategy is eager to start."""
+LOOK, LOOK_HURRIED = 100, 500
+"""Inputs of a global round that are judged at a time, where the strategy is eager to start; and where it hurries."""
 
 ENOUGH, LONG = 8, 500
-"""It ends when there are so many start cases, or after so many inputs as soon as there is one."""
+"""The first global round ends when there are so many start cases, or after so many inputs as soon as there is one."""
 
 ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
 """The same within a density, where start cases say where people are."""
 
-FIRST, LONGER = 6, 3
-"""From each start case a first local search goes on for as many inputs as so many walkers judge, each next one for as
-many times as long: what little is known at first is not relied on for long."""
+GLOBAL = 0.06
+"""The others take this part of what was judged before, and no less than the first: the longer a search is, the wider
+it is spread."""
+
+FIRST, AGAIN = 6, 2
+"""From each start case the first local search goes on for as many inputs as so many walkers judge, each next one for so
+many times what was judged before: what little is known at first is not relied on for long."""
 
 MOST_DRY = 7
 """Each local search in a row that finds nothing new is followed by twice as many global rounds."""
@@ -193,9 +197,13 @@ class _Shard:
         settings, strategy = self.job.settings, self.strategy
         # Where local search has found all that is near, only what is drawn anew can lead on.
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
-        size = LOOK if strategy.is_eager and not is_whole else len(sample)
+        size = len(sample)
+        if strategy.is_eager and not is_whole:
+            size = LOOK_HURRIED if settings.hurries else LOOK
         starts, n_judged = sample[:0], 0
         enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
+        if self.n_walks:
+            enough, long = len(sample), max(long, int(GLOBAL * self.recorder.n_judged))
         while n_judged < len(sample) and (is_whole or len(starts) < (enough if n_judged < long else 1)):
             some = sample[n_judged : n_judged + size]
             starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
@@ -214,9 +222,11 @@ class _Shard:
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
         strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
-        n_walking = min(n, FIRST * len(starts) * LONGER ** min(self.n_walks, 10)) if strategy.is_eager else n
+        left = settings.n_local * n
+        if strategy.is_eager:
+            long = AGAIN * self.recorder.n_judged if self.n_walks else settings.n_local * FIRST * len(starts)
+            left = min(left, long)
         self.n_walks += 1
-        left = settings.n_local * n_walking
         if self.walking is None:
             self.walking = self._who_walks(starts)
         before, self.judging = self.judging, self.walking

@@ -21,7 +21,11 @@ WIDEN, NARROW = 1.3, 0.1
 """What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
 
 FEWEST = 24
-"""One walker in so many at least begins at once."""
+"""One walker in so many at least begins at once; all of them where seconds are few, as small batches take nearly as
+long as large ones."""
+
+TOGETHER = 10
+"""For so many trials those who began at the same seed learn together: many copies would else all learn the same."""
 
 RENEW_EVERY = 20
 """So many trials teach a walker enough to be worth copying."""
@@ -73,6 +77,8 @@ class Anchored(Strategy):
         self.misses = np.empty(0, dtype=np.int64)
         self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
+        self._n_seeds = self._n_together = 0
+        """Of all rounds so far; and of this one, where those who begin at one seed are many."""
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
@@ -89,17 +95,30 @@ class Anchored(Strategy):
     # Walkers come and go
 
     def _start(self, seeds: Codes) -> None:
-        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
         seeds = np.unique(seeds, axis=0)
-        seeds = seeds[np.arange(max(len(seeds), self.settings.n_walkers // FEWEST)) % len(seeds)]
+        n_new, n_kept = self._shares(len(seeds))
+        self._n_together = len(seeds) if self.settings.hurries else 0
+        seeds = seeds[np.arange(n_new) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
-        n_kept = max(0, self.settings.n_walkers - len(seeds))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
         self.admit(seeds, usual)
         self._walkers = np.arange(len(self.position))
         self._new = self._walkers[len(self._walkers) - len(seeds) :]
         self._n_trials = self._n_hits = self._n_asked = 0
         self.is_spent = self.is_dry = False
+
+    def _shares(self, n_seeds: int) -> tuple[int, int]:
+        """How many walkers begin at new seeds, and how many go on: those of before are worth as much, each, as these.
+
+        Else the first few seeds would have nearly all walkers, and what lies far from them would never be found.
+        """
+        n, n_before = self.settings.n_walkers, self._n_seeds
+        self._n_seeds += n_seeds
+        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        n_new = max(n_seeds, n // FEWEST)
+        if self.settings.hurries:  # as many as there may be
+            n_new = n_seeds * max(1, n // self._n_seeds)
+        return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
         """Go on with these walkers; one that is named twice is copied."""
@@ -235,6 +254,20 @@ class Anchored(Strategy):
         reach = self.reach.take(jumps.cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
         self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
+        if self._n_together and self._n_trials < TOGETHER and len(self._asked) == len(self._walkers):
+            self._learn_together(jumps)
+
+    def _learn_together(self, jumps: Jumps) -> None:
+        """New walkers from one seed take the mean of what those of them learned that moved the same parameter."""
+        n, new = self._n_together, self._new
+        chosen = jumps.chosen[0, new]
+        cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
+        counts = np.bincount(cells, minlength=len(self.reach) * n)
+        logs = np.bincount(cells, np.log(self.reach[chosen, new]), minlength=len(counts))
+        learned = np.exp(logs / np.maximum(counts, 1))
+        n_each = len(new) // n
+        shared, is_new = (np.tile(each.reshape(-1, n), n_each) for each in (learned, counts > 0))
+        self.reach[:, new] = np.where(is_new, shared, self.reach[:, new])
 
 
 @dataclass(frozen=True)
