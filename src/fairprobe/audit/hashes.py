@@ -12,6 +12,7 @@ import numpy as np
 from fairprobe.audit.fingerprint import fingerprint
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 
 if TYPE_CHECKING:
@@ -51,12 +52,14 @@ def hash_of_model(
     try:
         # Constraints do not matter here: a model is the same one, whatever cannot be.
         codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
-        answers = asker.ask(codes)
+        with asker.afresh():  # an audit is about the model as it is now
+            answers = asker.ask(codes)
     except ModelError:  # it need not know all inputs, if nothing but rows is asked about
         some = domain.typed(rows.head(N_CANARIES))
-        answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+        with asker.afresh():
+            answers, what = asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
     said = digest([str(answer) for answer in answers.tolist()])
-    made_of = fingerprint(model)
+    made_of = None if abilities_of(model).is_elsewhere else fingerprint(model)
     if made_of is None:
         return said, f"{what}; what it is made of cannot be told", asker.n_queries
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries

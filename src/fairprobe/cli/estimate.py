@@ -23,7 +23,7 @@ from fairprobe.cli.estimate_words import (
     with_outcomes,
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
+from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
@@ -340,7 +340,7 @@ class Estimate(Command):
         say()
         say_parts([(line, 4) for line in part] for part in parts)
         say()
-        say(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}")
+        say(f"{counted(n_queries, 'query')}{sent_words(shares)}, {seconds:.2f} s, seed {seed}")
         if self.written is not None:
             say(f"The rows that are discriminatory are in {self.written}.")
         if self.drawn is not None:

@@ -91,7 +91,8 @@ def _asked_again(
     if not len(rows):
         return batch
     second = batch.outputs.copy()
-    second[:, rows] = ask(rows)
+    with oracle.asker.afresh():
+        second[:, rows] = ask(rows)
     other = oracle.differ(batch.outputs, second, batch.present)
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)

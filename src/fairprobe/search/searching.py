@@ -107,7 +107,7 @@ def search(
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it.
+            result does not depend on it. A service is asked by one process, over as many connections as it was said.
         accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
             the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
             make of each value. "off" asks the model about all, as does a limit on queries.
@@ -190,17 +190,41 @@ def search(
             f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
         remarks.append(("small-budget", text))
-    # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    run = _Run(job, limits, n_jobs, progress, n_asked=asker.n_queries)
-    found = confirmed(job, run.run(remarks, begun), run.tally)
-    found, difference = sampled(job, found)
-    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
-        run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
-        found = confirmed(job, run.run(remarks, begun), run.tally)
+    try:
+        # What it took to measure the resolution counts too: max_queries is about all rows asked.
+        found = _run(job, limits, n_jobs, progress, remarks, begun, n_asked=asker.n_queries)
+    except RunError as error:
+        error.found = _with_sent(error.found, asker)
+        raise
+    found = _with_sent(found, asker)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
+
+
+def _run(
+    job: Job,
+    limits: Limits,
+    n_jobs: int,
+    progress: bool | Progress,
+    remarks: list[Remark],
+    start: StartRows | None,
+    n_asked: int,
+) -> Found:
+    """The run, and what the model says of its cases when asked again."""
+    run = _Run(job, limits, n_jobs, progress, n_asked)
+    found, difference = sampled(job, confirmed(job, run.run(remarks, start), run.tally))
+    if difference is None:
+        return found
+    # What stood in for the model led nowhere: everything is asked again.
+    job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+    run = _Run(job, limits, n_jobs, progress, n_asked=found.n_queries)
+    return confirmed(job, run.run(remarks, start), run.tally)
+
+
+def _with_sent(found: Any, asker: Asker) -> Any:
+    """What was found, with the rows sent since the asker was made, where the model counts them."""
+    return found if found is None else replace(found, sent=asker.sent)
 
 
 class _Run:
@@ -215,8 +239,8 @@ class _Run:
         self.tally = Tally(job.domain, limits, n_asked)
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        if job.n_threads > 1:
-            n_jobs = 1  # threads keep the cores busy
+        if job.n_threads > 1 or abilities_of(job.model).connections:
+            n_jobs = 1  # threads keep the cores busy, or connections a service, whose limits are for all together
         if limits.max_queries is not None and job.costs_vary:
             n_jobs = 1  # only the shards before tell how many queries are left
         task = self._next_shard if n_jobs == 1 else partial(_shard_beside_others, job, limits, n_asked)

@@ -1,0 +1,81 @@
+"""Pacing: how many rows a request holds, and how soon the next may follow."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+FIRST_ROWS: Final = 64
+MOST_ROWS: Final = 16_384
+"""The rows of the first requests, and the most that doubling leads to."""
+
+RISE: Final = 1.1
+"""Throughput rises if it is so many times what it was."""
+
+TRIES: Final = 2
+"""So many times a size is timed: the best counts, as only delays are by chance."""
+
+
+class BatchSize:
+    """The rows of a request: doubled until throughput stops rising, or as they were given."""
+
+    def __init__(self, given: int | None = None) -> None:
+        self.rows = given or FIRST_ROWS
+        self.proven = given or 0
+        """A request of so many rows has been answered; a larger one that fails may be too large."""
+        self._is_settled = given is not None
+        self._best_rows, self._best_rate = self.rows, 0.0
+        self._rates: list[float] = []
+
+    def parts(self, n_rows: int) -> list[slice]:
+        """The requests for so many rows: as few as may be, of about the same size."""
+        ends = np.linspace(0, n_rows, -(-n_rows // self.rows) + 1).astype(int).tolist()
+        return [slice(first, end) for first, end in pairwise(ends)]
+
+    def timed(self, n_rows: int, seconds: float) -> None:
+        """Take note of how long so many rows took."""
+        if self._is_settled or n_rows < self.rows:
+            return  # too few to tell
+        self._rates.append(n_rows / max(seconds, 1e-9))
+        if len(self._rates) < TRIES:
+            return
+        rate, self._rates = max(self._rates), []
+        if rate < RISE * self._best_rate:
+            self.settle(self._best_rows)
+            return
+        self._best_rows, self._best_rate = self.rows, rate
+        if 2 * self.rows > MOST_ROWS:
+            self._is_settled = True
+        elif n_rows >= 2 * self.rows:  # else the larger size could not be told from this one
+            self.rows *= 2
+
+    def settle(self, rows: int) -> None:
+        """No larger than this from now on."""
+        self.rows, self._is_settled = max(1, min(self.rows, rows)), True
+
+
+class RateLimit:
+    """When the next request may be sent, over all threads."""
+
+    def __init__(self, per_second: float | None) -> None:
+        self._gap = 0.0 if per_second is None else 1.0 / per_second
+        self._next = 0.0
+        self._lock = threading.Lock()
+
+    def wait(self, cancelled: threading.Event) -> None:
+        """Until it is this request's turn."""
+        with self._lock:
+            now = time.monotonic()
+            turn = max(now, self._next)
+            self._next = turn + self._gap
+        if turn > now:
+            cancelled.wait(turn - now)
+
+    def hold(self, seconds: float) -> None:
+        """Nothing is to be sent for so long."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
