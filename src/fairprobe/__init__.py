@@ -35,6 +35,7 @@ from fairprobe.estimate import (
     verdict,
 )
 from fairprobe.explain import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
+from fairprobe.model import load_model
 from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.search import Found, search
 
@@ -74,6 +75,7 @@ __all__ = [
     "estimate",
     "estimate_strata",
     "explain",
+    "load_model",
     "propose_strata",
     "proxies",
     "repair",

@@ -17,13 +17,13 @@ import typer
 
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.loading import SUBJECT, load_model
-from fairprobe.cli.options import NONE
+from fairprobe.cli.options import NONE, loading
 from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
 from fairprobe.estimate.share import percent
+from fairprobe.model.sources.load import SUBJECT, load_model
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,13 @@ class Command(ABC):
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
         with spinner(f"loading {name}{fitted}"):
-            return load_model(name)
+            return load_model(name, **self._loading())
+
+    def _loading(self) -> dict[str, Any]:
+        """What the options say of how it is loaded."""
+        given = {each.name: self.request[each.name] for each in loading()}
+        given["weights"] = given.pop("model_weights")
+        return {name: value for name, value in given.items() if value is not None}
 
     def exit_code(self) -> int:
         """How it ended."""

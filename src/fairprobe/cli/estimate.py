@@ -54,6 +54,7 @@ OPTIONS = [
     *o.inputs(
         "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
         "Rows, a population of their own; the domain is inferred from them unless --domain is given",
+        weights=("--model-weights",),
     ),
     o.several(
         "population",
@@ -75,7 +76,7 @@ OPTIONS = [
     _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
     o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
     o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
-    o.option("weights", "COLUMN", f"What each row counts: {APART}", o.HOW),
+    o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
     o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
     *o.ASKED,
     _setting(
@@ -109,6 +110,9 @@ def run(request: Request) -> int:
     the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
     plain share and the linked one, with what changes along.
     """
+    given = request.given
+    if given["model_weights"] is None and str(given["weights"]).endswith(".safetensors"):  # no column is meant
+        request = replace(request, given={**given, "model_weights": given["weights"], "weights": None})
     return Estimate(request).run()
 
 

@@ -114,16 +114,33 @@ def out(text: str) -> Option:
 # What several commands have
 
 TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
-_FOUND = "Modules of the current folder are found. subject:NAME comes with fairprobe, as subject:decision-tree."
+_FOUND = (
+    "Modules of the current folder are found. Or a file of skops, ONNX, XGBoost or LightGBM; an address, https://...; "
+    "command:PROGRAM; subject:NAME, which comes with fairprobe, as subject:decision-tree."
+)
+
+WEIGHTS = ("--model-weights", "--weights")
+
+
+def loading(weights: Iterable[str] = WEIGHTS) -> list[Option]:
+    """How a model is loaded: the arguments of `load_model`; a command may have another use for --weights."""
+    text = "A type in a skops file that may be made, as package.module.Type; give it again for more."
+    runs = "Load a pickle, a joblib file or an MLflow folder, which runs the code in it."
+    return [
+        several("trust", "TYPE", text),
+        option("model_weights", "FILE", "The weights of a torch module, a safetensors file.", WHAT, *weights),
+        switch("allow_unsafe_load", runs, WHAT),
+    ]
 
 
 LINKED = "Compare linked twins (--linked) or those that differ in the sensitive parameters alone (--no-linked)."
 
 
-def inputs(model: str, data: str) -> list[Option]:
+def inputs(model: str, data: str, weights: Iterable[str] = WEIGHTS) -> list[Option]:
     """The model and what it is asked about; the texts say what the one is and what the other is for."""
     return [
-        option("model", "OBJECT", f"{model} {_FOUND}", kind=str, default=Option.empty),
+        option("model", "MODEL", f"{model} {_FOUND}", kind=str, default=Option.empty),
+        *loading(weights),
         option("data", "FILE", f"{data}: {TABLE}"),
         option("domain", "FILE", "The domain: a TOML file (see fairprobe domain), or module:attribute in Python."),
         *COLUMNS,
