@@ -20,9 +20,12 @@ SCALAR = "a text, a number, true or false"
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(("model", "data", "domain", "label", "gate", "rows_are", "output", "method", "batch"), TEXT),
-    **dict.fromkeys(("date", "title", "name", "out", "html", "model_weights"), TEXT),
+    **dict.fromkeys(("date", "title", "name", "out", "html", "model_weights", "protocol", "ca_file"), TEXT),
     **dict.fromkeys(("ignore", "missing", "constraint", "link", "hidden", "populations", "mask", "trust"), TEXTS),
+    **dict.fromkeys(("answer", "header_from_env"), TEXTS),
     **dict.fromkeys(("threshold", "confidence", "min_comparable", "min_plausibility", "retrain_seconds"), NUMBER),
+    **dict.fromkeys(("rate_limit", "timeout"), NUMBER),
+    **dict.fromkeys(("connections", "batch_rows", "retries", "cache_rows"), WHOLE),
     **dict.fromkeys(("n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"), WHOLE),
     **dict.fromkeys(("explain_queries", "seed"), WHOLE),
     **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load"), TRUTH),
@@ -32,7 +35,7 @@ KINDS: dict[str, str] = {
 }
 """What may be set, and what it must be."""
 
-PATHS = ("data", "domain", "out", "html", "model_weights")
+PATHS = ("data", "domain", "out", "html", "model_weights", "ca_file")
 """Beside the file where they are named, unless they are absolute."""
 
 

@@ -340,7 +340,7 @@ class Estimate(Command):
         verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
         parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
-        say(f"How often {self.request['model']} changes its output with {self._title()}:")
+        say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()
         say_parts([(line, 4) for line in part] for part in parts)
         say()

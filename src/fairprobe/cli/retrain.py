@@ -241,7 +241,7 @@ class Retrain(Command):
     def figures(self) -> dict[str, Any]:
         """All of it."""
         return {
-            "model": self.request["model"],
+            "model": self.request.model_name,
             **self.result.summary(),
             "exit_code": self.exit_code(),
             **self.written,
@@ -251,7 +251,7 @@ class Retrain(Command):
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
-        say_parts(figure_parts(self.request["model"], result))
+        say_parts(figure_parts(self.request.model_name, result))
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:

@@ -6,6 +6,7 @@ a line in `SCHEMES`.
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from typing import Any
 
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
+from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.named import load_object
 from fairprobe.model.sources.reading import Permission, read_file
 
@@ -85,20 +87,28 @@ def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> 
     if scheme == SUBJECT and options:
         name = next(iter(options))
         raise SettingError.about(name, f"is for services and programs, got it with {source!r}")
+    called = getattr(import_module(module), function)
+    for name in options:
+        if name not in inspect.signature(called).parameters:
+            raise SettingError.about(name, f"is not for a model of the kind {scheme}:..., got it with one")
     argument: Any = source if scheme.startswith("http") else rest
     if scheme == COMMAND:
         try:
             argument = shlex.split(rest)
         except ValueError as error:
             raise SettingError(f"a command must be words as a shell has them, got {error}: {rest!r}") from None
-    return getattr(import_module(module), function)(argument, **options)
+    return called(argument, **options)
 
 
 def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
     """What is said of a kind of source that this is not would do nothing."""
     if weights is not None:
-        raise SettingError.about("weights", f"is for a torch module named as module:attribute, got {str(source)!r}")
+        raise SettingError.about(
+            "weights", f"is for a torch module named as module:attribute, got {shown_source(str(source))!r}"
+        )
     if permission is not None and permission.trust:
-        raise SettingError.about("trust", f"is for skops files, got {str(source)!r}")
+        raise SettingError.about("trust", f"is for skops files, got {shown_source(str(source))!r}")
     if permission is not None and permission.unsafe:
-        raise SettingError.about("allow_unsafe_load", f"is for pickles and MLflow folders, got {str(source)!r}")
+        raise SettingError.about(
+            "allow_unsafe_load", f"is for pickles and MLflow folders, got {shown_source(str(source))!r}"
+        )
