@@ -6,7 +6,6 @@ one line: a label or a number, in CSV several numbers with commas between them, 
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import io
 import json
@@ -18,6 +17,7 @@ import shutil
 import subprocess
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -141,6 +141,7 @@ class ProgramModel:
         if self._running is None:
             header = [_csv(rows.iloc[:0], header=True)] if self.protocol == "csv" else []
             self._running = _Running(self.command, header, self._timeout)
+            weakref.finalize(self, self._running.end)
             self._running.listen(self._written(rows.iloc[:1]))
             self._has_answered = True
         return self._running
@@ -194,7 +195,6 @@ class _Running:
         self._hearers = [threading.Thread(target=target, daemon=True) for target in (self._hear, self._hear_errors)]
         for hearer in self._hearers:
             hearer.start()
-        atexit.register(self.end)
 
     def listen(self, lines: list[str]) -> None:
         """Ask about the first row alone: there must be one answer to it and no more."""
@@ -233,7 +233,6 @@ class _Running:
 
     def end(self) -> None:
         """End it, by its process id, and wait for it."""
-        atexit.unregister(self.end)
         process = self._process
         with contextlib.suppress(OSError):
             if process.stdin is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -117,9 +118,10 @@ class RemoteModel:
         self._is_afresh = False
         self._transport = Transport(self.service.url, self._patience)
         self._pool = ThreadPoolExecutor(self._patience.connections, thread_name_prefix="fairprobe-service")
+        self._end = weakref.finalize(self, _let_go, self._pool, self._transport)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_size", "_caches", "_is_afresh", "_transport", "_pool")
+        made = ("_size", "_caches", "_is_afresh", "_transport", "_pool", "_end")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -144,6 +146,10 @@ class RemoteModel:
     def batch_rows(self) -> int:
         """The rows of a request, as far as that is found out."""
         return self._size.rows
+
+    def close(self) -> None:
+        """Let go of the connections; so does whoever forgets the model."""
+        self._end()
 
     def look(self) -> None:
         """Make sure that something answers at the address; hear what it takes, where it says so."""
@@ -219,6 +225,11 @@ class RemoteModel:
             return _joined([self._request(half, answer, cancelled) for half in halves])
         self._size.proven = max(self._size.proven, n)
         return answers
+
+
+def _let_go(pool: ThreadPoolExecutor, transport: Transport) -> None:
+    pool.shutdown(wait=False, cancel_futures=True)
+    transport.close()
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
