@@ -190,10 +190,10 @@ class RemoteModel:
         """Send some rows of a batch, in as many requests as their number takes."""
         rows = batch.iloc if hasattr(batch, "iloc") else batch
         chosen = batch if len(places) == len(batch) else rows[places]
-        rows = chosen.iloc if hasattr(chosen, "iloc") else chosen
         begun, cancelled = time.monotonic(), threading.Event()
+        plain = self.service.rows(chosen)
         futures = [
-            self._pool.submit(self._request, rows[part], answer, cancelled) for part in self._size.parts(len(chosen))
+            self._pool.submit(self._request, plain, part, answer, cancelled) for part in self._size.parts(len(chosen))
         ]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
@@ -207,13 +207,13 @@ class RemoteModel:
         self._size.timed(len(chosen), time.monotonic() - begun)
         return _joined([future.result() for future in futures])
 
-    def _request(self, rows: Any, answer: str | None, cancelled: threading.Event) -> NDArray[Any]:
-        n, service = len(rows), self.service
+    def _request(self, rows: Any, part: slice, answer: str | None, cancelled: threading.Event) -> NDArray[Any]:
+        n, service = part.stop - part.start, self.service
 
         def read(data: bytes) -> NDArray[Any]:
             return answers_of(service.values(decoded(data), n, answer), n)
 
-        body = encoded(service.request(rows, answer))
+        body = encoded(service.request(rows, part, answer))
         is_bold = n > max(1, self._size.proven)
         try:
             answers = self._transport.ask(body, n, read, cancelled, is_bold=is_bold)
@@ -221,8 +221,9 @@ class RemoteModel:
             if n == 1:
                 raise ModelError(f"the service at {self.name} must take a single row, got {error}") from None
             self._size.settle(n // 2)
-            halves = (rows[: n // 2], rows[n // 2 :])
-            return _joined([self._request(half, answer, cancelled) for half in halves])
+            middle = part.start + n // 2
+            halves = (slice(part.start, middle), slice(middle, part.stop))
+            return _joined([self._request(rows, half, answer, cancelled) for half in halves])
         self._size.proven = max(self._size.proven, n)
         return answers
 

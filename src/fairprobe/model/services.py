@@ -34,8 +34,11 @@ class Service(Protocol):
     takes_frames: bool
     """Whether rows always come as a frame; else numbers may come as an array."""
 
-    def request(self, batch: Any, answer: str | None) -> dict[str, Any]:
-        """The JSON that asks about a batch, and for an answer by its name."""
+    def rows(self, batch: Any) -> Any:
+        """A batch as plain values, once, to be cut into requests."""
+
+    def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
+        """The JSON that asks about some of these rows, and for an answer by its name."""
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
         """The answers out of the JSON that came back, a list or an array of one a row."""
@@ -51,9 +54,14 @@ class MLflow:
     def __init__(self, url: str) -> None:
         self.url = url if _path(url).endswith("/invocations") else _with_path(url, "/invocations")
 
-    def request(self, batch: Any, answer: str | None) -> dict[str, Any]:
-        """All rows, with the names of their columns."""
-        return {"dataframe_split": {"columns": [str(name) for name in batch.columns], "data": json_rows(batch)}}
+    def rows(self, batch: Any) -> Any:
+        """The names of the columns, and the rows."""
+        return [str(name) for name in batch.columns], json_rows(batch)
+
+    def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
+        """Some rows, with the names of their columns."""
+        names, listed = rows
+        return {"dataframe_split": {"columns": names, "data": listed[part]}}
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
         """A list named predictions."""
@@ -70,13 +78,13 @@ class Instances:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def request(self, batch: Any, answer: str | None) -> dict[str, Any]:
+    def rows(self, batch: Any) -> Any:
         """Rows with names as objects, those without as lists."""
-        rows = json_rows(batch)
-        if hasattr(batch, "columns"):
-            names = [str(name) for name in batch.columns]
-            return {"instances": [dict(zip(names, row, strict=True)) for row in rows]}
-        return {"instances": rows}
+        return json_objects(batch) if hasattr(batch, "columns") else json_rows(batch)
+
+    def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
+        """Some rows."""
+        return {"instances": rows[part]}
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
         """A list named predictions."""
@@ -101,14 +109,20 @@ class OpenInference:
         self.tensor = "input-0"
         """The name of the one tensor of an array."""
 
-    def request(self, batch: Any, answer: str | None) -> dict[str, Any]:
-        """Its tensors, and which output is wanted."""
-        content: dict[str, Any] = {}
+    def rows(self, batch: Any) -> Any:
+        """Its tensors, and whether they are columns."""
         if hasattr(batch, "columns"):
-            content["parameters"] = {"content_type": "pd"}
-            content["inputs"] = [_tensor(str(name), batch[name], [len(batch), 1]) for name in batch.columns]
-        else:
-            content["inputs"] = [_tensor(self.tensor, batch, list(batch.shape))]
+            return [_tensor(str(name), batch[name], 1) for name in batch.columns], True
+        return [_tensor(self.tensor, batch.reshape(-1), batch.shape[1])], False
+
+    def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
+        """The same part of each tensor, and which output is wanted."""
+        tensors, are_columns = rows
+        content: dict[str, Any] = {"parameters": {"content_type": "pd"}} if are_columns else {}
+        content["inputs"] = [
+            {**tensor, "shape": [part.stop - part.start, width], "data": data[part.start * width : part.stop * width]}
+            for tensor, width, data in tensors
+        ]
         return content if answer is None else {**content, "outputs": [{"name": answer}]}
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
@@ -240,29 +254,33 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
 
 
-def _tensor(name: str, values: Any, shape: list[int]) -> dict[str, Any]:
-    dtype = values.dtype
-    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
-    data = _listed(values if len(shape) == 1 or not isinstance(values, np.ndarray) else values.reshape(-1))
-    tensor: dict[str, Any] = {"name": name, "shape": shape}
+def _tensor(name: str, values: Any, width: int) -> tuple[dict[str, Any], int, list[Any]]:
+    """What a tensor is called and holds, how wide a row of it is, and its values."""
+    data = _listed(values)
+    kind = values.dtype.kind if isinstance(values.dtype, np.dtype) else "O"
     if kind not in "iufb":  # pandas' own dtypes: by what they hold
         held = {type(value) for value in data if value is not None}
         kind = "b" if held == {bool} else "i" if held == {int} else "f" if held and held <= {int, float} else "O"
-    tensor["datatype"] = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
-    if tensor["datatype"] == "BYTES":
-        tensor["parameters"] = {"content_type": "str"}
-    return {**tensor, "data": data}
+    datatype = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
+    about: dict[str, Any] = {"name": name, "datatype": datatype}
+    return (about if datatype != "BYTES" else {**about, "parameters": {"content_type": "str"}}), width, data
 
 
 def json_rows(batch: Any) -> list[Any]:
-    """The rows of a batch, each a list."""
+    """The rows of a batch, each a list of plain values."""
     if hasattr(batch, "columns"):
-        columns = [_listed(batch.iloc[:, place]) for place in range(batch.shape[1])]
-    elif batch.dtype.kind == "O" or (batch.dtype.kind == "f" and np.isnan(batch).any()):
-        columns = [_listed(column) for column in batch.T]
-    else:
+        if all(isinstance(dtype, np.dtype) and dtype.kind == "i" for dtype in batch.dtypes):
+            return batch.to_numpy().tolist()
+        return list(zip(*(_listed(batch.iloc[:, place]) for place in range(batch.shape[1])), strict=True))
+    if batch.dtype.kind in "iub":
         return batch.tolist()
-    return list(zip(*columns, strict=True))
+    return list(zip(*map(_listed, batch.T), strict=True))
+
+
+def json_objects(batch: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, each an object."""
+    names = [str(name) for name in batch.columns]
+    return [dict(zip(names, row, strict=True)) for row in json_rows(batch)]
 
 
 def _listed(column: Any) -> list[Any]:
