@@ -57,13 +57,18 @@ class AnswerCache:
         parts = [(half, places) for half, places in ((self._young, young), (self._old, old)) if (places >= 0).any()]
         known = [(np.flatnonzero(places >= 0), half.take(places[places >= 0])) for half, places in parts]
         if len(unknown):
-            new = [keys[place] for place in unknown.tolist()]
-            numbers = dict(zip(dict.fromkeys(new), range(len(new)), strict=False))
-            which = np.fromiter(map(numbers.__getitem__, new), np.int64, len(new))
-            first = unknown[np.unique(which, return_index=True)[1]]
-            answers = ask(first)
-            self._add(list(numbers), answers)
-            known.append((unknown, answers[which]))
+            new = keys if len(unknown) == len(keys) else [keys[place] for place in unknown.tolist()]
+            numbers = dict(zip(new, range(len(new)), strict=True))  # the last of those alike
+            if len(numbers) == len(new):
+                answers = ask(unknown)
+                self._add(new, answers)
+            else:
+                which = np.fromiter(map(numbers.__getitem__, new), np.int64, len(new))
+                once, back = np.unique(which, return_inverse=True)
+                some = ask(unknown[once])
+                self._add([new[place] for place in once.tolist()], some)
+                answers = some[back]
+            known.append((unknown, answers))
         return _spread(len(batch), known)
 
     def turn_off(self) -> None:
@@ -95,6 +100,8 @@ class _Half:
 
     def places(self, keys: list[bytes]) -> Codes:
         """Where each answer is, -1 for none."""
+        if not self.n:
+            return np.full(len(keys), -1)
         return np.fromiter(map(self._places.get, keys, repeat(-1)), np.int64, len(keys))
 
     def take(self, places: Codes) -> NDArray[Any]:

@@ -32,7 +32,7 @@ from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.forms import FrameForm
 from fairprobe.model.redaction import shortened
-from fairprobe.model.services import InvalidAnswerError, answers_of, json_objects
+from fairprobe.model.services import InvalidAnswerError, answers_of, objects
 
 FORMATS: Final = ("csv", "jsonl")
 
@@ -150,7 +150,7 @@ class ProgramModel:
         """A line a row."""
         if self.protocol == "csv":
             return _lines_of(_csv(rows, header=False), len(rows))
-        return [json.dumps(row) + "\n" for row in json_objects(rows)]
+        return [json.dumps(row) + "\n" for row in objects(rows)]
 
     def _read(self, lines: list[str], output: str) -> NDArray[Any]:
         try:

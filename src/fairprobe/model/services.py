@@ -56,7 +56,7 @@ class MLflow:
 
     def rows(self, batch: Any) -> Any:
         """The names of the columns, and the rows."""
-        return [str(name) for name in batch.columns], json_rows(batch)
+        return [str(name) for name in batch.columns], _rows(batch)
 
     def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
         """Some rows, with the names of their columns."""
@@ -80,7 +80,7 @@ class Instances:
 
     def rows(self, batch: Any) -> Any:
         """Rows with names as objects, those without as lists."""
-        return json_objects(batch) if hasattr(batch, "columns") else json_rows(batch)
+        return objects(batch) if hasattr(batch, "columns") else _rows(batch)
 
     def request(self, rows: Any, part: slice, answer: str | None) -> dict[str, Any]:
         """Some rows."""
@@ -167,10 +167,12 @@ def service_at(url: str, protocol: str | None) -> Service:
 
 
 def encoded(content: dict[str, Any]) -> bytes:
-    """As JSON, numbers to the last bit."""
+    """As JSON, numbers to the last bit: arrays as they are, and a missing number as null."""
+    import orjson
+
     try:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
         raise DataError(f"a row that is sent to a service must be of numbers and text, got {error}") from None
 
 
@@ -201,6 +203,13 @@ def answers_of(values: Any, n_rows: int) -> NDArray[Any]:
         return _finite(listed, np.float64)
     odd = next((value for value in listed if not isinstance(value, (str, int, float))), listed[0])
     raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {_told(odd)}")
+
+
+def objects(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, each an object of plain values by name."""
+    names = [str(name) for name in frame.columns]
+    columns = (listed(frame.iloc[:, place]) for place in range(frame.shape[1]))
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _finite(listed: list[Any], dtype: Any) -> NDArray[Any]:
@@ -254,11 +263,11 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
 
 
-def _tensor(name: str, values: Any, width: int) -> tuple[dict[str, Any], int, list[Any]]:
+def _tensor(name: str, values: Any, width: int) -> tuple[dict[str, Any], int, Any]:
     """What a tensor is called and holds, how wide a row of it is, and its values."""
-    data = _listed(values)
-    kind = values.dtype.kind if isinstance(values.dtype, np.dtype) else "O"
-    if kind not in "iufb":  # pandas' own dtypes: by what they hold
+    data: Any = _plain(values)
+    kind = data.dtype.kind if isinstance(data, np.ndarray) else "O"
+    if kind == "O":  # by what it holds, as pandas' own dtypes do not tell
         held = {type(value) for value in data if value is not None}
         kind = "b" if held == {bool} else "i" if held == {int} else "f" if held and held <= {int, float} else "O"
     datatype = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
@@ -266,33 +275,41 @@ def _tensor(name: str, values: Any, width: int) -> tuple[dict[str, Any], int, li
     return (about if datatype != "BYTES" else {**about, "parameters": {"content_type": "str"}}), width, data
 
 
-def json_rows(batch: Any) -> list[Any]:
-    """The rows of a batch, each a list of plain values."""
-    if hasattr(batch, "columns"):
-        if all(isinstance(dtype, np.dtype) and dtype.kind == "i" for dtype in batch.dtypes):
-            return batch.to_numpy().tolist()
-        return list(zip(*(_listed(batch.iloc[:, place]) for place in range(batch.shape[1])), strict=True))
-    if batch.dtype.kind in "iub":
-        return batch.tolist()
-    return list(zip(*map(_listed, batch.T), strict=True))
+def _rows(batch: Any) -> Any:
+    """The rows of a batch: an array where all are numbers of one kind, else a list of them."""
+    numbers = _plain(batch.to_numpy() if _is_of_one_kind(batch) else batch if isinstance(batch, np.ndarray) else None)
+    if isinstance(numbers, np.ndarray):
+        return np.ascontiguousarray(numbers)
+    columns = batch.T if isinstance(batch, np.ndarray) else (batch.iloc[:, place] for place in range(batch.shape[1]))
+    return list(zip(*(listed(column) for column in columns), strict=True))
 
 
-def json_objects(batch: Any) -> list[dict[str, Any]]:
-    """The rows of a frame, each an object."""
-    names = [str(name) for name in batch.columns]
-    return [dict(zip(names, row, strict=True)) for row in json_rows(batch)]
+def _is_of_one_kind(batch: Any) -> bool:
+    """Whether a frame is one array of numbers: whole ones that stood beside fractions would become these."""
+    dtypes = set(getattr(batch, "dtypes", ()))
+    return len(dtypes) == 1 and isinstance(dtype := dtypes.pop(), np.dtype) and dtype.kind in "iuf"
 
 
-def _listed(column: Any) -> list[Any]:
+def _plain(values: Any) -> Any:
+    """Numbers as an array, which must be finite or missing; anything else as a list."""
+    if values is None or not isinstance(values.dtype, np.dtype) or values.dtype.kind not in "iufb":
+        return None if values is None or values.ndim > 1 else listed(values)
+    numbers = np.asarray(values)
+    if numbers.dtype.kind == "f" and np.isinf(numbers).any():
+        raise DataError("a row that is sent to a service must be of finite numbers, got an infinite one")
+    return numbers
+
+
+def listed(column: Any) -> list[Any]:
     """The values of a column, None for a missing one."""
     import pandas as pd
 
-    listed = column.tolist()
+    values = column.tolist()
     missing = np.asarray(pd.isna(column))
     if missing.any():
         for place in np.flatnonzero(missing).tolist():
-            listed[place] = None
-    return listed
+            values[place] = None
+    return values
 
 
 def _refused(constant: str) -> Any:

@@ -221,8 +221,9 @@ class Transport:
 def _client(patience: Patience) -> Any:
     try:
         import httpx
-    except ImportError:
-        raise SettingError("a model behind an address needs httpx: pip install 'fairprobe[http]'") from None
+        import orjson  # noqa: F401  # what requests are written by
+    except ImportError as error:
+        raise SettingError(f"a model behind an address needs {error.name}: pip install 'fairprobe[http]'") from None
     verify: Any = True
     if patience.ca_file is not None:
         import ssl
