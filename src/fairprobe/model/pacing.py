@@ -19,6 +19,9 @@ RISE: Final = 1.1
 TRIES: Final = 2
 """So many times a size is timed: the best counts, as only delays are by chance."""
 
+PATIENCE: Final = 2
+"""So many sizes in a row without a rise end the doubling: one may be by chance."""
+
 
 class BatchSize:
     """The rows of a request: doubled until throughput stops rising, or as they were given."""
@@ -29,7 +32,8 @@ class BatchSize:
         """A request of so many rows has been answered; a larger one that fails may be too large."""
         self._is_settled = given is not None
         self._best_rows, self._best_rate = self.rows, 0.0
-        self._rates: list[float] = []
+        self._n_flat = 0
+        self._rates: list[float] | None = None  # the first call makes the connections, and is not timed
 
     def parts(self, n_rows: int) -> list[slice]:
         """The requests for so many rows: as few as may be, of about the same size."""
@@ -40,16 +44,19 @@ class BatchSize:
         """Take note of how long so many rows took."""
         if self._is_settled or n_rows < self.rows:
             return  # too few to tell
+        if self._rates is None:
+            self._rates = []
+            return
         self._rates.append(n_rows / max(seconds, 1e-9))
         if len(self._rates) < TRIES:
             return
         rate, self._rates = max(self._rates), []
-        if rate < RISE * self._best_rate:
+        if rate >= RISE * self._best_rate:
+            self._best_rows, self._best_rate, self._n_flat = self.rows, rate, 0
+        elif self.rows != self._best_rows:
+            self._n_flat += 1
+        if self._n_flat == PATIENCE or 2 * self.rows > MOST_ROWS:
             self.settle(self._best_rows)
-            return
-        self._best_rows, self._best_rate = self.rows, rate
-        if 2 * self.rows > MOST_ROWS:
-            self._is_settled = True
         elif n_rows >= 2 * self.rows:  # else the larger size could not be told from this one
             self.rows *= 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,13 @@ def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str
 
 def model_checks() -> list[tuple[str, ModelCheck]]:
     """The checks by name; each takes an `Asker` for the model and its domain, and raises if it fails."""
-    return checks_among(globals())
+    return [(name, partial(_asking_afresh, check)) for name, check in checks_among(globals())]
+
+
+def _asking_afresh(check: ModelCheck, asker: Asker) -> None:
+    """What a model said before, and is remembered, shows nothing of it."""
+    with asker.afresh():
+        check(asker)
 
 
 def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
