@@ -1,7 +1,9 @@
 import json
 import logging
+import os
 import pickle
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -121,6 +123,23 @@ def test_what_was_found_is_kept_when_a_service_ends():
         with pytest.raises(ModelError, match="HTTP 503"):  # the breaker is open: nothing is sent
             remote.predict(MIXED.sample(10, seed=0))
         assert served.n_requests == n_requests
+
+
+def test_an_interrupted_search_keeps_what_it_found():
+    numbers = iter(range(1_000_000))
+
+    def interrupts(handler):
+        if next(numbers) == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(20)
+        return False
+
+    begun = time.monotonic()
+    with serving(Served(mixed, override=interrupts)) as served:
+        found = search(connect(served.url, protocol="mlflow", batch_rows=64), MIXED, max_cases=100_000)
+    assert found.stop_reason == "interrupted"
+    assert found.n_cases > 0
+    assert time.monotonic() - begun < 18
 
 
 def test_a_model_that_is_not_the_same_twice_is_found_out():
@@ -308,6 +327,19 @@ def test_a_model_of_other_columns():
             search(connect(f"{served.url}/v2/models/model"), MIXED)
         with pytest.raises(ModelError, match=r"HTTP 400: .*KeyError: 'job'.*columns"):  # MLflow does not say before
             search(connect(served.url, protocol="mlflow"), NUMBERS)
+
+
+def test_a_service_that_passes_over_the_sensitive_column_is_noticed():
+    def blind(frame):
+        return np.where(frame["age"] > 50, "yes", "no")
+
+    with serving(Served(blind)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        with pytest.warns(fairprobe.errors.HealthWarning, match="column-not-needed: .*without sex as well"):
+            search(remote, MIXED, max_inputs=1000)
+    with serving(Served(mixed)) as served, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search(connect(served.url, protocol="mlflow"), MIXED, max_cases=10)
 
 
 @pytest.mark.parametrize(

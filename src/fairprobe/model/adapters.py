@@ -111,7 +111,7 @@ class Adapter:
     afresh: Callable[[], AbstractContextManager[None]] | None = None
     """Inside this a row is sent even if its answer is remembered; None for a model that remembers none."""
     n_sent: Callable[[], int] | None = None
-    """Rows sent so far, where that is not what was asked: some are remembered, some are sent again."""
+    """Rows sent since it was made, where that is not what was asked: some are remembered, some are sent again."""
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
 

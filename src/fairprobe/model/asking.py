@@ -78,7 +78,6 @@ class Asker:
         self.adapter = adapter
         self._names = LabelNames(adapting.abilities(model).classes) if output == "label" else None
         self.n_queries = 0
-        self._sent_before = 0 if adapter.n_sent is None else adapter.n_sent()
         self.limit: int | None = None
         """Rows that may be sent in all: the look for a row that fails keeps to it. Others keep to it themselves."""
 
@@ -137,7 +136,7 @@ class Asker:
     @property
     def sent(self) -> int | None:
         """Rows sent since this was made, by whomever, to a model that counts them itself; None for any other."""
-        return None if self.adapter.n_sent is None else self.adapter.n_sent() - self._sent_before
+        return None if self.adapter.n_sent is None else self.adapter.n_sent()
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
         """`codes` gives the rows sent as codes: only an error needs them."""

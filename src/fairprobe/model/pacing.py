@@ -1,11 +1,15 @@
-"""Pacing: how many rows a request holds, and how soon the next may follow."""
+"""Pacing: how many rows a request holds, how many requests are under way, and how soon the next may follow."""
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -63,6 +67,51 @@ class BatchSize:
     def settle(self, rows: int) -> None:
         """No larger than this from now on."""
         self.rows, self._is_settled = max(1, min(self.rows, rows)), True
+
+
+class Workers:
+    """Threads that do what they are given; unlike those of an executor, they do not keep a process from ending."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._n_started = 0
+        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have it done."""
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:  # whoever waits for it is told
+                future.set_exception(error)
+
+        self._waiting.put(work)
+        if self._n_started < self._n:
+            self._n_started += 1
+            threading.Thread(target=_work_off, args=(self._waiting,), name="fairprobe-service", daemon=True).start()
+        return future
+
+    def end(self) -> None:
+        """Let them go, when they have done what they are at."""
+        for _ in range(self._n_started):
+            self._waiting.put(None)
+
+    def renew(self) -> None:
+        """Give up whatever waits or is under way, and be ready for other work."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._waiting.get_nowait()
+        self.end()
+        self._waiting, self._n_started = queue.SimpleQueue(), 0
+
+
+def _work_off(waiting: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (work := waiting.get()) is not None:
+        work()
 
 
 class RateLimit:

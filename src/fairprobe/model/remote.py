@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -18,12 +19,12 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import ModelError, SettingError
+from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
-from fairprobe.model.pacing import BatchSize
+from fairprobe.model.pacing import BatchSize, Workers
 from fairprobe.model.redaction import guard, shown_source
 from fairprobe.model.services import OpenInference, Service, answers_of, decoded, encoded, service_at
 from fairprobe.model.sklearn import checked_columns, natural_dtype
@@ -107,6 +108,7 @@ class RemoteModel:
         self.answers = dict(answers)
         self.columns: tuple[str, ...] | None = None
         """The columns that it says it takes, where it does."""
+        self._looked_for: set[str] = set()
         self._patience = patience
         self._batch_rows = batch_rows
         self._cache_rows = cache_rows
@@ -117,11 +119,11 @@ class RemoteModel:
         self._caches: dict[str | None, AnswerCache] = {}
         self._is_afresh = False
         self._transport = Transport(self.service.url, self._patience)
-        self._pool = ThreadPoolExecutor(self._patience.connections, thread_name_prefix="fairprobe-service")
-        self._end = weakref.finalize(self, _let_go, self._pool, self._transport)
+        self._workers = Workers(self._patience.connections)
+        self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_size", "_caches", "_is_afresh", "_transport", "_pool", "_end")
+        made = ("_size", "_caches", "_is_afresh", "_transport", "_workers", "_end")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -165,6 +167,24 @@ class RemoteModel:
         assert isinstance(self.service, OpenInference)
         self.columns = self.service.told(decoded(reply.data))
 
+    def takes(self, row: Any) -> bool:
+        """Whether it answers a frame of one row; asked once, so that no is no surer than the service is."""
+        body = encoded(self.service.request(self.service.rows(row), slice(0, 1), None))
+        return self._transport.takes(body, 1)
+
+    def check_needs(self, form: FrameForm, domain: Domain) -> None:
+        """Warn of a sensitive column that the service answers without, as some pass over what they do not know."""
+        row = form.rows(domain.without_constraints().sample_codes(1, np.random.default_rng(0)))
+        for name in (each for each in domain.sensitive if each in row.columns and each not in self._looked_for):
+            self._looked_for.add(name)
+            if row.shape[1] > 1 and self.takes(row.drop(columns=name)):
+                warnings.warn(
+                    f"column-not-needed: {self.name} answers rows without {name} as well. If it passes over that "
+                    f"column, no case can be found: say hidden=[{name!r}], and by links what changes along with it",
+                    HealthWarning,
+                    stacklevel=2,
+                )
+
     @contextmanager
     def afresh(self) -> Iterator[None]:
         """Inside this, rows are sent whether or not their answer is known."""
@@ -192,18 +212,17 @@ class RemoteModel:
         chosen = batch if len(places) == len(batch) else rows[places]
         begun, cancelled = time.monotonic(), threading.Event()
         plain = self.service.rows(chosen)
-        futures = [
-            self._pool.submit(self._request, plain, part, answer, cancelled) for part in self._size.parts(len(chosen))
-        ]
+        parts = self._size.parts(len(chosen))
+        futures = [self._workers.submit(self._request, plain, part, answer, cancelled) for part in parts]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
             failed = next((each.exception() for each in futures if each.done() and each.exception()), None)
             if failed is not None:
                 raise failed
-        finally:  # those that are still under way are not wanted: another failed, or Ctrl-C came
-            cancelled.set()
-            for future in futures:
-                future.cancel()
+        finally:
+            if not all(future.done() for future in futures):  # another failed, or Ctrl-C came: no use to wait for these
+                cancelled.set()
+                self._workers.renew()
         self._size.timed(len(chosen), time.monotonic() - begun)
         return _joined([future.result() for future in futures])
 
@@ -228,8 +247,8 @@ class RemoteModel:
         return answers
 
 
-def _let_go(pool: ThreadPoolExecutor, transport: Transport) -> None:
-    pool.shutdown(wait=False, cancel_futures=True)
+def _let_go(workers: Workers, transport: Transport) -> None:
+    workers.end()
     transport.close()
 
 
@@ -261,6 +280,7 @@ def abilities(model: RemoteModel) -> Abilities:
 
 def adapt(model: RemoteModel, domain: Domain, output: str, batch: str | None) -> Adapter:
     """Ask for the answer that goes by the output's name, if it has one; else it gives the one answer it has."""
+    before = model.n_sent
     is_score = output == "score" and "score" not in model.answers and "proba" in model.answers
     ask = partial(_last_class, model) if is_score else partial(model.ask, output)
     return Adapter(
@@ -270,7 +290,7 @@ def adapt(model: RemoteModel, domain: Domain, output: str, batch: str | None) ->
         is_function=not model.answers.keys() & {"score", "proba"},
         gives_probabilities=is_score,
         afresh=model.afresh,
-        n_sent=lambda: model.n_sent,
+        n_sent=lambda: model.n_sent - before,
     )
 
 
@@ -286,5 +306,8 @@ def _form(model: RemoteModel, domain: Domain, batch: str | None) -> Form:
     if takes_frame and batch == "array":
         raise SettingError.about("batch", f"must be 'frame' for {model.name}, got 'array'")
     if takes_frame or batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-        return FrameForm(domain, model.columns or domain.visible)
+        form = FrameForm(domain, model.columns or domain.visible)
+        if model.columns is None:
+            model.check_needs(form, domain)
+        return form
     return ArrayForm(domain, natural_dtype(domain))

@@ -109,6 +109,15 @@ class Transport:
             f"the service at {self._shown} must answer, got {last}: is it running, and is the address right?"
         )
 
+    def takes(self, body: bytes, n_rows: int) -> bool:
+        """Whether a request is answered as it should be, without any patience."""
+        with self._lock:
+            self.n_sent += n_rows
+        try:
+            return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
+        except _FailedError:
+            return False
+
     def ask(
         self,
         body: bytes,
@@ -236,7 +245,8 @@ def _client(patience: Patience) -> Any:
     return httpx.Client(
         headers={"Accept-Encoding": "identity", **headers_from_environment(dict(patience.headers))},
         timeout=httpx.Timeout(patience.timeout, connect=min(patience.timeout, CONNECT_SECONDS), pool=None),
-        limits=httpx.Limits(max_connections=patience.connections, max_keepalive_connections=patience.connections),
+        # As many as there are threads that ask; those that were given up keep nobody waiting.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=patience.connections),
         verify=verify,
         follow_redirects=False,  # headers are for the address that was given
     )
