@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.model.categories import own_name
 from fairprobe.model.forms import Form
 
 ADAPTERS: dict[str, str] = {
@@ -141,6 +142,12 @@ def adapter_for(model: Any) -> Adapting:
 def abilities_of(model: Any) -> Abilities:
     """What a model can do, as its adapter declares."""
     return adapter_for(model).abilities(model)
+
+
+def columns_of(model: Any, domain: Domain) -> list[str] | None:
+    """The columns that a model was fitted on, by the names that the domain has for them; None if it does not say."""
+    columns = abilities_of(model).columns
+    return None if columns is None else [own_name(column, domain.names) for column in columns]
 
 
 def register(name: str, path: str) -> None:
