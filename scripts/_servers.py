@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
 from fairprobe.datasets import load_census
-from fairprobe.testing import check_model
+from fairprobe.testing import model_contract
 
 BIN = Path(sys.executable).parent
 PATIENCE = 120
@@ -57,7 +57,7 @@ def main() -> int:
 
 def compare(remote: Any, model: Any, domain: fairprobe.Domain, *, has_proba: bool) -> None:
     """Labels of many rows, a search, a share, and where it gives them probabilities: all as in process."""
-    check_model(remote, domain)
+    model_contract(remote, domain)
     rows = domain.sample(N_ROWS, seed=1)
     asked = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
     here, there = model.predict(asked), _ask(remote, domain, rows)

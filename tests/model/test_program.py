@@ -13,7 +13,7 @@ from fairprobe import Category, Domain, Integer, Real
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.program import start
-from fairprobe.testing import check_model
+from fairprobe.testing import model_contract
 
 DOMAIN = Domain(
     [Integer("age", 17, 90), Real("rate", 0, 2, step=0.1), Category("sex", ["F", 'M "x", y'])], sensitive=["sex"]
@@ -63,7 +63,7 @@ def program(tmp_path):
 @pytest.mark.parametrize("protocol", ["csv", "jsonl"])
 def test_a_program_gives_what_the_model_gives(program, protocol):
     scored = program(ANSWERS, protocol, protocol=protocol)
-    check_model(scored, DOMAIN)
+    model_contract(scored, DOMAIN)
     rows = DOMAIN.sample(25_000, seed=0)
     assert (scored.predict(rows) == model(rows)).all()
     settings = {"strategy": "fully-directed", "n_walkers": 100, "n_global": 300, "max_cases": 200}

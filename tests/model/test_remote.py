@@ -21,7 +21,7 @@ from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.pacing import BatchSize, RateLimit
 from fairprobe.model.remote import connect
-from fairprobe.testing import check_model
+from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
 MIXED = Domain(
@@ -60,7 +60,7 @@ def test_each_protocol_gives_what_the_model_gives(protocol):
     for model, domain in ((mixed, MIXED), (numbers, NUMBERS)):
         with serving(Served(model)) as served:
             remote = connect(served.url + PATHS[protocol], protocol=protocol)
-            check_model(remote, domain)
+            model_contract(remote, domain)
             served.n_rows, before = 0, remote.n_sent
             there, here = search(remote, domain, max_cases=400), search(model, domain, max_cases=400)
         assert same_cases(there, here)
@@ -77,7 +77,7 @@ def test_the_outputs_that_a_service_has_names_for():
         rows = NUMBERS.sample(50, seed=0)
         assert np.allclose(Asker(remote, NUMBERS, output="proba").ask_frame(rows), proba(rows))
         assert np.allclose(Asker(remote, NUMBERS, output="score").ask_frame(rows), proba(rows)[:, 1])
-        check_model(remote, NUMBERS, output="proba")
+        model_contract(remote, NUMBERS)
         found = search(remote, NUMBERS, strategy="guided", max_cases=50)  # it learns from scores
         assert found.n_cases == 50
 
