@@ -155,6 +155,19 @@ def test_a_program_that_does_not_answer_one_line_a_row(program, text, said):
     assert time.monotonic() - begun < 60
 
 
+def test_a_program_that_never_reads_is_given_up(program):
+    begun = time.monotonic()
+    with pytest.raises(ModelError, match=r"within 0\.5 s"):  # more than a pipe holds
+        program("import time\nprint('no', flush=True)\ntime.sleep(100)", timeout=0.5).predict(
+            DOMAIN.sample(9000, seed=0)
+        )
+    assert time.monotonic() - begun < 60
+
+
+def test_no_rows_have_no_answers(program):
+    assert len(program(ANSWERS).predict(DOMAIN.sample(3, seed=0)[:0])) == 0
+
+
 def test_garbage_is_no_number_and_no_json(program):
     text = "for row in rows(): print('{oops', flush=True)"
     rows = DOMAIN.sample(5, seed=0)

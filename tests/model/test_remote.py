@@ -233,6 +233,7 @@ def test_sent_to_another_process_it_makes_connections_of_its_own():
         remote.predict(rows)
         copy = pickle.loads(pickle.dumps(remote))
         assert (copy.predict(rows) == mixed(rows)).all()
+        assert len(copy.predict(rows[:0])) == 0
         assert copy.n_sent == 20
         assert same_cases(search(remote, MIXED, max_cases=300, n_jobs=2), search(mixed, MIXED, max_cases=300))
 

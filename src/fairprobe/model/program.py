@@ -107,10 +107,10 @@ class ProgramModel:
     def ask(self, output: str, rows: Any) -> NDArray[Any]:
         """The answers to the rows of a frame, read as that output."""
         lines = self._written(rows)
+        pieces = [lines[first : first + PIECE_ROWS] for first in range(0, len(lines), PIECE_ROWS)]
         with self._lock:
-            pieces = [lines[first : first + PIECE_ROWS] for first in range(0, max(1, len(lines)), PIECE_ROWS)]
             answers = [self._read(self._answers(piece, rows), output) for piece in pieces]
-        return np.concatenate(answers)
+        return np.concatenate(answers) if answers else np.empty(0)
 
     def close(self) -> None:
         """End the program."""
@@ -182,6 +182,7 @@ class _Running:
         self._lines: queue.SimpleQueue[list[str] | None] = queue.SimpleQueue()
         self._pending: deque[str] = deque()
         self._said: deque[str] = deque(maxlen=KEPT_LINES)
+        self._writer: threading.Thread | None = None
         try:
             self._process = subprocess.Popen(
                 list(command),
@@ -215,8 +216,8 @@ class _Running:
             raise _DiedError(f"more lines than rows, as {shortened(self._pending[0], 80)!r}", is_final=True)
         text = "".join([*self._header, *lines])
         self._header = []
-        writer = threading.Thread(target=self._write, args=(text,), daemon=True)
-        writer.start()
+        self._writer = threading.Thread(target=self._write, args=(text,), daemon=True)
+        self._writer.start()
         n, heard = len(lines), self._pending
         while len(heard) < n:
             try:
@@ -233,6 +234,9 @@ class _Running:
     def end(self) -> None:
         """End it, by its process id, and wait for it."""
         process = self._process
+        if self._writer is not None and self._writer.is_alive():  # it does not read, and would not see the end
+            process.kill()
+            self._writer.join(timeout=1.0)
         with contextlib.suppress(OSError):
             if process.stdin is not None:
                 process.stdin.close()

@@ -21,7 +21,12 @@ HIDDEN: Final = "***"
 _SHORTEST: Final = 4
 """Shorter values are no secrets, and would be found in any text."""
 
-_LOGGERS: Final = ("httpx", "httpcore")
+_LOGGERS: Final = (
+    "httpx",
+    "httpcore",
+    *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+)
+"""All by name: a logger's filter is not for those below it."""
 
 _secrets: set[str] = set()
 

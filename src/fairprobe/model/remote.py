@@ -26,7 +26,15 @@ from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
 from fairprobe.model.pacing import BatchSize, Workers
 from fairprobe.model.redaction import guard, shown_source
-from fairprobe.model.services import OpenInference, Service, answers_of, decoded, encoded, service_at
+from fairprobe.model.services import (
+    InvalidAnswerError,
+    OpenInference,
+    Service,
+    answers_of,
+    decoded,
+    encoded,
+    service_at,
+)
 from fairprobe.model.sklearn import checked_columns, natural_dtype
 from fairprobe.model.transport import Patience, TooLargeError, Transport
 
@@ -165,7 +173,10 @@ class RemoteModel:
                 f"got {reply.words}"
             )
         assert isinstance(self.service, OpenInference)
-        self.columns = self.service.told(decoded(reply.data))
+        try:
+            self.columns = self.service.told(decoded(reply.data))
+        except InvalidAnswerError as error:
+            raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
 
     def takes(self, row: Any) -> bool:
         """Whether it answers a frame of one row; asked once, so that no is no surer than the service is."""
@@ -200,6 +211,8 @@ class RemoteModel:
 
     def ask(self, output: str, batch: Any) -> NDArray[Any]:
         """The answers for a batch; of rows answered before, those are remembered."""
+        if not len(batch):
+            return np.empty(0)
         answer = self.answers.get(output)
         if answer not in self._caches:
             self._caches[answer] = AnswerCache(self._cache_rows)
