@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from fairprobe.datasets import load_census
 N_TRAIN, N_ASKED = 4000, 5000
 
 
+@cache
 def encoded():
     X, y = load_census(encoded=True, split="train")
     return X, (y > 0).astype(int).to_numpy()
 
 
+@cache
 def natural():
     X, y = load_census(encoded=False, split="train")
     texts = [name for name in X if not pd.api.types.is_numeric_dtype(X[name])]
@@ -150,8 +153,8 @@ def torch_weights(folder):
         torch.nn.functional.cross_entropy(net(rows), labels).backward()
         optimizer.step()
     (folder / "nets.py").write_text(
-        "from torch import nn\n\n\ndef net():\n    return nn.Sequential(nn.BatchNorm1d(13), nn.Linear(13, 8), nn.ReLU(), "
-        "nn.Linear(8, 2))\n\n\ndef other():\n    return nn.Sequential(nn.Linear(13, 5), nn.ReLU(), nn.Linear(5, 2))\n"
+        "from torch import nn\n\n\ndef net():\n    return nn.Sequential(nn.BatchNorm1d(13), nn.Linear(13, 8), nn.ReLU(), nn"
+        ".Linear(8, 2))\n\n\ndef other():\n    return nn.Sequential(nn.Linear(13, 5), nn.ReLU(), nn.Linear(5, 2))\n"
     )
     safetensors.save_file(net.state_dict(), folder / "weights.safetensors")
     return Written(folder / "nets.py", net.eval(), X, folder / "weights.safetensors", "nets:net")

@@ -154,10 +154,7 @@ def test_graphs_of_other_outputs(tmp_path):
         assert type(model).__name__ == kind
         model_contract(model, domain, outputs=["value"] if kind == "OnnxNumbers" else None)
         z = X @ weights
-        if width == 1:
-            expected = z[:, 0] if operation is None else z[:, 0] > 0
-        else:
-            expected = z.argmax(axis=1)
+        expected = z.argmax(axis=1) if width > 1 else z[:, 0] > 0 if operation else z[:, 0]
         np.testing.assert_allclose(model.predict(X), expected, atol=1e-5)
 
 
@@ -184,7 +181,9 @@ def test_a_missing_package_names_the_command(tmp_path, monkeypatch):
             raise ImportError(f"No module named {name!r}")
         return real(name, *args, **keywords)
 
-    monkeypatch.setattr(reading, "import_module", lambda name: absent(name) if name == "lightgbm" else load.import_module(name))
+    monkeypatch.setattr(
+        reading, "import_module", lambda name: absent(name) if name == "lightgbm" else load.import_module(name)
+    )
     with pytest.raises(SettingError, match=r"LightGBM needs lightgbm.*pip install 'fairprobe\[lightgbm\]'"):
         fairprobe.load_model(made.path)
 

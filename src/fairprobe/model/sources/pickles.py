@@ -43,8 +43,9 @@ def _is_old_pickle(path: Path) -> bool:
 
 
 def preload() -> None:
-    """Import what reads it."""
+    """Import what reads it, and what most of them hold."""
     import joblib  # noqa: F401
+    import sklearn.ensemble  # noqa: F401
 
 
 def read(path: Path, permission: Permission) -> Any:
@@ -60,6 +61,8 @@ def read(path: Path, permission: Permission) -> Any:
 
     try:
         return joblib.load(path)
+    except MemoryError:
+        raise
     except Exception as error:
         raise DataError(f"a pickle must be one that can be loaded, got {shortened(error)}: {path}") from None
 

@@ -14,6 +14,7 @@ _HARMLESS: Final = (
     ("numpy", "dtype"),
     ("builtins", "slice"),
     ("collections", "OrderedDict"),
+    ("functools", "partial"),
     ("fairprobe.subjects.fair_svm", "FairSVM"),
     ("sklearn._loss.link", "HalfLogitLink IdentityLink Interval LogitLink LogLink MultinomialLogit"),
     ("sklearn._loss.loss", "AbsoluteError ExponentialLoss HalfBinomialLoss HalfGammaLoss HalfMultinomialLoss"),
@@ -34,11 +35,12 @@ _HARMLESS: Final = (
     ("sklearn.neural_network._stochastic_optimizers", "AdamOptimizer SGDOptimizer"),
     ("sklearn.tree._tree", "Tree"),
     ("sklearn.utils._bunch", "Bunch"),
+    ("sklearn.utils.validation", "check_array"),
 )
 HARMLESS: Final = frozenset(f"{module}.{name}" for module, names in _HARMLESS for name in names.split())
 """Types beyond those that skops trusts: making one of them runs nothing that a file could choose.
 
-Two of them, which hold trees, follow numbers in a file without looking whether these lead out of the tree, for which
+A partial function is as harmless as the function in it, which is looked at, too. Two types, which hold trees, follow numbers in a file without looking whether these lead out of the tree, for which
 skops trusts no tree: here their numbers are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
 """
 
