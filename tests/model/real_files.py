@@ -139,6 +139,19 @@ def boosted_by_xgboost(folder, X, y, form):
     return Written(folder / "model.bin", model, X)
 
 
+NETS = """
+from torch import nn
+
+
+def net():
+    return nn.Sequential(nn.BatchNorm1d(13), nn.Linear(13, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def other():
+    return nn.Sequential(nn.Linear(13, 5), nn.ReLU(), nn.Linear(5, 2))
+"""
+
+
 def torch_weights(folder):
     """A module of the current folder, and a file of weights."""
     torch = pytest.importorskip("torch")
@@ -152,10 +165,7 @@ def torch_weights(folder):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(rows), labels).backward()
         optimizer.step()
-    (folder / "nets.py").write_text(
-        "from torch import nn\n\n\ndef net():\n    return nn.Sequential(nn.BatchNorm1d(13), nn.Linear(13, 8), nn.ReLU(), nn"
-        ".Linear(8, 2))\n\n\ndef other():\n    return nn.Sequential(nn.Linear(13, 5), nn.ReLU(), nn.Linear(5, 2))\n"
-    )
+    (folder / "nets.py").write_text(NETS)
     safetensors.save_file(net.state_dict(), folder / "weights.safetensors")
     return Written(folder / "nets.py", net.eval(), X, folder / "weights.safetensors", "nets:net")
 

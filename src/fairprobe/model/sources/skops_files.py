@@ -40,8 +40,9 @@ _HARMLESS: Final = (
 HARMLESS: Final = frozenset(f"{module}.{name}" for module, names in _HARMLESS for name in names.split())
 """Types beyond those that skops trusts: making one of them runs nothing that a file could choose.
 
-A partial function is as harmless as the function in it, which is looked at, too. Two types, which hold trees, follow numbers in a file without looking whether these lead out of the tree, for which
-skops trusts no tree: here their numbers are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
+A partial function is as harmless as the function in it, which is looked at, too. Two types, which hold trees, follow
+numbers in a file without looking whether these lead out of the tree, for which skops trusts no tree: here their numbers
+are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
 """
 
 SHOWN: Final = 10
