@@ -47,7 +47,8 @@ def _alone(file: str, job: dict[str, Any]) -> dict[str, Any]:
     except FairprobeError as error:
         return {"error": type(error).__name__, "message": str(error)}
     except MemoryError:
-        return {"error": "", "message": f"a model's file must be read within {job['bytes'] / 2**30:.0f} GiB of memory"}
+        limit = f"{job['bytes'] / 2**30:.0f} GiB of memory"
+        return {"error": "", "message": f"a model's file must be read within {limit}, got one that takes more"}
     except BaseException as error:
         return {"error": "", "message": f"a model's file must be one that can be read, got {shortened(error)}"}
     return {"ok": True}
