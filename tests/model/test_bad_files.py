@@ -250,16 +250,16 @@ def test_a_loader_that_does_not_come_back(tmp_path, monkeypatch, code, message):
         def __reduce__(self):
             return exec, (code,)
 
-    monkeypatch.setattr(guard, "SECONDS", 2.0)
+    if "while" in code:
+        monkeypatch.setattr(guard, "SECONDS", 2.0)
     monkeypatch.setattr(guard, "BYTES", 2**30)
     path = tmp_path / "model"
     path.write_bytes(pickle.dumps(Bomb()))
     refused(path, message, kind=DataError, allow_unsafe_load=True)
 
 
-def test_a_pickle_that_grows_without_end_is_only_looked_at(tmp_path, monkeypatch):
+def test_a_pickle_that_grows_without_end_is_only_looked_at(tmp_path):
     """Lists of lists, each holding the one before ten times over."""
-    monkeypatch.setattr(guard, "SECONDS", 5.0)
     deep = []
     for _ in range(100):
         deep = [deep] * 10
@@ -303,7 +303,7 @@ def check_broken(name, folder, n):
         else:
             kinds.setdefault(kind, []).append(path)
     for kind, paths in kinds.items():
-        for unsafe in {False, name in UNSAFE}:
+        for unsafe in {False, name in UNSAFE and n > N_BROKEN}:  # which imports scikit-learn for each
             errors = tried(kind, paths, Permission(unsafe=unsafe)) if len(paths) > 1 else []
             messages += [error for error in errors if error is not None]
     assert len(messages) > n / 2  # most of what is broken is found out

@@ -43,9 +43,8 @@ def _is_old_pickle(path: Path) -> bool:
 
 
 def preload() -> None:
-    """Import what reads it, and what most of them hold."""
+    """Import what reads it."""
     import joblib  # noqa: F401
-    import sklearn.ensemble  # noqa: F401
 
 
 def read(path: Path, permission: Permission) -> Any:
