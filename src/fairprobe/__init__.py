@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         verdict,
     )
     from fairprobe.explain import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
+    from fairprobe.model import load_model
     from fairprobe.retrain import Retrained, RetrainSettings, retrain
     from fairprobe.search import Found, search
 
@@ -81,6 +82,7 @@ __all__ = [
     "estimate",
     "estimate_strata",
     "explain",
+    "load_model",
     "propose_strata",
     "proxies",
     "repair",
@@ -125,6 +127,7 @@ _HOMES = {
         "verdict",
     ),
     "fairprobe.explain": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
+    "fairprobe.model": ("load_model",),
     "fairprobe.retrain": ("RetrainSettings", "Retrained", "retrain"),
     "fairprobe.search": ("Found", "search"),
 }

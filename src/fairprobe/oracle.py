@@ -134,7 +134,8 @@ class Oracle:
 
         Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
         """
-        second = self.judge(judgement.members(self.families))
+        with self.asker.afresh():
+            second = self.judge(judgement.members(self.families))
         contradicted = self.differ(judgement.outputs, second.outputs, judgement.present)
         return replace(judgement, hits=judgement.hits & second.hits, contradicted=contradicted)
 

@@ -26,8 +26,9 @@ from fairprobe.estimate import Share, breakdown, proxies
 from fairprobe.estimate.survey import combination_words, worse_off
 from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
+from fairprobe.frames import as_values
 from fairprobe.model import Model
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import abilities_of, columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
@@ -532,7 +533,7 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
         domain = Domain.from_frame(X, sensitive=sensitive)
     elif sensitive is not None:
         raise SettingError.about("sensitive", "is said by the domain already, got both: leave one of them out")
-    columns = abilities_of(model).columns
+    columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
     return domain.hiding([*domain.hidden, *lacking]) if set(lacking) - set(domain.hidden) else domain
 
@@ -547,6 +548,7 @@ def _checked_labels(y: Any, rows: pd.DataFrame, *, needed: bool) -> Any:
         if needed:
             raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
         return None
+    y = as_values(y)
     if len(y) != len(rows):
         raise DataError.about("y", f"must have a label for each of the {len(rows):,} rows, got {len(y):,}")
     return y

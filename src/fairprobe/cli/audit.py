@@ -128,7 +128,7 @@ class AuditCommand(Command):
         keywords["mask"] = names(request["mask"] or ())
         keywords["populations"] = names(request["populations"] or ()) or None
         keywords["max_share"] = limits_of(request["max_share"] or ())
-        keywords["name"] = request["name"] or request["model"]
+        keywords["name"] = request["name"] or request.model_name
         return keywords
 
     def load(self) -> None:

@@ -17,13 +17,14 @@ import typer
 
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.loading import SUBJECT, load_model
-from fairprobe.cli.options import NONE
+from fairprobe.cli.options import NONE, loading, pairs
 from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
 from fairprobe.estimate.share import percent
+from fairprobe.model.redaction import shown_source
+from fairprobe.model.sources.load import SUBJECT, load_model
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Request:
 
     def __getitem__(self, name: str) -> Any:
         return self.given[name]
+
+    @property
+    def model_name(self) -> str:
+        """The model as it was named, without the secrets of an address: what is shown and written down."""
+        return shown_source(self.given["model"])
 
     @cached_property
     def source(self) -> Source:
@@ -53,6 +59,7 @@ class Request:
     def again(self, **changes: Any) -> str:
         """The command as it was given, with some options changed."""
         words = self.context.command_path.split()
+        changes |= {} if self.given.get("model") is None else {"model": self.model_name}
         for parameter in self.context.command.params:
             name = str(parameter.name)
             value = changes.get(name, self.given.get(name))
@@ -124,8 +131,16 @@ class Command(ABC):
         """The model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
-        with spinner(f"loading {name}{fitted}"):
-            return load_model(name)
+        with spinner(f"loading {self.request.model_name}{fitted}"):
+            return load_model(name, **self._loading())
+
+    def _loading(self) -> dict[str, Any]:
+        """What the options say of how it is loaded."""
+        given = {each.name: self.request[each.name] for each in loading()}
+        given["weights"] = given.pop("model_weights")
+        given["answers"] = pairs("answer", given.pop("answer"))
+        given["header_from_env"] = pairs("header_from_env", given["header_from_env"])
+        return {name: value for name, value in given.items() if value is not None}
 
     def exit_code(self) -> int:
         """How it ended."""
@@ -159,7 +174,7 @@ class Command(ABC):
         return self.exit_code()
 
     def _show_plan(self, planned: DryRun) -> None:
-        model, domain, keywords = self.request["model"], self.domain, self.keywords
+        model, domain, keywords = self.request.model_name, self.domain, self.keywords
         parameters = {p.name: describe_parameter(p) for p in domain.parameters}
         n_members, width = len(domain.combinations), max(map(len, parameters))
         if self.request["json"]:

@@ -20,19 +20,22 @@ SCALAR = "a text, a number, true or false"
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(("model", "data", "domain", "label", "gate", "rows_are", "output", "method", "batch"), TEXT),
-    **dict.fromkeys(("date", "title", "name", "out", "html"), TEXT),
-    **dict.fromkeys(("ignore", "missing", "constraint", "link", "hidden", "populations", "mask"), TEXTS),
+    **dict.fromkeys(("date", "title", "name", "out", "html", "model_weights", "protocol", "ca_file"), TEXT),
+    **dict.fromkeys(("ignore", "missing", "constraint", "link", "hidden", "populations", "mask", "trust"), TEXTS),
+    **dict.fromkeys(("answer", "header_from_env"), TEXTS),
     **dict.fromkeys(("threshold", "confidence", "min_comparable", "min_plausibility", "retrain_seconds"), NUMBER),
+    **dict.fromkeys(("rate_limit", "timeout"), NUMBER),
+    **dict.fromkeys(("connections", "batch_rows", "retries", "cache_rows"), WHOLE),
     **dict.fromkeys(("n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"), WHOLE),
     **dict.fromkeys(("explain_queries", "seed"), WHOLE),
-    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck"), TRUTH),
+    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load"), TRUTH),
     "sensitive": SENSITIVE,
     "max_share": LIMIT,
     "favourable": SCALAR,
 }
 """What may be set, and what it must be."""
 
-PATHS = ("data", "domain", "out", "html")
+PATHS = ("data", "domain", "out", "html", "model_weights", "ca_file")
 """Beside the file where they are named, unless they are absolute."""
 
 
@@ -80,7 +83,7 @@ def _checked(settings: Any, file: Path) -> dict[str, Any]:
         raise SettingError(f"{file}: [tool.fairprobe] must be a table, got {settings!r}")
     checked: dict[str, Any] = {}
     for given, value in settings.items():
-        name = given.replace("-", "_")
+        name = "model_weights" if given == "weights" else given.replace("-", "_")  # as the option may be called, too
         if name not in KINDS:
             known = sorted(map(_key, KINDS))
             raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{nearest(given, known)}")
@@ -115,7 +118,8 @@ def _are_texts(value: Any) -> bool:
 
 def _as_option(name: str, value: Any, file: Path) -> Any:
     """A value as the option of that name would have it."""
-    if name in PATHS and not (name == "domain" and ":" in value):
+    is_path = (file.parent / value).exists() if name == "model" else name in PATHS
+    if is_path and not (name == "domain" and ":" in value):
         return str(file.parent / value)
     if name == "sensitive" and isinstance(value, dict):
         return [f"{each}={','.join(map(str, values))}" if values else each for each, values in value.items()]

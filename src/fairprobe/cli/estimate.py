@@ -24,7 +24,7 @@ from fairprobe.cli.estimate_words import (
     with_outcomes,
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, to_copy
+from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
@@ -54,6 +54,7 @@ OPTIONS = [
     *o.inputs(
         "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
         "Rows, a population of their own; the domain is inferred from them unless --domain is given",
+        weights=("--model-weights",),
     ),
     o.several(
         "population",
@@ -75,7 +76,7 @@ OPTIONS = [
     _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
     o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
     o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
-    o.option("weights", "COLUMN", f"What each row counts: {APART}", o.HOW),
+    o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
     o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
     *o.ASKED,
     _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
@@ -112,6 +113,9 @@ def run(request: Request) -> int:
     the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
     plain share and the linked one, with what changes along.
     """
+    given = request.given
+    if given["model_weights"] is None and str(given["weights"]).endswith(".safetensors"):  # no column is meant
+        request = replace(request, given={**given, "model_weights": given["weights"], "weights": None})
     return Estimate(request).run()
 
 
@@ -341,11 +345,11 @@ class Estimate(Command):
         verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
         parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
-        say(f"How often {self.request['model']} changes its output with {self._title()}:")
+        say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()
         say_parts([(line, 4) for line in part] for part in parts)
         say()
-        say(f"{counted(n_queries, 'query')}, {seconds:.2f} s, seed {seed}")
+        say(f"{counted(n_queries, 'query')}{sent_words(shares)}, {seconds:.2f} s, seed {seed}")
         if self.written is not None:
             say(f"The rows that are discriminatory are in {self.written}.")
         if self.drawn is not None:

@@ -283,7 +283,7 @@ class Explain(Search):
         """Those of the explanation, and in short those of the search."""
         search = None if self.found is None else {**self.found.summary(), "from": self.start}
         return {
-            "model": self.request["model"],
+            "model": self.request.model_name,
             **({} if self.why is None else self.why.summary()),
             "search": search,
             "cases": self.request["cases"],

@@ -28,7 +28,7 @@ _data = typer.Argument(help=f"Rows: {TABLE}", metavar="DATA", show_default=False
 
 OPTIONS = [
     Option("data", Option.KEYWORD_ONLY, annotation=Annotated[str, _data]),
-    option("model", "OBJECT", "The model, as module:attribute."),
+    option("model", "MODEL", "The model: module:attribute, or a file."),
     option("label", "COLUMN", "The column to predict. Default: guessed by its name."),
     option("out", "FILE", f"Where to write it. Default: {OWN}.", "Results", "--out", "-o"),
     switch("overwrite", "Overwrite a file that is there."),
@@ -100,7 +100,7 @@ def config_text(
     lines = [
         "# An audit by fairprobe. Run it: fairprobe audit " + path.name,
         "",
-        "# The model: module:attribute, found from the folder that you run it in.",
+        "# The model: module:attribute, found from the folder that you run it in; or a file, beside this one.",
         _said("model", model or "package.module:model"),
         "# Real rows; beside this file, unless the path is absolute.",
         _said("data", where.as_posix()),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,11 @@ import typer
 from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.engine import ENGINES
+from fairprobe.errors import SettingError
 from fairprobe.model import OUTPUTS
+from fairprobe.model.program import FORMATS
+from fairprobe.model.remote import connect
+from fairprobe.model.services import SPOKEN
 from fairprobe.search.searching import search
 
 BATCHES = ("array", "frame")
@@ -115,16 +120,87 @@ def out(text: str) -> Option:
 # What several commands have
 
 TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
-_FOUND = "Modules of the current folder are found. subject:NAME comes with fairprobe, as subject:decision-tree."
+_FOUND = (
+    "Modules of the current folder are found. Or a file of skops, ONNX, XGBoost or LightGBM; an address, https://...; "
+    "command:PROGRAM; subject:NAME, which comes with fairprobe, as subject:decision-tree."
+)
+
+SERVICES = "Models behind an address, and programs"
+
+
+def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
+    """What was given as NAME=VALUE, any number of times."""
+    split = [each.partition("=") for each in given or ()]
+    bad = next((each for each, (left, _, right) in zip(given or (), split, strict=True) if not left or not right), None)
+    if bad is not None:
+        raise SettingError(f"{flag(name)} must be NAME=VALUE, got {bad!r}")
+    return {left.strip(): right.strip() for left, _, right in split} or None
+
+
+_served = partial(setting, connect, panel=SERVICES)
+
+SERVED = [
+    option(
+        "protocol",
+        "NAME",
+        f"What a service speaks: {', '.join(SPOKEN)}; by default as the address tells. Of a program: "
+        f"{' or '.join(FORMATS)} on its standard input, one line of answer a row. Default: {FORMATS[0]}.",
+        SERVICES,
+        choices=(*SPOKEN, *FORMATS),
+    ),
+    several(
+        "answer",
+        "OUTPUT=NAME",
+        "Where a service gives several answers a row, which is meant: label=predict; give it again for others, as "
+        "proba=predict_proba.",
+        SERVICES,
+    ),
+    several(
+        "header_from_env",
+        "HEADER=VARIABLE",
+        "A header whose value is in a variable of the environment, so that it is never shown; "
+        "FAIRPROBE_HEADER_X_API_KEY is sent as X-API-KEY without this.",
+        SERVICES,
+    ),
+    _served("connections", whole, "Requests at a time."),
+    _served("batch_rows", whole, "Rows of a request. By default doubled until throughput stops rising."),
+    _served("rate_limit", number, "Requests a second at most."),
+    _served("timeout", number, "Seconds for a request, or for a program's next line."),
+    option(
+        "retries",
+        "N",
+        "How often what failed is sent again. Default: 8, of a program 3.",
+        SERVICES,
+        parser=whole,
+        kind=Any,
+    ),
+    _served("cache_rows", whole, "Answered rows to remember, so that they are not sent again."),
+    option("ca_file", "FILE", "Certificates to trust in place of the usual ones.", SERVICES),
+]
+
+WEIGHTS = ("--model-weights", "--weights")
+
+
+def loading(weights: Iterable[str] = WEIGHTS) -> list[Option]:
+    """How a model is loaded: the arguments of `load_model`; a command may have another use for --weights."""
+    text = "A type in a skops file that may be made, as package.module.Type; give it again for more."
+    runs = "Load a pickle, a joblib file or an MLflow folder, which runs the code in it."
+    return [
+        several("trust", "TYPE", text),
+        option("model_weights", "FILE", "The weights of a torch module, a safetensors file.", WHAT, *weights),
+        switch("allow_unsafe_load", runs, WHAT),
+        *SERVED,
+    ]
 
 
 LINKED = "Compare linked twins (--linked) or those that differ in the sensitive parameters alone (--no-linked)."
 
 
-def inputs(model: str, data: str) -> list[Option]:
+def inputs(model: str, data: str, weights: Iterable[str] = WEIGHTS) -> list[Option]:
     """The model and what it is asked about; the texts say what the one is and what the other is for."""
     return [
-        option("model", "OBJECT", f"{model} {_FOUND}", kind=str, default=Option.empty),
+        option("model", "MODEL", f"{model} {_FOUND}", kind=str, default=Option.empty),
+        *loading(weights),
         option("data", "FILE", f"{data}: {TABLE}"),
         option("domain", "FILE", "The domain: a TOML file (see fairprobe domain), or module:attribute in Python."),
         *COLUMNS,

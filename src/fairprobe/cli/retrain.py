@@ -13,13 +13,13 @@ from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
-from fairprobe.cli.loading import SUBJECT
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, loading_line, write_model
+from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.retrain.augment import AUTO_LINKED
 from fairprobe.retrain.clock import N_REPORT, N_SELECT
@@ -242,7 +242,7 @@ class Retrain(Command):
     def figures(self) -> dict[str, Any]:
         """All of it."""
         return {
-            "model": self.request["model"],
+            "model": self.request.model_name,
             **self.result.summary(),
             "exit_code": self.exit_code(),
             **self.written,
@@ -252,7 +252,7 @@ class Retrain(Command):
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
-        say_parts(figure_parts(self.request["model"], result))
+        say_parts(figure_parts(self.request.model_name, result))
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:

@@ -16,7 +16,19 @@ from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.entry import FAILED
 from fairprobe.cli.options import NONE, number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, aligned, counted, duration, flag, in_flags, note, progress, say, to_copy
+from fairprobe.cli.words import (
+    Line,
+    aligned,
+    counted,
+    duration,
+    flag,
+    in_flags,
+    note,
+    progress,
+    say,
+    sent_words,
+    to_copy,
+)
 from fairprobe.domain import Density, Domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
@@ -342,7 +354,7 @@ def summary_lines(found: Found, started_from: str, written: str | None, within: 
         *within,
         *(f"  linked    {link.words()}" for link in found.domain.links),
         f"  judged    {counted(found.n_judged, 'input')}, repeats included",
-        f"  queries   {found.n_queries:,}",
+        f"  queries   {found.n_queries:,}{sent_words([found])}",
         f"  time      {found.seconds:.2f} s",
         f"  yield     {found.yield_:.2%} (a measure of this search, not of how common cases are)",
         f"  stopped   {in_flags(found.stop_reason.sentence)}",

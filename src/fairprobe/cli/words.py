@@ -179,6 +179,12 @@ def counted(n: int, noun: str) -> str:
     return f"{magnitude(n)} {noun if n == 1 else plural}"
 
 
+def sent_words(results: Iterable[Any]) -> str:
+    """Beside the queries, the rows that were sent, where a service was asked that counts them."""
+    sent = [result.sent for result in results if result.sent is not None]
+    return f" ({counted(sum(sent), 'row')} sent)" if sent else ""
+
+
 def magnitude(n: int) -> str:
     """A number, exact while it can be read.
 

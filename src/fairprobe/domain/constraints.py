@@ -37,6 +37,7 @@ from fairprobe.domain.expressions import (
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
 from fairprobe.errors import DataError, DomainError
+from fairprobe.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +74,7 @@ class Rule:
 
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
         """Of which rows it is true."""
+        frame = frame if isinstance(frame, Mapping) else as_pandas(frame)
         names = names_in(self.formula)
         absent = [name for name in names if name not in frame]
         if absent:

@@ -25,6 +25,7 @@ from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.values import check_once, is_missing
 from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.frames import as_pandas
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -89,7 +90,7 @@ class Domain:
     @classmethod
     def from_frame(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         sensitive: Sensitive,
         *,
         parameters: Iterable[Parameter] = (),
@@ -100,7 +101,8 @@ class Domain:
         """Infer kinds, bounds and dtypes from a frame of inputs.
 
         Args:
-            frame: the inputs, without the label.
+            frame: the inputs, without the label: a frame of pandas or polars, a table of pyarrow, or an array, whose
+                columns are called x0, x1 and so on.
             sensitive: the columns that must not change the outcome; as a mapping with the values to compare, or None
                 for all of them: ``{"sex": None, "age": [25, 45, 65]}``.
             parameters: those that are not as they would be inferred; they replace the inferred by name.
@@ -116,6 +118,7 @@ class Domain:
         from fairprobe.domain.health import health_of_data, warn_of_health
         from fairprobe.domain.infer import infer_parameters
 
+        frame = as_pandas(frame)
         domain = cls(infer_parameters(frame, parameters), sensitive, constraints, links, hidden)
         warn_of_health(health_of_data(frame, domain), stacklevel=3)
         return domain
@@ -420,7 +423,7 @@ class Domain:
         columns = {p.name: p.decode(codes[:, i].astype(np.int64)) for i, p in enumerate(self.parameters)}
         return pd.DataFrame(columns, copy=False)
 
-    def encode(self, rows: pd.DataFrame | NDArray[Any], *, nearest: bool = False) -> Codes:
+    def encode(self, rows: Any, *, nearest: bool = False) -> Codes:
         """A frame, or an array with its columns in domain order, as codes; -1 where a value is outside the domain.
 
         A number between two steps of its grid is outside too; with `nearest` it is the nearer step.
@@ -442,18 +445,9 @@ class Domain:
         columns = {p.name: p.typed(frame[p.name]) for p in self.parameters}
         return frame[list(self.names)].assign(**columns)
 
-    def as_frame(self, rows: pd.DataFrame | NDArray[Any]) -> pd.DataFrame:
-        """A frame as it is; an array, its columns in domain order, as a frame."""
-        import pandas as pd
-
-        if isinstance(rows, pd.DataFrame):
-            return rows
-        array = np.asarray(rows)
-        if array.ndim != 2 or array.shape[1] != len(self.names):
-            raise DataError(
-                f"an array of inputs must have {len(self.names)} columns in domain order, got the shape {array.shape}"
-            )
-        return pd.DataFrame(array, columns=list(self.names))
+    def as_frame(self, rows: Any) -> pd.DataFrame:
+        """A frame as it is; one of polars, a table of pyarrow, or an array with its columns in domain order, as one."""
+        return as_pandas(rows, self.names)
 
     # How it compares and shows
 

@@ -105,10 +105,6 @@ def _wide_moves(levels: int) -> tuple[int, ...]:
 
 
 def _check_frame(frame: Any) -> None:
-    import pandas as pd
-
-    if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"a domain is inferred from a pandas DataFrame, got {type(frame).__name__}")
     if frame.empty:
         raise DataError(f"a domain is inferred from one row and one column at least, got the shape {frame.shape}")
     odd = [name for name in frame.columns if not isinstance(name, str)]

@@ -21,7 +21,8 @@ from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.families import FrameMembers
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.bounds.clustered import checked_groups, checked_weights
-from fairprobe.model.adapters import abilities_of
+from fairprobe.frames import as_values
+from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of
@@ -91,7 +92,8 @@ def _asked_again(
     if not len(rows):
         return batch
     second = batch.outputs.copy()
-    second[:, rows] = ask(rows)
+    with oracle.asker.afresh():
+        second[:, rows] = ask(rows)
     other = oracle.differ(batch.outputs, second, batch.present)
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
@@ -176,6 +178,7 @@ def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
 
 def _in_order(name: str, values: Any, index: Any) -> Any:
     """A series must belong to the rows, or it would count others than are meant."""
+    values = as_values(values)
     own = getattr(values, "index", None)
     if own is not None and not callable(own) and index is not None and not own.equals(index):
         raise DataError.about(name, "must have the index of the rows, got another: give an array for their order")
@@ -184,7 +187,7 @@ def _in_order(name: str, values: Any, index: Any) -> Any:
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
     """A domain of which the sensitive columns that a model was not fitted on are hidden from it."""
-    columns = abilities_of(model).columns
+    columns = columns_of(model, domain)
     lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
     return domain.hiding(lacking) if lacking else domain
 

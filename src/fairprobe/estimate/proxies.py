@@ -14,6 +14,7 @@ from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence
+from fairprobe.frames import as_pandas
 from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Proxies:
 
 
 def proxies(
-    X: pd.DataFrame,
+    X: Any,
     sensitive: Sequence[str],
     *,
     n_folds: int = 5,
@@ -93,13 +94,15 @@ def proxies(
     told above from below its median; of more than two values, each is told from the rest, and the best is shown.
 
     Args:
-        X: rows with the sensitive columns and those that a model takes; without the label.
+        X: rows with the sensitive columns and those that a model takes; without the label. The columns of an array are
+            called x0, x1 and so on.
         sensitive: their names. None of them is used to tell another.
         n_folds: of the cross-validation.
         confidence: that all intervals hold together.
         max_rows: so many rows are looked at, drawn at random.
         seed: of the folds and the draw.
     """
+    X = as_pandas(X)
     names = _checked(X, sensitive)
     checked_count("n_folds", n_folds, at_least=2)
     checked_count("max_rows", max_rows, at_least=2 * FEWEST)
@@ -123,11 +126,7 @@ def proxies(
     return Proxies(_table(found, names), confidence, len(rows), seed)
 
 
-def _checked(X: Any, sensitive: Any) -> list[str]:
-    import pandas as pd
-
-    if not isinstance(X, pd.DataFrame):
-        raise DataError(f"proxies are looked for in a pandas DataFrame, got {type(X).__name__}")
+def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
     if isinstance(sensitive, str) or not list(sensitive):
         raise SettingError.about("sensitive", f"must be a list of names, got {sensitive!r}")
     names = list(sensitive)

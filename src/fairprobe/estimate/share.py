@@ -94,6 +94,13 @@ class Share:
     """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
     record: Record | None = field(default=None, compare=False)
     """What the hits were counted from; None where nothing was, as the share is exact or one of strata."""
+    sent: int | None = field(default=None, compare=False)
+    """Rows sent to a model that counts them itself, as a service does; None for any other."""
+
+    @property
+    def n_sent(self) -> int:
+        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        return self.n_queries if self.sent is None else self.sent
 
     @property
     def width(self) -> float:
@@ -195,8 +202,20 @@ class Share:
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
-        left_out = ("history", "outcomes", "sensitive", "health", "plain", "cases", "twins", "answers", "record")
+        left_out = (
+            "history",
+            "outcomes",
+            "sensitive",
+            "health",
+            "plain",
+            "cases",
+            "twins",
+            "answers",
+            "record",
+            "sent",
+        )
         summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
+        summary["n_sent"] = self.n_sent
         summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
         summary["value"] = None if math.isnan(self.value) else self.value  # JSON has no NaN
         summary["health"] = [{"check": name, "message": message} for name, message in self.health]

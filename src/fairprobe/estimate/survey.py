@@ -21,6 +21,7 @@ from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimate.share import Remark, Share
+from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
 
@@ -295,11 +296,17 @@ class Survey:
             n_lost=self.n_lost,
             resolution=self.population.oracle.resolution,
             health=tuple(self.health),
+            sent=self._sent(),
             linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
             hidden=self.population.domain.hidden,
             worse_off=worse_off(fields["outcomes"], self._favourable),
             **fields,
         )
+
+    def _sent(self) -> int | None:
+        """Rows sent to a model that counts them itself."""
+        asker = self.population.oracle.asker
+        return asker.sent if isinstance(asker, Asker) else None
 
     def _remarks(self) -> Iterable[Remark]:
         """What was lost, whether rounding matters, and whether the model said the same of its hits when asked again."""

@@ -18,6 +18,7 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import Members
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.populations import chunk
+from fairprobe.frames import as_values
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import Judgement, Oracle
@@ -200,6 +201,7 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
     rows = domain.typed(rows)
     if y is None:
         return rows, None
+    y = as_values(y)
     if len(y) != len(rows):
         raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
     if isinstance(y, pd.Series) and not y.index.equals(rows.index):

@@ -3,5 +3,6 @@
 from fairprobe.model.adapters import Model
 from fairprobe.model.answers import OUTPUTS, Output
 from fairprobe.model.asking import Asker, describe
+from fairprobe.model.sources import load_model
 
-__all__ = ["OUTPUTS", "Asker", "Model", "Output", "describe"]
+__all__ = ["OUTPUTS", "Asker", "Model", "Output", "describe", "load_model"]

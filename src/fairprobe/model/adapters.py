@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -18,9 +19,12 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
+from fairprobe.model.categories import own_name
 from fairprobe.model.forms import Form
 
 ADAPTERS: dict[str, str] = {
+    "service": "fairprobe.model.remote",
+    "program": "fairprobe.model.program",
     "estimator": "fairprobe.model.sklearn",
     "torch": "fairprobe.model.torch",
     "function": "fairprobe.model.function",
@@ -74,6 +78,10 @@ class Abilities:
     """Whether its scores are those of leaves: steps, that say nothing of what lies beyond them."""
     threads: bool = False
     """Whether threads that ask it side by side are faster than one."""
+    is_elsewhere: bool = False
+    """Whether it runs elsewhere, in a service or a program, so that nothing but its answers is known of it."""
+    connections: bool = False
+    """Whether it is asked over connections of its own: more processes would only send rows that nobody needs."""
     labels_follow: Literal["proba", "score"] | None = None
     """The output that its labels follow from, so that asking for that one is enough; None if that is not known."""
     classes: NDArray[Any] | None = None
@@ -101,6 +109,10 @@ class Adapter:
     """The score of each row and how each column changes it; None for scores of more than two classes."""
     leaves: Callable[[Any], Codes] | None = None
     """The leaves that each row falls into, a column a tree."""
+    afresh: Callable[[], AbstractContextManager[None]] | None = None
+    """Inside this a row is sent even if its answer is remembered; None for a model that remembers none."""
+    n_sent: Callable[[], int] | None = None
+    """Rows sent since it was made, where that is not what was asked: some are remembered, some are sent again."""
     categories: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
 
@@ -130,6 +142,12 @@ def adapter_for(model: Any) -> Adapting:
 def abilities_of(model: Any) -> Abilities:
     """What a model can do, as its adapter declares."""
     return adapter_for(model).abilities(model)
+
+
+def columns_of(model: Any, domain: Domain) -> list[str] | None:
+    """The columns that a model was fitted on, by the names that the domain has for them; None if it does not say."""
+    columns = abilities_of(model).columns
+    return None if columns is None else [own_name(column, domain.names) for column in columns]
 
 
 def register(name: str, path: str) -> None:

@@ -44,7 +44,7 @@ class Answering(Answers, Protocol):
     domain: Domain
     output: str
     n_queries: int
-    """Rows sent to the model."""
+    """Rows that the model was asked about."""
 
     def ask_members(self, members: Members) -> NDArray[Any]:
         """The answers for those members that count, by member, then input; nothing in the others' places."""
@@ -55,9 +55,12 @@ class Answering(Answers, Protocol):
     def quiet(self) -> AbstractContextManager[Any]:
         """Inside this, inputs are known to be finite."""
 
+    def afresh(self) -> AbstractContextManager[Any]:
+        """Inside this, the model itself is asked, whatever it said of the same rows before."""
+
 
 class Asker:
-    """Asks one model about inputs of one domain, and counts every row sent."""
+    """Asks one model about inputs of one domain, and counts every row."""
 
     def __init__(
         self, model: Any, domain: Domain, *, output: str = "label", batch: str | None = None, n_threads: int = 1
@@ -99,8 +102,8 @@ class Asker:
         try:
             ask = self.adapter.careful or self.adapter.function
             raw = ask(self.adapter.form.of_frame(frame))
-        except InputError:
-            raise  # the rows are at fault, not the model
+        except (InputError, ModelError):
+            raise  # the rows are at fault, or the adapter says what is
         except Exception as error:
             raise ModelError(
                 f"the model must answer every row, got {type(error).__name__}: {error}{self._advice()}"
@@ -126,11 +129,22 @@ class Asker:
         context: AbstractContextManager[Any] = sklearn.config_context(assume_finite=True)
         return context
 
+    def afresh(self) -> AbstractContextManager[Any]:
+        """Ask inside this to find out whether the model says the same again: nothing that it said before is used."""
+        return nullcontext() if self.adapter.afresh is None else self.adapter.afresh()
+
+    @property
+    def sent(self) -> int | None:
+        """Rows sent since this was made, by whomever, to a model that counts them itself; None for any other."""
+        return None if self.adapter.n_sent is None else self.adapter.n_sent()
+
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
         """`codes` gives the rows sent as codes: only an error needs them."""
         self.n_queries += n_rows
         try:
             raw = self.adapter.function(batch)
+        except (ModelError, SettingError):
+            raise  # the adapter's own: it says what is wrong, and no row is to blame
         except Exception as error:
             raise ModelError(
                 f"the model must answer every input of the domain, got {type(error).__name__}: {error}; "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,13 +35,22 @@ ADVICE = (
 def fitted_columns(model: Any, domain: Domain) -> list[str] | None:
     """The names of the columns that a model was fitted on; None where it does not say."""
     names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        return [str(name) for name in names]
-    booster = _lightgbm_booster(model)
-    if not getattr(booster, "pandas_categorical", None):
-        return None
-    own = {name.replace(" ", "_"): name for name in domain.names}  # LightGBM writes them so
-    return [own.get(name, name) for name in booster.feature_name()]
+    if names is None:
+        booster = _lightgbm_booster(model)
+        names = booster.feature_name() if getattr(booster, "pandas_categorical", None) else None
+    return None if names is None else [own_name(str(name), domain.names) for name in names]
+
+
+def own_name(name: str, names: Iterable[str]) -> str:
+    """The one of some names that a column is: LightGBM writes underscores for spaces, ONNX for all but letters.
+
+    >>> own_name("hours_per_week", ["age", "hours-per-week"]), own_name("sex", ["age"])
+    ('hours-per-week', 'sex')
+    """
+    known = [str(own) for own in names]
+    if name in known:
+        return name
+    return next((own for own in known if name in (own.replace(" ", "_"), re.sub(r"\W", "_", own))), name)
 
 
 def _lightgbm_booster(model: Any) -> Any:
@@ -55,11 +65,12 @@ def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Cat
     """
     told = getattr(model, "categories_in_", None)
     if isinstance(told, Mapping):
-        return {name: tuple(values) for name, values in told.items()}
+        return {own_name(name, domain.names): tuple(map(plain, values)) for name, values in told.items()}
     if len(getattr(model, "steps", ())) == 1:
         model = model.steps[0][1]
     model = getattr(model, "best_estimator_", model)
-    return _of_lightgbm(model, domain, columns) or _of_xgboost(model, columns)
+    booster = model.get_booster() if hasattr(model, "get_booster") else None
+    return _of_lightgbm(model, domain, columns) or xgboost_categories(booster, columns)
 
 
 def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
@@ -79,8 +90,8 @@ def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categori
     return {name: tuple(map(plain, values)) for name, values in zip(names, lists, strict=True)}
 
 
-def _of_xgboost(model: Any, columns: Sequence[str]) -> Categories:
-    booster: Any = model.get_booster() if hasattr(model, "get_booster") else None
+def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
+    """The categories that a booster of XGBoost keeps, from its version 3.1 on."""
     if "c" not in (getattr(booster, "feature_types", None) or ()) or not hasattr(booster, "get_categories"):
         return {}
     told = booster.get_categories(export_to_arrow=True).to_arrow()

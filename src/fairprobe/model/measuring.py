@@ -55,13 +55,14 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     def ask(part: slice) -> NDArray[Any]:
         return asker.ask(codes[part]) if rows is None else asker.ask_frame(rows.iloc[np.arange(n)[part] % len(rows)])
 
-    whole = ask(slice(None))
-    scale = float(np.abs(whole).max())
     apart = [0.0]
-    for size in SIZES[1:]:
-        for first in range(0, min(n, FEW * size), size):
-            part = slice(first, first + size)
-            apart.append(float(np.abs(ask(part) - whole[part]).max()))
+    with asker.afresh():
+        whole = ask(slice(None))
+        scale = float(np.abs(whole).max())
+        for size in SIZES[1:]:
+            for first in range(0, min(n, FEW * size), size):
+                part = slice(first, first + size)
+                apart.append(float(np.abs(ask(part) - whole[part]).max()))
     return SAFETY * max((number for number in apart if number <= COARSE * scale), default=0.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -143,6 +143,25 @@ class _LastClass:
 def _form(model: Any, domain: Domain, batch: str | None) -> Form:
     """What it was fitted on, if the domain's parameters are just those columns."""
     columns, n, name = fitted_columns(model, domain), getattr(model, "n_features_in_", None), type(model).__name__
+    checked_columns(columns, name, domain)
+    if columns is None and n is not None and n != len(domain.visible):
+        raise DataError(
+            f"{name} was fitted on {n} columns, so the domain must have as many parameters, "
+            f"got {len(domain.visible)}: {', '.join(domain.visible)}"
+        )
+    if batch == "frame" or (batch is None and columns is not None):
+        names = columns or list(domain.visible)
+        return FrameForm(domain, names, fitted_categories(model, domain, names))
+    if not all(parameter.is_numeric for parameter in domain.seen):
+        return ObjectForm(domain, columns)
+    # A dtype that the model takes without converting it again.
+    if works_on_float32(model) and all(map(_is_exact_in_float32, domain.seen)):
+        return ArrayForm(domain, np.float32, columns)
+    return ArrayForm(domain, np.float64 if hasattr(model, "n_features_in_") else natural_dtype(domain), columns)
+
+
+def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
+    """Refuse a model that was fitted on other columns than the domain's parameters, where its columns are known."""
     hidden = [column for column in columns or () if column in domain.hidden]
     if hidden:
         raise DataError(f"a hidden parameter must be none that {name} was fitted on, got {hidden[0]!r}: leave it out")
@@ -162,20 +181,6 @@ def _form(model: Any, domain: Domain, batch: str | None) -> Form:
             f"every parameter must be a column that {name} was fitted on, got {', '.join(unknown)}: "
             "leave it out of the inputs (--ignore on the command line)"
         )
-    if columns is None and n is not None and n != len(domain.visible):
-        raise DataError(
-            f"{name} was fitted on {n} columns, so the domain must have as many parameters, "
-            f"got {len(domain.visible)}: {', '.join(domain.visible)}"
-        )
-    if batch == "frame" or (batch is None and columns is not None):
-        names = columns or list(domain.visible)
-        return FrameForm(domain, names, fitted_categories(model, domain, names))
-    if not all(parameter.is_numeric for parameter in domain.seen):
-        return ObjectForm(domain, columns)
-    # A dtype that the model takes without converting it again.
-    if works_on_float32(model) and all(map(_is_exact_in_float32, domain.seen)):
-        return ArrayForm(domain, np.float32, columns)
-    return ArrayForm(domain, np.float64 if hasattr(model, "n_features_in_") else natural_dtype(domain), columns)
 
 
 def natural_dtype(domain: Domain) -> type[Any]:

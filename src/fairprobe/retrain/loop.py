@@ -15,6 +15,7 @@ from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
+from fairprobe.frames import is_array
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retrain import report
 from fairprobe.retrain.augment import (
@@ -90,7 +91,7 @@ class Loop:
         self.cases = None if cases is None else checked_cases(domain, cases)
         self.seed = checked_seed(seed)
         unseen = None if held_out is None else checked_held_out(domain, held_out, self.classes.tolist())
-        self.trainer = Trainer(model, trainer, domain, as_frame=hasattr(X, "columns"))
+        self.trainer = Trainer(model, trainer, domain, as_frame=not is_array(X))
         # In a fixed order, as each draws from a stream of its own.
         streams = np.random.SeedSequence(self.seed).spawn(7)
         self.parts = split(domain, rows, unseen, np.random.default_rng(streams[0]))

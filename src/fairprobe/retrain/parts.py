@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
+from fairprobe.frames import as_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
     absent = [name for name in domain.names if name not in frame.columns]
     if absent:
         raise DataError(f"{what} must have a column for every parameter, got none for {', '.join(absent)}")
-    labels = np.asarray(y)
+    labels = np.asarray(as_values(y))
     if labels.ndim != 1 or len(labels) != len(frame):
         raise DataError(
             f"{what} must have one label a row, got {len(frame):,} rows and labels of the shape {labels.shape}"
@@ -72,7 +73,7 @@ def checked_rows(domain: Domain, X: Any, y: Any, weights: Any = None, *, what: s
     if unknown:
         raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
     if weights is not None:
-        weights = np.asarray(weights, dtype=np.float64)
+        weights = np.asarray(as_values(weights), dtype=np.float64)
         if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
             raise DataError.about(
                 "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"

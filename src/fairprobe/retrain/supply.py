@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning
+from fairprobe.frames import as_pandas, is_array
 from fairprobe.retrain.labels import Labeller, Votes
 from fairprobe.search import Found, search
 from fairprobe.search.settings import StopReason
@@ -119,10 +120,11 @@ def distinct(domain: Domain, codes: Codes) -> Codes:
 def given_labels(domain: Domain, cases: Any, codes: Codes, y: Any) -> NDArray[Any]:
     """The labels that stand beside the cases, in a column named as y or "label"; one for a family, which goes in so."""
     names = [name for name in (getattr(y, "name", None), "label") if name is not None]
-    column = next((name for name in names if name in getattr(cases, "columns", ())), None)
-    if column is None:
+    table = None if is_array(cases) else as_pandas(cases)
+    column = next((name for name in names if table is not None and name in table.columns), None)
+    if table is None or column is None:
         raise DataError(f"labels='given' needs cases with a column {' or '.join(map(repr, names))}, got none")
-    labels = np.asarray(cases[column])
+    labels = np.asarray(table[column])
     families: dict[tuple[int, ...], dict[Any, int]] = {}
     keys = map(tuple, Keys(domain).of(codes).tolist())
     for place, (key, label) in enumerate(zip(keys, labels.tolist(), strict=True)):

@@ -64,7 +64,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
     with deferred():
         try:
-            with interruptible(), asker.quiet():
+            with interruptible(), asker.quiet(), asker.afresh():
                 for _ in range(0 if is_interrupted else 2):
                     kept = kept[_are_cases(found, kept, oracle, started)]
         except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said

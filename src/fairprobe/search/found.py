@@ -53,7 +53,7 @@ class Found:
     n_judged: int
     """Inputs judged, repeats included."""
     n_queries: int
-    """Rows sent to the model. A batch is sent whole, even if its last inputs are cut by max_cases."""
+    """Rows the model was asked about. A batch is asked whole, even if its last inputs are cut by max_cases."""
     seconds: float
     stop_reason: StopReason
     health: tuple[Remark, ...]
@@ -71,6 +71,8 @@ class Found:
     """Where there is a density: no input that was judged is less plausible."""
     confirm: str = "all"
     """Of the cases that something judged in the model's place, those that the model was to confirm: "all", "sample"."""
+    sent: int | None = None
+    """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
     @classmethod
     def of(
@@ -105,6 +107,11 @@ class Found:
             confirm=job.confirm,
             _cases=tally.cases(),
         )
+
+    @property
+    def n_sent(self) -> int:
+        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        return self.n_queries if self.sent is None else self.sent
 
     @property
     def n_cases(self) -> int:
@@ -264,6 +271,7 @@ class Found:
             "yield": self.yield_,
             "n_not_comparable": self.n_not_comparable,
             "n_queries": self.n_queries,
+            "n_sent": self.n_sent,
             "seconds": self.seconds,
             "stop_reason": str(self.stop_reason),
             "seed": self.seed,
@@ -283,9 +291,10 @@ class Found:
         }
 
     def _sentence(self) -> str:
+        sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
         return (
             f"{self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
-            f"{self.n_queries:,} queries, {self.seconds:.2f} s, stopped: {self.stop_reason}"
+            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}"
         )
 
     def __repr__(self) -> str:

@@ -49,7 +49,7 @@ class Hinter:
         self._steps = np.array([line[1] if line else 0.0 for line in lines])
         # Whatever else is asked goes to the model.
         self.ask, self.ask_families, self.ask_frame = counter.ask, counter.ask_families, counter.ask_frame
-        self.quiet = counter.quiet
+        self.quiet, self.afresh = counter.quiet, counter.afresh
 
     @property
     def n_queries(self) -> int:

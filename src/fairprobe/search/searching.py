@@ -116,7 +116,8 @@ def search(
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
         n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it. What is too short to gain by other processes stays in this one.
+            result does not depend on it. What is too short to gain by other processes stays in this one. A
+            service is asked by one process, over as many connections as it was said.
         engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
             workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
             does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
@@ -222,7 +223,12 @@ def search(
         remarks=remarks,
         n_asked=asker.n_queries,
     )
-    found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
+    try:
+        found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
+    except RunError as error:
+        error.found = _with_sent(error.found, asker)
+        raise
+    found = _with_sent(found, asker)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
@@ -268,6 +274,11 @@ def _searched(
     return found
 
 
+def _with_sent(found: Any, asker: Asker) -> Any:
+    """What was found, with the rows sent since the asker was made, where the model counts them."""
+    return found if found is None else replace(found, sent=asker.sent)
+
+
 class _Run:
     """One call of `search`."""
 
@@ -289,8 +300,8 @@ class _Run:
         self.tally = Tally(job.domain, limits, n_asked)
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        if job.n_threads > 1:
-            engine = "local"  # threads keep the cores busy
+        if job.n_threads > 1 or abilities_of(job.model).connections:
+            engine = "local"  # threads keep the cores busy, or connections a service, whose limits are for all together
         if limits.max_queries is not None and job.costs_vary:
             engine = "local"  # only the shards before tell how many queries are left
         is_local = checked_engine(engine, n_jobs)[0] == "local"

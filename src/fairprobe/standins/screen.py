@@ -35,7 +35,7 @@ class Screen:
         self.domain, self.output = asker.domain, asker.output
         # Whatever else is asked goes to the model.
         self.ask, self.ask_families, self.ask_frame = asker.ask, asker.ask_families, asker.ask_frame
-        self.quiet = asker.quiet
+        self.quiet, self.afresh = asker.quiet, asker.afresh
 
     @property
     def n_queries(self) -> int:

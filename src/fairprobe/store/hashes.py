@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.fingerprint import fingerprint
 
@@ -50,7 +51,7 @@ def hash_of_model(
     asker = Asker(model, domain, output=output, batch=batch)
     answers, what = canary_answers(asker, rows)
     said = digest([str(answer) for answer in answers.tolist()])
-    made_of = fingerprint(model)
+    made_of = None if abilities_of(model).is_elsewhere else fingerprint(model)
     if made_of is None:
         return said, f"{what}; what it is made of cannot be told", asker.n_queries
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
@@ -62,12 +63,14 @@ def canary_answers(asker: Asker, rows: pd.DataFrame | None = None) -> tuple[NDAr
     try:
         # Constraints do not matter here: a model is the same one, whatever cannot be.
         codes = domain.without_constraints().without_links().sample_codes(N_CANARIES, np.random.default_rng(0))
-        return asker.ask(codes), f"its answers to {N_CANARIES:,} inputs of the domain"
+        with asker.afresh():  # they are about the model as it is now
+            return asker.ask(codes), f"its answers to {N_CANARIES:,} inputs of the domain"
     except ModelError:  # it need not know all inputs, if nothing but rows is asked about
         if rows is None:
             raise
         some = domain.typed(rows.head(N_CANARIES))
-        return asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
+        with asker.afresh():
+            return asker.ask_frame(some), f"its answers to the first {len(some):,} rows"
 
 
 def hash_of_data(rows: pd.DataFrame, labels: Any = None) -> str:

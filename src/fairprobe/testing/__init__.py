@@ -1,5 +1,6 @@
 """Conformance suites and toy models with known shares, for us and for others."""
 
+from fairprobe.testing.contract import contract_checks, model_contract
 from fairprobe.testing.engines import check_engine, engine_checks
 from fairprobe.testing.models import check_model, model_checks
 from fairprobe.testing.strategies import check_strategy, strategy_checks
@@ -29,9 +30,11 @@ __all__ = [
     "check_model",
     "check_strategy",
     "checkerboard",
+    "contract_checks",
     "engine_checks",
     "loans",
     "model_checks",
+    "model_contract",
     "never",
     "odd_one_out",
     "pair",

@@ -1,0 +1,110 @@
+"""Rows as people have them, in pandas, polars, pyarrow or numpy: made a pandas frame once, at the edge, dtypes kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Rows as a pandas frame: one is left as it is, an array gets the names, or x0, x1 and so on.
+
+    Of what pandas knows too all stays: categories, in their order, truth values, and whole numbers, which with a
+    missing one are pandas' own nullable kind. An Enum of polars is a categorical without an order.
+
+    >>> import pyarrow
+    >>> as_pandas(pyarrow.table({"age": [30, None], "sex": ["Female", "Male"]})).dtypes["age"]
+    Int64Dtype()
+    """
+    import pandas as pd
+
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    table = _as_arrow(rows)
+    if table is not None:
+        return _of_arrow(table)
+    array = np.asarray(rows)
+    if array.dtype.names is not None:  # a structured one names its columns
+        return pd.DataFrame({name: array[name] for name in array.dtype.names})
+    if array.ndim != 2:
+        raise DataError(
+            f"rows must be a frame of pandas or polars, a table of pyarrow, or an array of two axes, got "
+            f"{type(rows).__name__} of the shape {array.shape}"
+        )
+    if names is not None and array.shape[1] != len(names):
+        raise DataError(
+            f"an array of inputs must have {len(names)} columns in domain order, got the shape {array.shape}"
+        )
+    columns = [f"x{place}" for place in range(array.shape[1])] if names is None else list(names)
+    frame = pd.DataFrame(array, columns=columns)
+    return frame.infer_objects() if names is None else frame
+
+
+def as_values(values: Any) -> Any:
+    """A column beside the rows, as labels: of polars or pyarrow as an array, anything else as it is."""
+    polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
+    if polars is not None and isinstance(values, polars.Series):
+        values = values.to_arrow()
+    if pyarrow is not None and isinstance(values, (pyarrow.Array, pyarrow.ChunkedArray)):
+        return _column(values).to_numpy()
+    return values
+
+
+def is_array(rows: Any) -> bool:
+    """Whether rows come without names."""
+    return not hasattr(type(rows), "columns") and getattr(getattr(rows, "dtype", None), "names", None) is None
+
+
+def _as_arrow(rows: Any) -> Any:
+    """A table of pyarrow; None for what is none of its kind, nor of polars. Neither is imported: rows have done so."""
+    polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
+    if polars is not None:
+        if isinstance(rows, polars.LazyFrame):
+            rows = rows.collect()
+        if isinstance(rows, polars.DataFrame):
+            return rows.to_arrow()
+    if pyarrow is not None:
+        if isinstance(rows, pyarrow.RecordBatch):
+            return pyarrow.Table.from_batches([rows])
+        if isinstance(rows, pyarrow.Table):
+            return rows
+    return None
+
+
+def _of_arrow(table: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    names = table.column_names
+    if table.schema.pandas_metadata and len(set(names)) == len(names):
+        return table.to_pandas()  # it knows what it was
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"columns must have distinct names, got {', '.join(repeated)} more than once")
+    columns = {name: _column(table.column(name)) for name in names}
+    for field in table.schema:
+        if any(key.startswith(b"_PL_ENUM") for key in field.metadata or {}):
+            columns[field.name] = columns[field.name].cat.as_unordered()
+    return pd.DataFrame(columns)
+
+
+def _column(column: Any) -> pd.Series[Any]:
+    """A column; with missing values, whole numbers and truth values as pandas' own nullable kinds."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds = {
+        getattr(pa, f"{sign}{size}")(): getattr(pd, f"{name}{size}Dtype")()
+        for sign, name in (("int", "Int"), ("uint", "UInt"))
+        for size in (8, 16, 32, 64)
+    }
+    nullable = {**kinds, pa.bool_(): pd.BooleanDtype()} if column.null_count else {}
+    made: pd.Series[Any] = column.to_pandas(types_mapper=nullable.get)
+    return made

@@ -1,0 +1,326 @@
+"""Adapter for models behind an address: asked in requests over several connections, each row paid for once."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, wait
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes
+from fairprobe.checks import checked_count
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import HealthWarning, ModelError, SettingError
+from fairprobe.model.adapters import Abilities, Adapter
+from fairprobe.model.answer_cache import AnswerCache
+from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.forms import ArrayForm, Form, FrameForm
+from fairprobe.model.pacing import BatchSize, Workers
+from fairprobe.model.redaction import guard, shown_source
+from fairprobe.model.services import (
+    InvalidAnswerError,
+    OpenInference,
+    Service,
+    answers_of,
+    decoded,
+    encoded,
+    service_at,
+)
+from fairprobe.model.sklearn import checked_columns, natural_dtype
+from fairprobe.model.transport import Patience, TooLargeError, Transport
+
+
+def connect(
+    url: str,
+    *,
+    protocol: str | None = None,
+    answers: Mapping[str, str] | None = None,
+    header_from_env: Mapping[str, str] | None = None,
+    connections: int = 4,
+    batch_rows: int | None = None,
+    rate_limit: float | None = None,
+    timeout: float = 60.0,
+    retries: int = 8,
+    cache_rows: int = 500_000,
+    ca_file: str | None = None,
+) -> RemoteModel:
+    """A model behind an address, which must answer.
+
+    Args:
+        url: where it is: http:// or https://, whose certificate must verify.
+        protocol: "mlflow" (/invocations), "oip" (Open Inference Protocol, /v2/models/NAME) or "instances"
+            (TensorFlow Serving and others like it); by default as the address tells.
+        answers: where it gives several answers a row, their names by output: {"label": "predict", "proba":
+            "predict_proba"}. It then can be asked for each of these, as strategies that learn from scores do.
+        header_from_env: by header, the variable of the environment that holds its value. FAIRPROBE_HEADER_X_API_KEY
+            is sent as X-API-KEY without being named. No header is ever shown, logged or kept with the model.
+        connections: requests at a time.
+        batch_rows: rows of a request; by default doubled until throughput stops rising.
+        rate_limit: requests a second at most.
+        timeout: seconds that a request may take in all.
+        retries: how often a request is repeated that failed by no fault of its own: no connection, no answer in time,
+            408, 429, 5xx, an answer that is none. Each time it waits longer, or as long as Retry-After says.
+        cache_rows: answered rows to remember. The same row is not sent again but to find out whether the model
+            repeats itself.
+        ca_file: certificates to trust in place of the usual ones.
+    """
+    if not re.match(r"https?://[^/\s]+", url, re.IGNORECASE):
+        raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
+    for name in answers or {}:
+        if name not in OUTPUTS:
+            raise SettingError.about("answers", f"must be names by output, {', '.join(OUTPUTS)}; got {name!r}")
+    for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
+        if number is not None and not (isinstance(number, (int, float)) and 0 < number < np.inf):
+            raise SettingError.about(setting, f"must be a number above 0, got {number!r}")
+    patience = Patience(
+        connections=checked_count("connections", connections),
+        timeout=timeout,
+        retries=checked_count("retries", retries, at_least=0),
+        rate_limit=rate_limit,
+        ca_file=ca_file,
+        headers=tuple((header_from_env or {}).items()),
+    )
+    rows = None if batch_rows is None else checked_count("batch_rows", batch_rows)
+    guard(url)
+    model = RemoteModel(
+        service_at(url, protocol), patience, answers or {}, rows, checked_count("cache_rows", cache_rows, at_least=0)
+    )
+    model.look()
+    return model
+
+
+class RemoteModel:
+    """A model behind an address. Sent to another process it makes connections of its own, and headers are read there.
+
+    `predict` gives its answers to a frame or an array of rows.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        patience: Patience,
+        answers: Mapping[str, str],
+        batch_rows: int | None = None,
+        cache_rows: int = 0,
+    ) -> None:
+        self.service = service
+        self.answers = dict(answers)
+        self.columns: tuple[str, ...] | None = None
+        """The columns that it says it takes, where it does."""
+        self._looked_for: set[str] = set()
+        self._patience = patience
+        self._batch_rows = batch_rows
+        self._cache_rows = cache_rows
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self._size = BatchSize(self._batch_rows)
+        self._caches: dict[str | None, AnswerCache] = {}
+        self._is_afresh = False
+        self._transport = Transport(self.service.url, self._patience)
+        self._workers = Workers(self._patience.connections)
+        self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_size", "_caches", "_is_afresh", "_transport", "_workers", "_end")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        guard(self.service.url)
+        self._set_up()
+
+    def __repr__(self) -> str:
+        return f"RemoteModel({self.name})"
+
+    @property
+    def name(self) -> str:
+        """Where it is, without secrets, and what it speaks."""
+        return f"{shown_source(self.service.url)} ({self.service.name})"
+
+    @property
+    def n_sent(self) -> int:
+        """Rows sent so far, those of repeated requests each time."""
+        return self._transport.n_sent
+
+    @property
+    def batch_rows(self) -> int:
+        """The rows of a request, as far as that is found out."""
+        return self._size.rows
+
+    def close(self) -> None:
+        """Let go of the connections; so does whoever forgets the model."""
+        self._end()
+
+    def look(self) -> None:
+        """Make sure that something answers at the address; hear what it takes, where it says so."""
+        about = self.service.about
+        reply = self._transport.get(about or self.service.url)
+        if about is None:
+            return  # whatever it says to that, it is there
+        if reply.status != 200:
+            raise ModelError(
+                f"a service of the protocol {self.service.name!r} must describe its model at {shown_source(about)}, "
+                f"got {reply.words}"
+            )
+        assert isinstance(self.service, OpenInference)
+        try:
+            self.columns = self.service.told(decoded(reply.data))
+        except InvalidAnswerError as error:
+            raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
+
+    def takes(self, row: Any) -> bool:
+        """Whether it answers a frame of one row; asked once, so that no is no surer than the service is."""
+        body = encoded(self.service.request(self.service.rows(row), slice(0, 1), None))
+        return self._transport.takes(body, 1)
+
+    def check_needs(self, form: FrameForm, domain: Domain) -> None:
+        """Warn of a sensitive column that the service answers without, as some pass over what they do not know."""
+        row = form.rows(domain.without_constraints().sample_codes(1, np.random.default_rng(0)))
+        for name in (each for each in domain.sensitive if each in row.columns and each not in self._looked_for):
+            self._looked_for.add(name)
+            if row.shape[1] > 1 and self.takes(row.drop(columns=name)):
+                warnings.warn(
+                    f"column-not-needed: {self.name} answers rows without {name} as well. If it passes over that "
+                    f"column, no case can be found: say hidden=[{name!r}], and by links what changes along with it",
+                    HealthWarning,
+                    stacklevel=2,
+                )
+
+    @contextmanager
+    def afresh(self) -> Iterator[None]:
+        """Inside this, rows are sent whether or not their answer is known."""
+        before, self._is_afresh = self._is_afresh, True
+        try:
+            yield
+        finally:
+            self._is_afresh = before
+
+    def predict(self, rows: Any) -> NDArray[Any]:
+        """One answer a row."""
+        return self.ask("label", rows)
+
+    def ask(self, output: str, batch: Any) -> NDArray[Any]:
+        """The answers for a batch; of rows answered before, those are remembered."""
+        if not len(batch):
+            return np.empty(0)
+        answer = self.answers.get(output)
+        if answer not in self._caches:
+            self._caches[answer] = AnswerCache(self._cache_rows)
+        cache = self._caches[answer]
+        return cache.answer(batch, partial(self._ask_rows, batch, answer), afresh=self._is_afresh)
+
+    def _ask_rows(self, batch: Any, answer: str | None, places: Codes) -> NDArray[Any]:
+        """Send some rows of a batch, in as many requests as their number takes."""
+        rows = batch.iloc if hasattr(batch, "iloc") else batch
+        chosen = batch if len(places) == len(batch) else rows[places]
+        begun, cancelled = time.monotonic(), threading.Event()
+        plain = self.service.rows(chosen)
+        parts = self._size.parts(len(chosen))
+        futures = [self._workers.submit(self._request, plain, part, answer, cancelled) for part in parts]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            failed = next((each.exception() for each in futures if each.done() and each.exception()), None)
+            if failed is not None:
+                raise failed
+        finally:
+            if not all(future.done() for future in futures):  # another failed, or Ctrl-C came: no use to wait for these
+                cancelled.set()
+                self._workers.renew()
+        self._size.timed(len(chosen), time.monotonic() - begun)
+        return _joined([future.result() for future in futures])
+
+    def _request(self, rows: Any, part: slice, answer: str | None, cancelled: threading.Event) -> NDArray[Any]:
+        n, service = part.stop - part.start, self.service
+
+        def read(data: bytes) -> NDArray[Any]:
+            return answers_of(service.values(decoded(data), n, answer), n)
+
+        body = encoded(service.request(rows, part, answer))
+        is_bold = n > max(1, self._size.proven)
+        try:
+            answers = self._transport.ask(body, n, read, cancelled, is_bold=is_bold)
+        except TooLargeError as error:
+            if n == 1:
+                raise ModelError(f"the service at {self.name} must take a single row, got {error}") from None
+            self._size.settle(n // 2)
+            middle = part.start + n // 2
+            halves = (slice(part.start, middle), slice(middle, part.stop))
+            return _joined([self._request(rows, half, answer, cancelled) for half in halves])
+        self._size.proven = max(self._size.proven, n)
+        return answers
+
+
+def _let_go(workers: Workers, transport: Transport) -> None:
+    workers.end()
+    transport.close()
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """The answers of several requests, whose dtypes must go together: text and numbers only as objects."""
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise ModelError("a service must give all rows an answer of the same form, got several")
+    if len({part.dtype.kind in "iuf" for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def accepts(model: Any) -> bool:
+    """Whether this adapter is for that model."""
+    return isinstance(model, RemoteModel)
+
+
+def abilities(model: RemoteModel) -> Abilities:
+    """What the service was said to answer."""
+    return Abilities(
+        model.name,
+        scores="score" in model.answers,
+        probabilities="proba" in model.answers,
+        columns=model.columns,
+        is_elsewhere=True,
+        connections=True,
+    )
+
+
+def adapt(model: RemoteModel, domain: Domain, output: str, batch: str | None) -> Adapter:
+    """Ask for the answer that goes by the output's name, if it has one; else it gives the one answer it has."""
+    before = model.n_sent
+    is_score = output == "score" and "score" not in model.answers and "proba" in model.answers
+    ask = partial(_last_class, model) if is_score else partial(model.ask, output)
+    return Adapter(
+        ask,
+        _form(model, domain, batch),
+        model.name,
+        is_function=not model.answers.keys() & {"score", "proba"},
+        gives_probabilities=is_score,
+        afresh=model.afresh,
+        n_sent=lambda: model.n_sent - before,
+    )
+
+
+def _last_class(model: RemoteModel, batch: Any) -> NDArray[Any]:
+    """The probability of the last class as a score: of two classes, the positive one."""
+    probabilities = model.ask("proba", batch)
+    return probabilities[:, 1] if probabilities.ndim == 2 and probabilities.shape[1] == 2 else probabilities
+
+
+def _form(model: RemoteModel, domain: Domain, batch: str | None) -> Form:
+    checked_columns(model.columns, model.name, domain)
+    takes_frame = model.service.takes_frames or model.columns is not None
+    if takes_frame and batch == "array":
+        raise SettingError.about("batch", f"must be 'frame' for {model.name}, got 'array'")
+    if takes_frame or batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
+        form = FrameForm(domain, model.columns or domain.visible)
+        if model.columns is None:
+            model.check_needs(form, domain)
+        return form
+    return ArrayForm(domain, natural_dtype(domain))

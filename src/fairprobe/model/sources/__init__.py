@@ -1,0 +1,5 @@
+"""Where models come from: Python objects, files, services, programs."""
+
+from fairprobe.model.sources.load import load_model
+
+__all__ = ["load_model"]

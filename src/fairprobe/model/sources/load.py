@@ -1,0 +1,114 @@
+"""`load_model`: a model by where it is to be found.
+
+A new kind of file is one new module, with what `Reading` lists, and one line in `FILES`; a new scheme is a function and
+a line in `SCHEMES`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shlex
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from fairprobe.checks import nearest
+from fairprobe.errors import SettingError
+from fairprobe.model.redaction import shown_source
+from fairprobe.model.sources.named import load_object
+from fairprobe.model.sources.reading import Permission, read_file
+
+SUBJECT = "subject"
+COMMAND = "command"
+SCHEMES: dict[str, str] = {
+    SUBJECT: "fairprobe.subjects:load",
+    "http": "fairprobe.model.remote:connect",
+    "https": "fairprobe.model.remote:connect",
+    COMMAND: "fairprobe.model.program:start",
+}
+"""By what stands before the first colon, the function that is given the rest (an address is given whole)."""
+
+EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, https://... or command:..."
+
+
+def load_model(
+    source: str | os.PathLike[str],
+    *,
+    trust: Iterable[str] = (),
+    allow_unsafe_load: bool = False,
+    weights: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Any:
+    """The model to be found at `source`, ready for `search`, `estimate`, `audit` and the rest.
+
+    What a file is, its content tells, not its suffix. It is first opened in a process of its own, so that a loader that
+    crashes or never ends is an error message. Nothing that a file holds is run, unless you allow it.
+
+    Args:
+        source: `module:attribute`; a file of skops, ONNX, XGBoost (JSON or UBJ) or LightGBM (text); with
+            `allow_unsafe_load` a pickle, a joblib file or a folder of MLflow; `subject:name`; an address, `https://...`;
+            or `command:` and a program with its arguments.
+        trust: types in a skops file that may be made although they are not among those known to be harmless.
+        allow_unsafe_load: load what runs code as it is loaded: as whoever wrote it, with all that you may do.
+        weights: a safetensors file for the torch module that `source` names, or makes when called.
+        options: for services and programs, see `fairprobe.model.remote` and `fairprobe.model.program`.
+
+    >>> load_model("subject:decision-tree")
+    DecisionTreeClassifier(...)
+    """
+    permission = Permission.of(trust, allow_unsafe_load)
+    scheme, colon, rest = os.fspath(source).partition(":")
+    if colon and not isinstance(source, os.PathLike) and scheme.lower() in SCHEMES:
+        _refuse_others(source, permission, weights)
+        return _by_scheme(scheme.lower(), rest, os.fspath(source), options)
+    if options:
+        name = next(iter(options))
+        raise SettingError.about(name, f"is for services and programs, got it with the model {os.fspath(source)!r}")
+    path = Path(source)
+    if isinstance(source, os.PathLike) or path.exists():
+        _refuse_others(source, None, weights)
+        return read_file(path, permission)
+    if not colon:
+        near = nearest(path.name, (each.name for each in path.parent.glob("*")))
+        raise SettingError(f"a model must be {EXAMPLES}, got {str(source)!r}, and no such file{near}")
+    _refuse_others(source, permission, None)
+    model = load_object(str(source), "a model")
+    if weights is None:
+        return model
+    from fairprobe.model.sources.weights import with_weights
+
+    return with_weights(model, Path(weights), str(source))
+
+
+def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> Any:
+    module, _, function = SCHEMES[scheme].partition(":")
+    if scheme == SUBJECT and options:
+        name = next(iter(options))
+        raise SettingError.about(name, f"is for services and programs, got it with {source!r}")
+    called = getattr(import_module(module), function)
+    for name in options:
+        if name not in inspect.signature(called).parameters:
+            raise SettingError.about(name, f"is not for a model of the kind {scheme}:..., got it with one")
+    argument: Any = source if scheme.startswith("http") else rest
+    if scheme == COMMAND:
+        try:
+            argument = shlex.split(rest)
+        except ValueError as error:
+            raise SettingError(f"a command must be words as a shell has them, got {error}: {rest!r}") from None
+    return called(argument, **options)
+
+
+def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
+    """What is said of a kind of source that this is not would do nothing."""
+    if weights is not None:
+        raise SettingError.about(
+            "weights", f"is for a torch module named as module:attribute, got {shown_source(str(source))!r}"
+        )
+    if permission is not None and permission.trust:
+        raise SettingError.about("trust", f"is for skops files, got {shown_source(str(source))!r}")
+    if permission is not None and permission.unsafe:
+        raise SettingError.about(
+            "allow_unsafe_load", f"is for pickles and MLflow folders, got {shown_source(str(source))!r}"
+        )

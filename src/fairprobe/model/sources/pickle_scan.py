@@ -1,0 +1,128 @@
+"""What a pickle would import: followed step by step, with something inert in the place of all that it names."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import pickle
+from pathlib import Path
+from typing import IO, Any, ClassVar, Final
+
+import numpy as np
+
+MAGICS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"]\x00\x00": "lzma", b"x": "zlib"}
+"""How what joblib compresses begins."""
+
+_ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
+"""After one of these joblib writes the numbers as they are, in the middle of the pickle."""
+
+_COMPUTED: Final = "something whose name is computed as it is loaded"
+
+
+def opened(path: Path) -> Any:
+    """The file, and whatever joblib may have compressed it by."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    kind = next((kind for magic, kind in MAGICS.items() if head.startswith(magic)), None)
+    if kind == "gzip":
+        return gzip.open(path)
+    if kind == "bz2":
+        return bz2.open(path)
+    if kind in ("xz", "lzma"):
+        return lzma.open(path)
+    if kind == "zlib":
+        from joblib.compressor import BinaryZlibFile
+
+        return BinaryZlibFile(str(path), "rb")
+    return path.open("rb")
+
+
+def would_import(path: Path) -> list[str]:
+    """The names, in order, of all that loading a pickle would import; none of it is imported, and nothing is run."""
+    names: dict[str, None] = {}
+    with opened(path) as file:
+        try:
+            _Scanner(file, names).load()
+        except Exception as error:
+            # A name that is no text was made by what it would have called.
+            if "STACK_GLOBAL" in str(error):
+                names[_COMPUTED] = None
+            else:
+                names["and what follows where it cannot be read any further"] = None
+    return list(names)
+
+
+class _Inert:
+    """Stands for whatever a pickle makes: takes all that is done to it, and does nothing."""
+
+    name: ClassVar[str] = ""
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> _Inert:
+        made = super().__new__(cls)
+        made.arguments, made.state = arguments, None
+        return made
+
+    arguments: tuple[Any, ...]
+    state: Any
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        pass
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> _Inert:
+        return self
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+    def append(self, value: Any) -> None:
+        """Nothing."""
+
+    extend = add = append
+
+
+_InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
+"""The unpickler whose steps can be replaced."""
+
+
+class _Scanner(_InPython):  # type: ignore[misc]
+    dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
+
+    def __init__(self, file: IO[bytes], names: dict[str, None]) -> None:
+        super().__init__(file)
+        self._source, self._names = file, names
+
+    def find_class(self, module: str, name: str) -> type[_Inert]:
+        full = f"{module}.{name}"
+        self._names[full] = None
+        return type("_Inert", (_Inert,), {"name": full})
+
+    def persistent_load(self, pid: Any) -> _Inert:
+        return _Inert()
+
+    def get_extension(self, code: int) -> None:
+        self._names[f"the extension {code} of copyreg"] = None
+        self.append(_Inert)
+
+    def load_build(self) -> None:
+        super().load_build()
+        made = self.stack[-1]
+        if isinstance(made, _Inert) and made.name == _ARRAY and isinstance(made.state, dict):
+            self._pass_over(made.state)
+
+    dispatch[pickle.BUILD[0]] = load_build
+
+    def _pass_over(self, array: dict[str, Any]) -> None:
+        dtype = str(array["dtype"].arguments[0])
+        if dtype.startswith("O"):
+            _Scanner(self._source, self._names).load()  # a pickle of its own
+            return
+        if array.get("numpy_array_alignment_bytes") is not None:
+            self._source.read(self._source.read(1)[0])
+        left = math.prod(array["shape"]) * np.dtype(dtype).itemsize
+        while left > 0 and (part := self._source.read(min(left, 2**20))):
+            left -= len(part)

@@ -1,0 +1,89 @@
+"""Models from files on the command line: every command takes them, what is not harmless must be allowed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from fairprobe import Domain, Integer
+
+DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+
+
+@pytest.fixture
+def files(folder):
+    """A model as a file, its domain, and rows with labels."""
+    rows = DOMAIN.sample(400, seed=0)
+    labels = pd.Series((rows["age"] + 20 * rows["sex"] > 60).astype(int), name="paid")
+    model = LogisticRegression().fit(rows, labels)
+    skops.io.dump(model, folder / "model.file")
+    (folder / "model.pkl").write_bytes(pickle.dumps(model))
+    DOMAIN.to_toml(folder / "domain.toml")
+    rows.assign(paid=labels).to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+def run(*arguments):
+    from fairprobe.cli import main
+
+    return main([str(argument) for argument in arguments])
+
+
+def test_a_file_is_searched(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    assert run("search", "--model", "model.file", "--domain", "domain.toml", "--max-cases", 5, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["n_cases"] == 5
+
+
+def test_a_pickle_must_be_allowed(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    arguments = ["estimate", "--model", "model.pkl", "--domain", "domain.toml", "--samples", 100, "--experiments", 5]
+    assert run(*arguments) == 2
+    said = capsys.readouterr().err
+    assert "--allow-unsafe-load must allow it" in said
+    assert "sklearn.linear_model._logistic.LogisticRegression" in said
+    assert run(*arguments, "--allow-unsafe-load") == 0
+    assert "note: unsafe-load: model.pkl" in capsys.readouterr().err
+
+
+def test_what_retrain_writes_is_read_again(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    data = ["--data", "rows.csv", "--label", "paid", "--domain", "domain.toml"]
+    quick = [
+        "--augment",
+        "flip",
+        "--max-rounds",
+        1,
+        "--no-controls",
+        "--report-inputs",
+        5000,
+        "--max-accuracy-loss",
+        0.5,
+    ]
+    assert run("retrain", "--model", "model.file", *data, *quick, "--out", "better.skops") == 0
+    assert run("search", "--model", "better.skops", "--domain", "domain.toml", "--max-inputs", 2000, "--json") == 0
+
+
+def test_settings_in_a_file(files, capsys, monkeypatch):
+    """The model beside the file, and what may be loaded."""
+    monkeypatch.chdir(files)
+    (files / "sub").mkdir()
+    (files / "model.pkl").rename(files / "sub" / "model.pkl")
+    (files / "sub" / "fairprobe.toml").write_text(
+        'model = "model.pkl"\ndata = "../rows.csv"\nlabel = "paid"\nsensitive = ["sex"]\nallow-unsafe-load = true\n'
+    )
+    assert run("audit", "sub/fairprobe.toml", "--dry-run") == 0
+    assert "unsafe-load" in capsys.readouterr().err
+
+
+def test_weights_of_what_is_no_module(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    (files / "w.safetensors").write_bytes(b"")
+    for command in ("search", "estimate"):
+        assert run(command, "--model", "model.file", "--domain", "domain.toml", "--weights", "w.safetensors") == 2
+        assert "weights is for a torch module" in capsys.readouterr().err.replace("--", "")

@@ -1,0 +1,412 @@
+import json
+import logging
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairprobe
+from fairprobe import Category, Domain, Integer
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model import Asker
+from fairprobe.model.pacing import BatchSize, RateLimit
+from fairprobe.model.remote import connect
+from fairprobe.testing import model_contract
+from tests.model.serving import FAULTS, Served, serving
+
+MIXED = Domain(
+    [Integer("age", 17, 90), Integer("hours", 1, 99), Category("job", list("abcdef")), Category("sex", ["F", "M"])],
+    sensitive=["sex"],
+)
+NUMBERS = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+PATHS = {"mlflow": "", "oip": "/v2/models/model", "instances": "/predict"}
+
+
+def mixed(frame):
+    score = frame["age"] + 10 * (frame["sex"] == "M") + frame["hours"] + 20 * (frame["job"] == "c")
+    return np.where(score > 100, "yes", "no")
+
+
+def numbers(rows):
+    rows = np.asarray(rows)
+    return (rows[:, 0] + 10 * rows[:, 2] + rows[:, 1] > 100).astype(int)
+
+
+def proba(rows):
+    rows = np.asarray(rows, dtype=float)
+    high = 1 / (1 + np.exp(-(rows[:, 0] + 10 * rows[:, 2] + rows[:, 1] - 100) / 20))
+    return np.column_stack([1 - high, high])
+
+
+search = partial(fairprobe.search, strategy="fully-directed", n_walkers=200, n_global=500, seed=2)
+
+
+def same_cases(one, other):
+    return one.to_frame().equals(other.to_frame())
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_each_protocol_gives_what_the_model_gives(protocol):
+    for model, domain in ((mixed, MIXED), (numbers, NUMBERS)):
+        with serving(Served(model)) as served:
+            remote = connect(served.url + PATHS[protocol], protocol=protocol)
+            model_contract(remote, domain)
+            served.n_rows, before = 0, remote.n_sent
+            there, here = search(remote, domain, max_cases=400), search(model, domain, max_cases=400)
+        assert same_cases(there, here)
+        assert there.n_queries == here.n_queries == here.n_sent
+        assert there.n_sent == served.n_rows == remote.n_sent - before
+        assert there.n_sent < there.n_queries  # some rows were remembered
+        assert there.summary()["n_sent"] == there.n_sent
+
+
+def test_the_outputs_that_a_service_has_names_for():
+    with serving(Served(numbers, proba)) as served:
+        answers = {"label": "predict", "proba": "predict_proba"}
+        remote = connect(f"{served.url}/v2/models/model", answers=answers)
+        rows = NUMBERS.sample(50, seed=0)
+        assert np.allclose(Asker(remote, NUMBERS, output="proba").ask_frame(rows), proba(rows))
+        assert np.allclose(Asker(remote, NUMBERS, output="score").ask_frame(rows), proba(rows)[:, 1])
+        model_contract(remote, NUMBERS)
+        found = search(remote, NUMBERS, strategy="guided", max_cases=50)  # it learns from scores
+        assert found.n_cases == 50
+
+
+def test_a_share_counts_what_was_sent_and_what_was_asked():
+    with serving(Served(mixed)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        there = fairprobe.estimate(remote, MIXED, n_experiments=2, n_samples=500)
+        here = fairprobe.estimate(mixed, MIXED, n_experiments=2, n_samples=500)
+    assert (there.hits, there.n, there.n_queries) == (here.hits, here.n, here.n_queries)
+    assert there.n_sent == served.n_rows == there.summary()["n_sent"]
+    assert here.n_sent == here.n_queries
+
+
+def test_a_service_with_faults_gives_the_same_cases():
+    with serving(Served(mixed, fault_rate=0.2, drip_seconds=1.5)) as served:
+        remote = connect(served.url, protocol="mlflow", timeout=0.4, batch_rows=64)
+        there = search(remote, MIXED, max_cases=1500)
+        assert set(served.n_faults) == set(FAULTS)
+        assert 0.1 < sum(served.n_faults.values()) / served.n_requests < 0.3
+    here = search(mixed, MIXED, max_cases=1500)
+    assert same_cases(there, here)
+    assert not there.health
+    assert there.n_sent > served.n_rows  # also what a 500 answered
+    twins = there.cases.assign(sex=there.twins["sex"])
+    assert (mixed(there.cases) != mixed(twins)).all()
+
+
+def test_what_was_found_is_kept_when_a_service_ends():
+    def ends(handler):
+        if handler.served.n_requests > 30:
+            handler.reply({"error": "gone"}, 503)
+        return handler.served.n_requests > 30
+
+    with serving(Served(mixed, override=ends)) as served:
+        remote = connect(served.url, protocol="mlflow", retries=2, batch_rows=64)
+        with pytest.raises(ModelError, match=r"HTTP 503.*gone.*3 times in a row") as raised:
+            search(remote, MIXED, max_cases=100_000)
+        n_requests = served.n_requests
+        assert raised.value.found.n_cases > 0
+        assert raised.value.found.n_sent == remote.n_sent
+        assert raised.value.exit_code == 3
+        with pytest.raises(ModelError, match="HTTP 503"):  # the breaker is open: nothing is sent
+            remote.predict(MIXED.sample(10, seed=0))
+        assert served.n_requests == n_requests
+
+
+def test_an_interrupted_search_keeps_what_it_found():
+    numbers = iter(range(1_000_000))
+
+    def interrupts(handler):
+        if next(numbers) == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(20)
+        return False
+
+    begun = time.monotonic()
+    with serving(Served(mixed, override=interrupts)) as served:
+        found = search(connect(served.url, protocol="mlflow", batch_rows=64), MIXED, max_cases=100_000)
+    assert found.stop_reason == "interrupted"
+    assert found.n_cases > 0
+    assert time.monotonic() - begun < 18
+
+
+def test_a_model_that_is_not_the_same_twice_is_found_out():
+    rng = np.random.default_rng(0)
+
+    def noisy(frame):
+        return np.where(rng.random(len(frame)) < 0.3, "yes", mixed(frame))
+
+    with serving(Served(noisy)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        found = search(remote, MIXED, max_cases=200, max_inputs=4000)
+        assert "stochastic-model" in dict(found.health)
+        share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
+        assert share.is_stochastic
+
+
+def test_a_model_that_changed_is_not_remembered_as_it_was():
+    with serving(Served(mixed)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        first = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
+        served.predict = lambda frame: np.where(mixed(frame) == "yes", "no", "yes")
+        again = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
+        assert first.hits > 0
+        assert again.is_stochastic  # what is remembered is contradicted by what is asked again
+
+
+def test_repeats_wait_as_long_as_the_service_asks():
+    times = []
+
+    def busy(handler):
+        times.append(time.monotonic())
+        if len(times) == 1:
+            handler.reply({"error": "busy"}, 429, {"Retry-After": "1"})
+        return len(times) == 1
+
+    with serving(Served(mixed, override=busy)) as served:
+        connect(served.url, protocol="mlflow").predict(MIXED.sample(3, seed=0))
+    assert times[1] - times[0] > 0.9
+
+
+def test_a_request_that_is_too_large_is_halved():
+    def limited(handler):
+        is_large = int(handler.headers["Content-Length"]) > 2000
+        if is_large:
+            handler.reply({"error": "too large"}, 413)
+        return is_large
+
+    with serving(Served(mixed, override=limited)) as served:
+        remote = connect(served.url, protocol="mlflow", batch_rows=1000)
+        rows = MIXED.sample(500, seed=0)
+        assert (remote.predict(rows) == mixed(rows)).all()
+        assert remote.batch_rows < 200
+
+
+def test_headers_come_from_the_environment_and_are_never_shown(monkeypatch, caplog):
+    secret, key, token = "Bearer s3cr3t-t0ken", "k3y-of-mine", "qu3ry-t0ken"
+    monkeypatch.setenv("FAIRPROBE_HEADER_AUTHORIZATION", secret)
+    monkeypatch.setenv("MY_KEY", key)
+    caplog.set_level(logging.DEBUG)
+
+    def refuses(handler):
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        handler.reply({"error": f"no {headers['authorization']} {headers['x-api-key']} {handler.path}" * 3}, 403)
+        return True
+
+    rows, shown = MIXED.sample(3, seed=0), []
+    with serving(Served(mixed)) as served:
+        for address in (served.url, served.url.replace("//", "//me:p4ssw0rd@")):
+            served.override = None
+            remote = connect(f"{address}/?code={token}", protocol="instances", header_from_env={"X-Api-Key": "MY_KEY"})
+            served.override = refuses
+            with pytest.raises(ModelError, match="HTTP 403") as raised:
+                remote.predict(rows)
+            shown.append(f"{raised.value} {remote!r} {remote.name}")
+        sent = [{name.lower(): value for name, value in each.items()} for each in served.headers]
+    assert (sent[0]["authorization"], sent[0]["x-api-key"]) == (secret, key)
+    assert sent[1]["authorization"] == "Basic bWU6cDRzc3cwcmQ="
+    for hidden in ("s3cr3t-t0ken", key, token, "p4ssw0rd", "bWU6cDRzc3cwcmQ="):
+        assert hidden not in " ".join([*shown, caplog.text])
+    assert "HTTP Request: POST" in caplog.text  # httpx logs what it does, less the secrets
+    for hidden in ("s3cr3t-t0ken", key):
+        assert hidden.encode() not in pickle.dumps(remote)
+    with pytest.raises(SettingError, match="ABSENT, which is not set"):
+        connect(served.url, protocol="instances", header_from_env={"X-Api-Key": "ABSENT"})
+
+
+def test_sent_to_another_process_it_makes_connections_of_its_own():
+    with serving(Served(mixed)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        rows = MIXED.sample(20, seed=0)
+        remote.predict(rows)
+        copy = pickle.loads(pickle.dumps(remote))
+        assert (copy.predict(rows) == mixed(rows)).all()
+        assert len(copy.predict(rows[:0])) == 0
+        assert copy.n_sent == 20
+        assert same_cases(search(remote, MIXED, max_cases=300, n_jobs=2), search(mixed, MIXED, max_cases=300))
+
+
+# What may be wrong
+
+
+def test_an_address_where_nothing_answers():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(ModelError, match=r"must answer, got .*is it running, and is the address right"):
+        connect(f"http://127.0.0.1:{port}", protocol="mlflow")
+
+
+def test_a_certificate_that_does_not_verify(tmp_path):
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl, to make a certificate")
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate]
+    about = ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command, *about], check=True, capture_output=True)
+    with serving(Served(mixed), certificate=(certificate, key)) as served:
+        begun = time.monotonic()
+        with pytest.raises(ModelError, match=r"certificate of https://127.* must verify, got .*--ca-file"):
+            connect(served.url, protocol="mlflow")
+        assert time.monotonic() - begun < 30  # it is not tried again
+        rows = MIXED.sample(5, seed=0)
+        assert (connect(served.url, protocol="mlflow", ca_file=certificate).predict(rows) == mixed(rows)).all()
+    with pytest.raises(SettingError, match="ca_file must be a file of certificates"):
+        connect(served.url, protocol="mlflow", ca_file=str(tmp_path / "none.pem"))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "path", "said"),
+    [
+        ("mlflow", "/elsewhere", "HTTP 400.*the protocol"),
+        ("instances", "/invocations", "HTTP 400.*dataframe_split"),
+        ("oip", "/other/v2/models/model", "describe its model at .*HTTP 404"),
+    ],
+)
+def test_a_protocol_that_the_service_does_not_speak(protocol, path, said):
+    with serving(Served(mixed)) as served, pytest.raises(ModelError, match=said):
+        connect(served.url + path, protocol=protocol).predict(MIXED.sample(3, seed=0))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"<html>Welcome!</html>", "no JSON.*Welcome"),
+        (b'{"predictions": {"a": 1}}', "no list named predictions"),
+        (b'{"predictions": ["yes"]}', "1 answers for 3 rows"),
+        (b'{"predictions": ["yes", null, "no"]}', "neither all text nor all numbers"),
+        (b'{"predictions": [0.5, NaN, 0.5]}', "not finite"),
+        (b'{"predictions": [0.5, 1e999, 0.5]}', "not finite"),
+        (b'{"predictions": [[1, 2], [1], [2]]}', "unequal length"),
+        (b"[" * 100_000, "no JSON"),
+        (b"\xff\xfe\x00", "no JSON"),
+        (b"x" * 3_000_000, "more than"),
+    ],
+)
+def test_answers_that_are_none(content, said):
+    def answer(handler):
+        handler.reply(content)
+        return True
+
+    with serving(Served(mixed, override=answer)) as served:
+        remote = connect(served.url, protocol="mlflow", retries=1)
+        with pytest.raises(ModelError, match=said) as raised:
+            remote.predict(MIXED.sample(3, seed=0))
+        assert len(str(raised.value)) < 500
+        assert served.n_requests == 2
+
+
+def test_several_answers_a_row_need_a_name():
+    def several(handler):
+        handler.reply({"predictions": [{"label": "yes", "score": 0.7}, {"label": "no", "score": 0.2}]})
+        return True
+
+    with serving(Served(mixed, override=several)) as served:
+        rows = MIXED.sample(2, seed=0)
+        with pytest.raises(SettingError, match="label, score: say answers="):
+            connect(served.url, protocol="mlflow").predict(rows)
+        remote = connect(served.url, protocol="mlflow", answers={"label": "label", "score": "score"})
+        assert remote.predict(rows).tolist() == ["yes", "no"]
+        assert Asker(remote, MIXED, output="score").ask_frame(rows).tolist() == [0.7, 0.2]
+
+
+def test_a_model_of_other_columns():
+    with serving(Served(mixed, inputs=("age", "income", "sex"))) as served:
+        with pytest.raises(DataError, match="got no income: add the column"):
+            search(connect(f"{served.url}/v2/models/model"), MIXED)
+        with pytest.raises(ModelError, match=r"HTTP 400: .*KeyError: 'job'.*columns"):  # MLflow does not say before
+            search(connect(served.url, protocol="mlflow"), NUMBERS)
+
+
+def test_a_service_that_passes_over_the_sensitive_column_is_noticed():
+    def blind(frame):
+        return np.where(frame["age"] > 50, "yes", "no")
+
+    with serving(Served(blind)) as served:
+        remote = connect(served.url, protocol="mlflow")
+        with pytest.warns(fairprobe.errors.HealthWarning, match="column-not-needed: .*without sex as well"):
+            search(remote, MIXED, max_inputs=1000)
+    with serving(Served(mixed)) as served, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search(connect(served.url, protocol="mlflow"), MIXED, max_cases=10)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"protocol": "soap"}, "protocol of a service must be one of mlflow, oip, instances; got 'soap'"),
+        ({}, "protocol of a service must be one of"),
+        ({"protocol": "oip"}, "must end with /v2/models/NAME"),
+        ({"protocol": "mlflow", "connections": 0}, "connections must be a whole number of at least 1"),
+        ({"protocol": "mlflow", "timeout": 0}, "timeout must be a number above 0"),
+        ({"protocol": "mlflow", "answers": {"labels": "x"}}, "answers must be names by output"),
+    ],
+)
+def test_settings_that_are_wrong(options, said):
+    with pytest.raises(SettingError, match=said):
+        connect("http://127.0.0.1:1/", **options)
+
+
+# Pacing
+
+
+def test_the_batch_grows_while_throughput_does():
+    def grown(rate, n_rows=100_000):
+        size = BatchSize()
+        for _ in range(60):
+            size.timed(n_rows, n_rows / rate(size.rows))
+        return size.rows
+
+    assert grown(lambda rows: rows / (1 + rows / 1000)) in (2048, 4096, 8192)  # a cost a request, and one a row
+    assert grown(lambda rows: 1000.0) == 64
+    assert grown(lambda rows: min(rows, 300)) in (256, 512)
+    assert grown(lambda rows: rows) == 16_384
+    assert grown(lambda rows: rows, n_rows=200) == 128  # a larger one was never tried
+    assert grown(lambda rows: rows * (0.5 if rows == 256 else 1.0)) == 16_384  # one bad measurement is no end
+    assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
+
+
+def test_the_rate_limit_holds_over_all_threads():
+    limit, waited = RateLimit(50.0), []
+    never = threading.Event()
+
+    def ask():
+        limit.wait(never)
+        waited.append(time.monotonic())
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=ask) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(waited) - begun > 19 / 50 - 0.02
+
+
+def test_json_keeps_numbers_and_missing_values():
+    seen = []
+
+    def keep(frame):
+        seen.append(frame)
+        return np.zeros(len(frame), dtype=int)
+
+    rows = pd.DataFrame({"x": [0.1 + 0.2, 1e-300, np.nan], "n": pd.array([1, None, 2**53], dtype="Int64")})
+    rows["t"] = pd.Categorical(["a", "b", None])
+    with serving(Served(keep)) as served, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        connect(served.url, protocol="mlflow").predict(rows)
+    assert seen[0]["x"].tolist()[:2] == [0.1 + 0.2, 1e-300]
+    assert seen[0].isna().to_numpy().tolist() == rows.isna().to_numpy().tolist()
+    assert json.loads(seen[0].to_json())["n"]["2"] == 2**53
