@@ -26,21 +26,18 @@ if TYPE_CHECKING:
         Rule,
     )
     from fairprobe.estimate import (
-        Comparison,
-        Proxies,
         Share,
-        Verdict,
         breakdown,
         causal_score,
         causal_search,
         chance_of_finding,
-        compare,
         estimate,
         estimate_strata,
         propose_strata,
-        proxies,
-        verdict,
     )
+    from fairprobe.estimate.compare import Comparison, compare
+    from fairprobe.estimate.proxies import Proxies, proxies
+    from fairprobe.estimate.verdict import Verdict, verdict
     from fairprobe.explain import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
     from fairprobe.retrain import Retrained, RetrainSettings, retrain

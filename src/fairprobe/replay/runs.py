@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.audit.content import FORMAT, FORMAT_VERSION, plain
 from fairprobe.audit.folder import AUDIT, DOMAIN
-from fairprobe.audit.hashes import hash_of_data
 from fairprobe.audit.privacy import MASKED
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.replay.saved import Question, SavedCases, read_json
+from fairprobe.store.hashes import hash_of_data
 
 if TYPE_CHECKING:
     import pandas as pd

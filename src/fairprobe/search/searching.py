@@ -223,19 +223,14 @@ def search(
         remarks=remarks,
         n_asked=asker.n_queries,
     )
-    try:
-        found = whole(begun=begun) if store is None else _stored(store, whole, job, limits, given, begun, progress)
-    except RunError as error:
-        error.found = _with_sent(error.found, asker)
-        raise
-    found = _with_sent(found, asker)
+    found = _with_sent(partial(_stored, store, whole, job, limits, given, begun, progress), asker)
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
 
 
 def _stored(
-    store: str | PathLike[str],
+    store: str | PathLike[str] | None,
     whole: Callable[..., Found],
     job: Job,
     limits: Limits,
@@ -243,7 +238,9 @@ def _stored(
     begun: StartRows | None,
     progress: bool | Progress,
 ) -> Found:
-    """What a search finds, with all its shards kept."""
+    """What a search finds, with all its shards kept, if there is a place for them."""
+    if store is None:
+        return whole(begun=begun)
     with terminable(), StoredSearch.opened(store, job, limits, domain, begun) as kept:
         kept.tell(teller(progress))
         return kept.found(whole(begun=begun, kept=kept))
@@ -274,9 +271,15 @@ def _searched(
     return found
 
 
-def _with_sent(found: Any, asker: Asker) -> Any:
-    """What was found, with the rows sent since the asker was made, where the model counts them."""
-    return found if found is None else replace(found, sent=asker.sent)
+def _with_sent(run: Callable[[], Found], asker: Asker) -> Found:
+    """What a run finds, also if it fails, with the rows sent since the asker was made, where the model counts them."""
+    try:
+        found = run()
+    except RunError as error:
+        if error.found is not None:
+            error.found = replace(error.found, sent=asker.sent)
+        raise
+    return replace(found, sent=asker.sent)
 
 
 class _Run:
