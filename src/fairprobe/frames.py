@@ -34,14 +34,11 @@ def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     array = np.asarray(rows)
     if array.dtype.names is not None:  # a structured one names its columns
         return pd.DataFrame({name: array[name] for name in array.dtype.names})
-    if array.ndim != 2:
+    if array.ndim != 2 or (names is not None and array.shape[1] != len(names)):
+        form = "two axes" if names is None else f"{len(names)} columns in domain order"
         raise DataError(
-            f"rows must be a frame of pandas or polars, a table of pyarrow, or an array of two axes, got "
-            f"{type(rows).__name__} of the shape {array.shape}"
-        )
-    if names is not None and array.shape[1] != len(names):
-        raise DataError(
-            f"an array of inputs must have {len(names)} columns in domain order, got the shape {array.shape}"
+            f"an array of inputs must have {form}, got the shape {array.shape} of {type(rows).__name__}: "
+            "give a frame of pandas or polars, a table of pyarrow, or such an array"
         )
     columns = [f"x{place}" for place in range(array.shape[1])] if names is None else list(names)
     frame = pd.DataFrame(array, columns=columns)

@@ -193,8 +193,8 @@ def test_values_to_compare_keep_the_dtype_of_the_data():
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ([[1, 2]], "inferred from a pandas DataFrame, got list"),
-        (np.zeros((2, 2)), "inferred from a pandas DataFrame, got ndarray"),
+        ([1, 2], r"must have two axes, got the shape \(2,\) of list"),
+        (np.zeros((2, 2, 2)), "must have two axes, got the shape"),
         (pd.DataFrame({"x": []}), r"one row and one column at least, got the shape \(0, 1\)"),
         (pd.DataFrame(index=[0, 1]), r"one row and one column at least, got the shape \(2, 0\)"),
         (pd.DataFrame({0: [1, 2]}), "columns must be named by strings, got 0"),

@@ -102,14 +102,16 @@ def test_others_join_in_when_it_turns_out_to_be_long(warm_workers, engines):
 
     def foreseen(under_way):
         seen.append(under_way)
-        return 100.0 if len(seen) > 3 else 0.0
+        return 100.0 if Counts(7, 8, 9) in under_way else 0.0
 
     def task(shard, seconds, report):
+        time.sleep(0.1)
         report(Counts(7, 8, 9))
+        time.sleep(0.3)  # long enough to be looked at before and after
         return where(shard, seconds, report)
 
-    assert len(set(itertools.islice(engines(task, 2, foreseen=foreseen).results(), 20))) == 2
-    assert [Counts(7, 8, 9)] in seen
+    assert len(set(itertools.islice(engines(task, 2, foreseen=foreseen).results(), 8))) == 2
+    assert [Counts(0, 0, 0)] in seen  # it began alone
 
 
 def dies_elsewhere(here, deadly, folder, shard, seconds, report):

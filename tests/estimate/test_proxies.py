@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same():
 @pytest.mark.parametrize(
     ("X", "sensitive", "error", "message"),
     [
-        (planted(100).to_numpy(), ["sex"], DataError, "in a pandas DataFrame, got ndarray"),
+        (planted(100).to_numpy()[0], ["sex"], DataError, "must have two axes, got the shape"),
         (planted(100), "sex", SettingError, "sensitive must be a list of names, got 'sex'"),
         (planted(100), ["Sex"], SettingError, "got 'Sex': did you mean 'sex'?"),
         (planted(100)[["sex"]], ["sex"], DataError, "need a column that is not sensitive"),

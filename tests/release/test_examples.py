@@ -85,6 +85,7 @@ def test_commands_and_files_are_there():
         assert re.compile(hook["files"]).search("income.py")
 
 
+@pytest.mark.slow  # scripts/build runs it
 def test_the_workflow_ends_as_the_verdict_says(gate):
     audit, config = steps()["As an audit, with a report"]["run"], gate / "fairprobe.toml"
     (gate / "income.py").write_text(TOY)
@@ -102,6 +103,7 @@ def test_the_workflow_ends_as_the_verdict_says(gate):
     assert (gate / "audit" / "report.html").exists()
 
 
+@pytest.mark.slow  # scripts/build runs it
 def test_the_hooks_and_the_test_pass(gate):
     assert run("python income.py", gate).returncode == 0
     for hook in hooks().values():

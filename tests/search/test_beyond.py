@@ -205,7 +205,7 @@ def test_new_seeds_join_those_who_walk():
 
 def test_in_a_hurry_all_walkers_begin_and_those_of_a_seed_learn_together():
     walkers = make()
-    walkers.settings = replace(walkers.settings, hurries=True)
+    walkers.settings = replace(walkers.settings, hurry=True)
     walkers.start(seeds(40)[:4])
 
     def apart():

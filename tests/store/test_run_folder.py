@@ -104,7 +104,10 @@ def test_a_run_that_lacks_shards_runs_these_alone(run, whole, shards_run, n_jobs
     assert bytes_of(found) == whole
     for name in ("n_inputs", "n_judged", "n_queries", "stop_reason"):
         assert getattr(found, name) == getattr(before, name)
-    assert shards_run == ([2, 5] if n_jobs == 1 else [])  # workers run theirs elsewhere
+    if n_jobs == 1:
+        assert shards_run == [2, 5]
+    else:  # what others ran is not seen here, and shards ahead may have been begun
+        assert not set(shards_run) & {0, 1, 3, 4}
     assert len(shards(run)) >= 6
 
 

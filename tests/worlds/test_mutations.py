@@ -55,27 +55,22 @@ def rows_are_compared_with_twins_that_are_forbidden(patch):
 @mutation(seed=0)
 def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
     """Which inputs are of the population is still told by the constraints."""
-    judged, enumerated = populations.judged, Population.enumerated
+    judged, as_each_member = populations.judged, Population.as_each_member
+    asked = []
 
     def ask_all(self, codes, **how):
+        asked.append(codes)
         free = Oracle(self.asker, self.threshold)
         free.families = self.families._domain.without_constraints().families
         return judged(free, codes, **how)
 
-    def enumerate_allowed(self):
-        allows = self.domain.allows
-        for batch, codes in zip(enumerated(self), _places(self.oracle), strict=True):
-            yield dataclasses.replace(batch, counted=allows(codes))
+    def as_each_allowed(self, batch):
+        for place, each in enumerate(as_each_member(self, batch)):
+            codes = self.oracle.families.member(asked[-1], np.full(len(asked[-1]), place))
+            yield dataclasses.replace(each, counted=self.domain.allows(codes))
 
     patch.setattr(populations, "judged", ask_all)
-    patch.setattr(Population, "enumerated", enumerate_allowed)
-
-
-def _places(oracle):
-    """The inputs that an enumeration gives, in its order."""
-    for codes in oracle.families.enumerate(populations.chunk(oracle, populations.ROWS_A_CALL)):
-        for place in range(len(oracle.families)):
-            yield oracle.families.member(codes, np.full(len(codes), place))
+    patch.setattr(Population, "as_each_member", as_each_allowed)
 
 
 @mutation(seed=0)
@@ -328,10 +323,8 @@ def the_domain_is_its_valid_part(patch):
 
 @mutation(seed=0)
 def a_family_counts_once(patch):
-    enumerated = Population.enumerated
-    patch.setattr(
-        Population, "enumerated", lambda self: itertools.islice(enumerated(self), 0, None, len(self.oracle.families))
-    )
+    each = Population.as_each_member
+    patch.setattr(Population, "as_each_member", lambda self, batch: itertools.islice(each(self, batch), 1))
 
 
 # Bounds and tests

@@ -95,6 +95,7 @@ OPTIONS = [
     _setting("delta_v", number, "How fast directions are learnt."),
     _setting("delta_pr", number, "How fast parameters are learnt."),
     _setting("shard_inputs", whole, "Judged inputs of a shard."),
+    o.switch("hurry", "Walkers begin all at once. Default: if only --max-seconds limits the search.", o.HOW, both=True),
     _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
     o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
     _setting(
@@ -230,6 +231,8 @@ class Search(Command):
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
             # A clock or a person ended the search: as many inputs as it came to give the same.
             changes |= {"max_seconds": None, "max_inputs": found.n_judged}
+            # Without that limit "auto" might settle on something else.
+            changes |= {"strategy": found.settings.strategy, "hurry": found.settings.hurry or None}
         # Several processes that are interrupted leave several shards half done, which no limit can repeat.
         is_exact = (
             not self.interrupted or checked_engine(self.keywords["engine"], self.keywords["n_jobs"])[0] == "local"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -66,24 +67,26 @@ def register(name: str, path: str) -> None:
 
 
 def settled_strategy(
-    settings: SearchSettings, limits: Limits, model: Any, output: str, before: str | None = None
+    settings: SearchSettings, limits: Limits, model: Any, output: str, before: Mapping[str, Any] | None = None
 ) -> SearchSettings:
     """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it.
 
-    A run that is taken up keeps the strategy it was begun with `before`, also where other limits would suit another.
+    A run that is taken up keeps what it was begun with `before`, also where other limits would suit something else.
     """
+    hurry = settings.hurry
     if settings.strategy != AUTO:
-        return settings
-    if before is not None:
-        name = before
+        return replace(settings, hurry=bool(hurry))
+    if before:
+        name, hurry = before["strategy"], before.get("hurry", False) if hurry is None else hurry
     elif settings.max_changes is not None:
         name = NEARBY
     elif settings.n_walkers == 1:  # who asks for one walker asks for the paper's algorithm
         name = "fully-directed"
     else:
         name = choose_strategy(model, output, limits)
-    hurries = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
-    return replace(settings, strategy=name, hurries=hurries)
+    if hurry is None:
+        hurry = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+    return replace(settings, strategy=name, hurry=hurry)
 
 
 def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:

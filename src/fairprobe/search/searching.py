@@ -71,6 +71,7 @@ def search(
     delta_pr: float = 0.001,
     shard_inputs: int = SHARD_INPUTS,
     diversify: bool = True,
+    hurry: bool | None = None,
     seed: int | None = 0,
     start: pd.DataFrame | Any = None,
     max_changes: int | None = None,
@@ -106,6 +107,9 @@ def search(
         delta_v: how much a trial changes the probability of a direction.
         delta_pr: how much a case changes the probability of a parameter.
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
+        hurry: whether walkers beyond the paper's begin all at once, many at each start case, so that calls are about
+            many inputs: more cases in few seconds, fewer for the inputs judged. By default only with "auto" where
+            `max_seconds` is the only one given of seconds, queries and inputs.
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
@@ -152,7 +156,7 @@ def search(
     name, _ = checked_engine(engine, n_jobs)
     settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
     recorded = recorded_settings(store)
-    settings = settled_strategy(settings, limits, model, output, recorded.get("strategy"))
+    settings = settled_strategy(settings, limits, model, output, recorded)
     strategy = settings.strategy
     if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
         raise SettingError.about(

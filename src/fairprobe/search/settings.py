@@ -47,8 +47,8 @@ class SearchSettings:
     shard_inputs: int
     diversify: bool = True
     max_changes: int | None = None
-    hurries: bool = False
-    """Whether calls are to be about many inputs, as seconds are all that is few: settled with "auto", by the limits."""
+    hurry: bool | None = None
+    """Whether calls are to be about many inputs from the start, as seconds are all that is few; None: by the limits."""
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
@@ -62,6 +62,8 @@ class SearchSettings:
             object.__setattr__(self, "max_changes", checked_count("max_changes", self.max_changes, at_least=0))
         if not isinstance(self.diversify, bool):
             raise SettingError.about("diversify", f"must be True or False, got {self.diversify!r}")
+        if not isinstance(self.hurry, bool | None):
+            raise SettingError.about("hurry", f"must be True, False or None, got {self.hurry!r}")
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ class _Shard:
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
         size = len(sample)
         if strategy.is_eager and not is_whole:
-            size = LOOK_HURRIED if settings.hurries else LOOK
+            size = LOOK_HURRIED if settings.hurry else LOOK
         starts, n_judged = sample[:0], 0
         enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
         if self.n_walks:

@@ -97,7 +97,7 @@ class Anchored(Strategy):
     def _start(self, seeds: Codes) -> None:
         seeds = np.unique(seeds, axis=0)
         n_new, n_kept = self._shares(len(seeds))
-        self._n_together = len(seeds) if self.settings.hurries else 0
+        self._n_together = len(seeds) if self.settings.hurry else 0
         seeds = seeds[np.arange(n_new) % len(seeds)]
         usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
         self.take(self.rng.permutation(len(self.position))[:n_kept])
@@ -116,7 +116,7 @@ class Anchored(Strategy):
         self._n_seeds += n_seeds
         # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
         n_new = max(n_seeds, n // FEWEST)
-        if self.settings.hurries:  # as many as there may be
+        if self.settings.hurry:  # as many as there may be
             n_new = n_seeds * max(1, n // self._n_seeds)
         return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
