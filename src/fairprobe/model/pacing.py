@@ -69,7 +69,7 @@ class BatchSize:
         self.rows, self._is_settled = max(1, min(self.rows, rows)), True
 
 
-class Workers:
+class Connections:
     """Threads that do what they are given; unlike those of an executor, they do not keep a process from ending."""
 
     def __init__(self, n: int) -> None:

@@ -24,7 +24,7 @@ from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
-from fairprobe.model.pacing import BatchSize, Workers
+from fairprobe.model.pacing import BatchSize, Connections
 from fairprobe.model.redaction import guard, shown_source
 from fairprobe.model.services import (
     InvalidAnswerError,
@@ -36,7 +36,7 @@ from fairprobe.model.services import (
     service_at,
 )
 from fairprobe.model.sklearn import checked_columns, natural_dtype
-from fairprobe.model.transport import Patience, TooLargeError, Transport
+from fairprobe.model.transport import Persistence, TooLargeError, Transport
 
 
 def connect(
@@ -81,7 +81,7 @@ def connect(
     for setting, number in (("timeout", timeout), ("rate_limit", rate_limit)):
         if number is not None and not (isinstance(number, (int, float)) and 0 < number < np.inf):
             raise SettingError.about(setting, f"must be a number above 0, got {number!r}")
-    patience = Patience(
+    patience = Persistence(
         connections=checked_count("connections", connections),
         timeout=timeout,
         retries=checked_count("retries", retries, at_least=0),
@@ -107,7 +107,7 @@ class RemoteModel:
     def __init__(
         self,
         service: Service,
-        patience: Patience,
+        patience: Persistence,
         answers: Mapping[str, str],
         batch_rows: int | None = None,
         cache_rows: int = 0,
@@ -127,7 +127,7 @@ class RemoteModel:
         self._caches: dict[str | None, AnswerCache] = {}
         self._is_afresh = False
         self._transport = Transport(self.service.url, self._patience)
-        self._workers = Workers(self._patience.connections)
+        self._workers = Connections(self._patience.connections)
         self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class RemoteModel:
         return answers
 
 
-def _let_go(workers: Workers, transport: Transport) -> None:
+def _let_go(workers: Connections, transport: Transport) -> None:
     workers.end()
     transport.close()
 

@@ -69,7 +69,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Patience:
+class Persistence:
     """How long a service is waited for, and how it is asked."""
 
     connections: int = 4
@@ -84,7 +84,7 @@ class Patience:
 class Transport:
     """The connections to one service."""
 
-    def __init__(self, url: str, patience: Patience) -> None:
+    def __init__(self, url: str, patience: Persistence) -> None:
         self.url = url
         self.patience = patience
         self.n_sent = 0
@@ -227,7 +227,7 @@ class Transport:
             raise _FailedError(what) from None
 
 
-def _client(patience: Patience) -> Any:
+def _client(patience: Persistence) -> Any:
     try:
         import httpx
         import orjson  # noqa: F401  # what requests are written by

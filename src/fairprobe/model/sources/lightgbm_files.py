@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairprobe.errors import DataError
-from fairprobe.model.saved import Saved, SavedClassifier, SavedRegressor
+from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
+from fairprobe.model.sources.node_checks import check_nodes
 from fairprobe.model.sources.reading import Permission, imported, shortened
-from fairprobe.model.sources.trees import check_nodes
 
 
 def knows(path: Path, head: bytes) -> bool:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairprobe.errors import DataError, HealthWarning, SettingError
+from fairprobe.model.sources.node_checks import check_trees
 from fairprobe.model.sources.pickle_scan import MAGICS, opened, would_import
 from fairprobe.model.sources.reading import Permission, shortened
-from fairprobe.model.sources.trees import check_trees
 
 SHOWN: Final = 20
 """Names that a message lists."""

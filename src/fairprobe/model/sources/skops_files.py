@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairprobe.errors import DataError, SettingError
+from fairprobe.model.sources.node_checks import check_trees
 from fairprobe.model.sources.reading import Permission, shortened
-from fairprobe.model.sources.trees import check_trees
 
 _HARMLESS: Final = (
     ("numpy", "dtype"),

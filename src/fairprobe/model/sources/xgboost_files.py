@@ -12,10 +12,10 @@ import numpy as np
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
+from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
-from fairprobe.model.saved import Saved, SavedClassifier, SavedRegressor
+from fairprobe.model.sources.node_checks import check_nodes
 from fairprobe.model.sources.reading import Permission, imported, shortened
-from fairprobe.model.sources.trees import check_nodes
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
