@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from fairprobe.errors import SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.search.job import Job
-from fairprobe.search.settings import SearchSettings
+from fairprobe.search.settings import SearchSettings, StopReason
 from fairprobe.search.shard import Quota, run_shard
 from fairprobe.search.strategies.uniform import Uniform
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker
@@ -67,8 +68,47 @@ def test_a_stand_in_that_is_wrong_at_once_is_not_used(function: Callable[[Any], 
         oracle.judge(DOMAIN.families.of(batches(1, 1000)[0]))
 
 
+def test_small_batches_are_checked_by_few_calls() -> None:
+    asker, oracle = screened(model)
+    calls = []
+    ask = asker.adapter.function
+    asker.adapter = replace(asker.adapter, function=lambda rows: (calls.append(len(rows)), ask(rows))[1])
+    for codes in batches(30, 20):
+        oracle.judge(DOMAIN.families.of(codes))
+    assert calls == [2 * 20, 2 * (CHECKED - 20)]
+    assert asker.n_queries == 2 * CHECKED
+
+
+@pytest.mark.parametrize("n_batches", [2, 10])
+def test_what_waits_to_be_checked_counts_as_asked_and_is_checked_in_the_end(n_batches: int) -> None:
+    some = batches(n_batches, 20)
+    known = set(some[0][:, 0].tolist())  # wrong about none of the first batch
+    asker, oracle = screened(lambda X: np.where(np.isin(X[:, 0], list(known)), model(X), ~model(X)))
+    for number, codes in enumerate(some, 1):
+        oracle.judge(DOMAIN.families.of(codes))
+        assert asker.n_queries == 2 * 20 * number
+    with pytest.raises(DisagreementError, match="gave another label to"):
+        oracle.asker.finish()  # type: ignore[attr-defined]
+    assert asker.n_queries == 2 * 20 * n_batches
+
+
+@pytest.mark.parametrize("confirm", ["all", "sample"])
+def test_an_interruption_before_the_check_keeps_nothing_that_a_liar_said(confirm: str) -> None:
+    def liar(X: Any) -> Any:
+        n_asked[0] += len(X)
+        if n_asked[0] > 2 * 300:
+            signal.raise_signal(signal.SIGINT)
+        return model(X) if n_asked[0] <= 2 * 100 else X[:, 1] > 0
+
+    n_asked = [0]
+    trace = run_shard(job({"accelerate": True, "confirm": confirm}, stand_in=Says(liar), n_global=100), 0, Quota(3000))
+    assert trace.ended is StopReason.INTERRUPTED
+    assert set(trace.cases.case[:, 0].tolist()) <= set(range(40, 50))
+
+
 def job(settings: dict[str, Any], **stand_in: Any) -> Job:
-    chosen = SearchSettings("uniform", 1000, 1000, 10, 0.001, 0.001, 10_000)
+    n_global = stand_in.pop("n_global", 1000)
+    chosen = SearchSettings("uniform", 1000, n_global, 10, 0.001, 0.001, 10_000)
     made = Job(model, DOMAIN, chosen, Uniform, "label", None, 0.0, 0, is_repeatable=True, **settings)
     made.__dict__.update(stand_in)  # what is worked out once, put in its place
     return made

@@ -138,16 +138,18 @@ class _Shard:
         # What still waits is settled. After an interruption there are some seconds for that, and none after a second
         # one; after a failure the model is tried once more.
         is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
+        is_trusted = self.screen is None or not self.confirms
         try:
             with interruptible(), self.asker.quiet():
                 self._settle(time.monotonic() + GRACE_SECONDS if is_cut_short else math.inf)
         except (KeyboardInterrupt, Exception) as error:
             if not is_cut_short:
                 ended, failure = self._ended_by(error)
+            is_trusted &= self.screen is None  # what the model was not asked about, it may judge otherwise
         # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
         # they are, unless it has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)
-        if (self.screen is None or not self.confirms) and not self.recorder.is_contradicted:
+        if is_trusted and not self.recorder.is_contradicted:
             self.recorder.sift()
             asked_once = self.recorder.settle_all()
         return self.recorder.trace(
@@ -204,6 +206,7 @@ class _Shard:
         enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
         if self.n_walks:
             enough, long = len(sample), max(long, int(GLOBAL * self.recorder.n_judged))
+            size = max(size, long)  # nothing ends it earlier
         while n_judged < len(sample) and (is_whole or len(starts) < (enough if n_judged < long else 1)):
             some = sample[n_judged : n_judged + size]
             starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
@@ -341,6 +344,8 @@ class _Shard:
 
     def _settle(self, until: float = math.inf) -> None:
         """Say which hits are cases. What is confirmed is written down before the model is asked about more."""
+        if self.screen is not None:
+            self.screen.finish()
         if not self.confirms:
             with uninterrupted():
                 self.recorder.settle_all()
@@ -392,7 +397,7 @@ class _Shard:
             return
         self.next_report = time.monotonic() + REPORT_SECONDS
         with uninterrupted():
-            self.recorder.sift() if self.confirms else self.recorder.settle_all()
+            self.recorder.sift() if self.confirms else self._settle()
         n_cases = self.recorder.n_new + self.recorder.n_waiting
         if self.report(Counts(n_cases, self.recorder.n_judged, self.asker.n_queries)):
             raise _Done(StopReason.INTERRUPTED)

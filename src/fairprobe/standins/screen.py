@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arrays import Codes
 from fairprobe.domain.families import Members
 from fairprobe.model.asking import Answering, ask_members
 from fairprobe.model.measuring import tolerance
@@ -32,6 +33,8 @@ class Screen:
         self._asker = asker
         self._stand_in = stand_in
         self._n_left = CHECKED
+        self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
+        """Of the first inputs, those that the model was not asked about yet, and what the stand-in said of them."""
         self.domain, self.output = asker.domain, asker.output
         # Whatever else is asked goes to the model.
         self.ask, self.ask_families, self.ask_frame = asker.ask, asker.ask_families, asker.ask_frame
@@ -47,16 +50,37 @@ class Screen:
         self._asker.n_queries = n
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """What the stand-in says of those that count; of the first inputs, what the model says, if they agree."""
-        if not self._n_left:
-            return self._said(members)
+        """What the stand-in says of those that count; of the first batch, what the model says, if they agree.
+
+        The model is asked about what else is among the first inputs when there are enough of them, or when `finish`
+        is called: a call for each of several small batches would take longer than all else.
+        """
         first = members.head(self._n_left)
-        truth = self._asker.ask_members(first)  # the model is asked first: its answers are the ones that count
-        self.check(self._said(first), truth)
-        self._n_left -= len(first)
-        if len(first) == len(members):
-            return truth
-        return np.concatenate([truth, self._said(members.tail(len(first)))], axis=1)
+        if self._n_left == CHECKED:
+            truth = self._asker.ask_members(first)  # its answers are the ones that count
+            self.check(self._said(first), truth)
+            self._n_left -= len(first)
+            if len(first) == len(members):
+                return truth
+            return np.concatenate([truth, self._said(members.tail(len(first)))], axis=1)
+        said = self._said(members)
+        if self._n_left:
+            self._unchecked.append((first.codes, said[:, : len(first)]))
+            self._asker.n_queries += int(first.sizes.sum())  # they will be sent, so they count from now on
+            self._n_left -= len(first)
+            if not self._n_left:
+                self.finish()
+        return said
+
+    def finish(self) -> None:
+        """Ask the model about those of the first inputs that it was not asked about yet."""
+        if not self._unchecked:
+            return
+        codes, said = (np.concatenate(each, axis=axis) for axis, each in enumerate(zip(*self._unchecked, strict=True)))
+        self._unchecked.clear()
+        members = self.domain.families.of(codes)
+        self._asker.n_queries -= int(members.sizes.sum())
+        self.check(said, self._asker.ask_members(members))
 
     def _said(self, members: Members) -> NDArray[Any]:
         try:
