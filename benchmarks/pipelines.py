@@ -49,6 +49,8 @@ from unittest.mock import patch
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads that wait would count as work
 sys.path.append(str(Path(__file__).parents[1]))  # where evaluation/ is
 
+import pandas as pd
+
 import fairprobe
 from _common import print_table
 from evaluation.pipelines import PIPELINES, fitted_pipeline
@@ -79,7 +81,7 @@ def main() -> None:
         return
     header = ["model", "cases/s: off", "all", "sample", "sample / off", "all / off"]
     header += ["before", "sample / before", "all / before"] if options.before else []
-    header += ["asked", "last step", "overhead"]
+    header += ["asked", "last step", "overhead", "to confirm"]
     rows = (row(name, options.cases, options.turns, options.before) for name in options.models.split(","))
     print_table(header, rows)
 
@@ -87,6 +89,7 @@ def main() -> None:
 def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object]:
     """One model."""
     from fairprobe.model.known import last_step
+    from fairprobe.search.shard import CONFIRM_ROWS
 
     model, domain = fitted(name)
 
@@ -94,6 +97,7 @@ def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object
         return fairprobe.search(model, domain, strategy="anchored", max_cases=n_cases, **WAYS[how])
 
     batches = list(batches_of(lambda: found("sample")))
+    pairs = pd.concat([found("sample").cases, found("sample").twins])
     last = last_step(model)
     least: dict[str, float] = {}
     cases = {}
@@ -110,6 +114,10 @@ def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object
         for batch in batches:
             last.predict(batch)
         keep("last", time.process_time() - begun)
+        begun = time.process_time()
+        for first in range(0, len(pairs), CONFIRM_ROWS):
+            model.predict(pairs[first : first + CONFIRM_ROWS])
+        keep("whole", time.process_time() - begun)
         if before is not None:
             keep("before", seconds_before(before, name, n_cases))
     assert cases["sample"].equals(cases["off"])
@@ -123,6 +131,7 @@ def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object
         *(name, rates["off"], rates["all"], rates["sample"], *ratios("off")),
         *([rates["before"], *ratios("before")] if before is not None else []),
         *("{} and {}".format(*ASKED[name]), f"{least['last']:.2f}", f"{least['sample'] / least['last']:.2f}"),
+        f"{least['whole']:.2f}",
     ]
 
 

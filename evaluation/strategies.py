@@ -17,6 +17,7 @@ STRATEGIES = ("uniform", "fully-directed", "genetic", "anchored", "guided")
 """Of the paper's, the one that finds the most: `docs/paper.md` has the others."""
 
 ONE = "one walker"
+AUTO = "auto"
 RIVALS = ("fully-directed", "genetic")
 
 NEARLY_ALL = 0.03
@@ -45,7 +46,13 @@ def budgets(plan: Plan, subject: str) -> list[Budget]:
         # One walker asks about one input at a time: many would take an hour of a pipeline.
         Budget(f"{few:,} queries", {"max_queries": few}, n_seeds, (ONE, *STRATEGIES)),
         Budget(f"{many:,} queries", {"max_queries": many // (4 if is_slow else 1)}, n_seeds),
-        Budget("equal seconds", {"max_seconds": plan.duel_seconds * (4 if is_slow else 1)}, plan.duel_runs),
+        # Where seconds alone are few, `auto` is a strategy with settings of its own: it runs beside the others.
+        Budget(
+            "equal seconds",
+            {"max_seconds": plan.duel_seconds * (4 if is_slow else 1)},
+            plan.duel_runs,
+            (*STRATEGIES, AUTO),
+        ),
     ]
 
 
@@ -93,9 +100,12 @@ def figures(plan: Plan, ledger: Ledger, subject: str, budget: Budget) -> dict[st
 
 @dataclass(frozen=True)
 class Standing:
-    """The strategy that `auto` is on a subject within a budget, beside the others."""
+    """How `auto` stands on a subject within a budget, beside the others."""
 
+    settled: str
+    """The strategy that it is."""
     pick: str
+    """Whose runs are its own: that one's, or where it ran by itself, `auto`."""
     cases: dict[str, Estimate]
     """By strategy, the mean."""
     recall: dict[str, float]
@@ -130,8 +140,10 @@ class Standing:
 def standing(plan: Plan, ledger: Ledger, subject: str, budget: Budget) -> Standing:
     """How `auto` does."""
     found = figures(plan, ledger, subject, budget)
+    settled = ledger[auto(subject, budget)]["strategy"]
     return Standing(
-        pick=ledger[auto(subject, budget)]["strategy"],
+        settled,
+        pick=AUTO if AUTO in found else settled,
         cases={strategy: mean_of([run["n_cases"] for run in each]) for strategy, each in found.items()},
         recall={strategy: statistics.median(run["recall"] for run in each) for strategy, each in found.items()},
     )
@@ -143,7 +155,7 @@ def _auto(plan: Plan, ledger: Ledger, number: int) -> str:
     rows = [
         [
             subject,
-            its.pick,
+            its.settled,
             f"{its.most}: {_part(its.part(its.most))}",
             f"{its.widest}: {its.recall[its.pick]:.1%} of {its.recall[its.widest]:.1%}",
             f"{its.best}: {_part(its.part(its.best))}",
@@ -236,7 +248,8 @@ def _most(found: dict[str, Runs]) -> str:
 
 _AUTO = (
     "`auto`, the default, picks by the declared kind of model and by the limits given. Same seed and settings, same "
-    "run: its figures are those of the strategy that it is. Beside them stand who found the most cases, and the part "
+    "run: its figures are those of the strategy that it is. At equal seconds it also lets all walkers begin at once "
+    "(`hurry`), so it ran by itself there. Beside them stand who found the most cases, and the part "
     "of these that it found, by the means with the 95% interval over the seeds; and who has the highest recall, and "
     "its own of that, by the medians. Where cases and recall disagree, recall comes first: the best is who found the "
     "most of those whose recall is at most three points below the highest. A part above 100% is of a best that found "
