@@ -19,7 +19,7 @@ from fairprobe import Domain, Integer, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.search.registry import choose_strategy, register, strategy_path
+from fairprobe.search.registry import choose_strategy, register, settled_strategy, strategy_path
 from fairprobe.search.settings import Limits, SearchSettings
 from fairprobe.search.strategies.anchored import MOST_MISSES, RENEW_EVERY, TOGETHER, Anchored, Visits
 from fairprobe.search.strategies.guided import Guided
@@ -363,6 +363,23 @@ def test_auto_picks_by_the_limits(limits, expected):
 def test_one_walker_is_the_papers():
     found = run(Scored(), strategy="auto", n_walkers=1, max_inputs=100)
     assert found.settings.strategy == "fully-directed"
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [({"max_seconds": 1.0}, True), ({"max_seconds": 1.0, "max_queries": 9_000}, False), ({"max_cases": 9}, False)],
+)
+def test_auto_hurries_where_seconds_alone_are_few_and_large_calls_save_some(limits, expected):
+    X, y = np.random.default_rng(0).integers(0, 5, (50, 3)), np.arange(50) % 2
+    settings = SearchSettings("auto", 1000, 5000, 150, 0.001, 0.001, 10_000)
+
+    def hurry(model, **changes):
+        return settled_strategy(replace(settings, **changes), Limits(**limits), model, "label").hurry
+
+    assert hurry(RandomForestClassifier(3).fit(X, y)) is expected
+    assert hurry(SVC().fit(X, y)) is False  # every row takes its time
+    assert hurry(SVC().fit(X, y), hurry=True) is True
+    assert hurry(RandomForestClassifier(3).fit(X, y), strategy="anchored") is False
 
 
 def test_a_few_seeds_are_enough_to_start():

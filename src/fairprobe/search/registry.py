@@ -85,7 +85,9 @@ def settled_strategy(
     else:
         name = choose_strategy(model, output, limits)
     if hurry is None:
-        hurry = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+        is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+        # One that gains by threads takes its time for every row: large calls save none of it.
+        hurry = is_only_time and not abilities_of(model).threads
     return replace(settings, strategy=name, hurry=hurry)
 
 

@@ -109,7 +109,8 @@ def search(
         shard_inputs: judged inputs of a shard, the unit that is run, retried and spread over processes.
         hurry: whether walkers beyond the paper's begin all at once, many at each start case, so that calls are about
             many inputs: more cases in few seconds, fewer for the inputs judged. By default only with "auto" where
-            `max_seconds` is the only one given of seconds, queries and inputs.
+            `max_seconds` is the only one given of seconds, queries and inputs; never for machines of support vectors,
+            which take as long for a row in a large call as in a small one.
         diversify: whether anchored and guided walkers leave what is exhausted or over-represented for other cases.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         start: rows to start from instead of uniform inputs; numbers between two steps go to the nearer one, and a row
