@@ -250,10 +250,10 @@ _AUTO = (
     "`auto`, the default, picks by the declared kind of model and by the limits given. Same seed and settings, same "
     "run: its figures are those of the strategy that it is. At equal seconds it also lets all walkers begin at once "
     "(`hurry`; but not for the SVM), so it ran by itself there. Beside them stand who found the most cases, and the "
-    "part of these that it found, by the means with the 95% interval over the seeds; and who has the highest recall, and "
-    "its own of that, by the medians. Where cases and recall disagree, recall comes first: the best is who found the "
-    "most of those whose recall is at most three points below the highest. A part above 100% is of a best that found "
-    "fewer cases, more widely spread."
+    "part of these that it found, by the means with the 95% interval over the seeds; and who has the highest recall, "
+    "and its own of that, by the medians. Where cases and recall disagree, recall comes first: the best is who found "
+    "the most of those whose recall is at most three points below the highest. A part above 100% is of a best that "
+    "found fewer cases, more widely spread."
 )
 
 HEADER = ["model", "strategy", "seeds", "cases", "yield", "recall", "cells", *(f"against {rival}" for rival in RIVALS)]
