@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 import warnings
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.pacing import BatchSize, RateLimit
 from fairprobe.model.remote import connect
+from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -249,22 +251,64 @@ def test_an_address_where_nothing_answers():
         connect(f"http://127.0.0.1:{port}", protocol="mlflow")
 
 
-def test_a_certificate_that_does_not_verify(tmp_path):
+@pytest.fixture
+def certificate(tmp_path):
+    """For 127.0.0.1, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate]
     about = ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run([*command, *about], check=True, capture_output=True)
-    with serving(Served(mixed), certificate=(certificate, key)) as served:
+    return certificate, key
+
+
+def test_a_certificate_that_does_not_verify(certificate, tmp_path):
+    with serving(Served(mixed), certificate=certificate) as served:
         begun = time.monotonic()
         with pytest.raises(ModelError, match=r"certificate of https://127.* must verify, got .*--ca-file"):
             connect(served.url, protocol="mlflow")
         assert time.monotonic() - begun < 30  # it is not tried again
         rows = MIXED.sample(5, seed=0)
-        assert (connect(served.url, protocol="mlflow", ca_file=certificate).predict(rows) == mixed(rows)).all()
+        assert (connect(served.url, protocol="mlflow", ca_file=certificate[0]).predict(rows) == mixed(rows)).all()
     with pytest.raises(SettingError, match="ca_file must be a file of certificates"):
         connect(served.url, protocol="mlflow", ca_file=str(tmp_path / "none.pem"))
+
+
+@pytest.mark.parametrize("is_secret", [False, True])
+@pytest.mark.parametrize("fault", ["drip", "slow-headers"])
+def test_what_drips_ends_in_time(fault, is_secret, request):
+    """On a connection that was good before. An answer comes byte by byte and would be there in the end."""
+    pair = request.getfixturevalue("certificate") if is_secret else None
+    rows = MIXED.sample(3, seed=0)
+    with serving(Served(mixed, faults=(fault,), drip_seconds=10), certificate=pair) as served:
+        remote = connect(served.url, protocol="mlflow", timeout=1, retries=0, ca_file=pair and pair[0])
+        assert (remote.predict(rows) == mixed(rows)).all()
+        served.fault_rate = 1.0
+        with pytest.raises(ModelError, match="within 1 s, got no answer within 1 s"):
+            remote.predict(MIXED.sample(3, seed=1))
+    assert served.n_requests == 2
+
+
+def test_a_request_that_is_read_drop_by_drop_ends_in_time():
+    size, n_read = 40_000_000, []
+
+    def read_slowly(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            while sum(n_read) < size and (part := connection.recv(1_000_000)):
+                n_read.append(len(part))
+                time.sleep(0.05)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        reader = threading.Thread(target=read_slowly, args=(listener,))
+        reader.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        transport = Transport(url, Persistence(timeout=0.5))
+        assert not transport.takes(b" " * size, 1)
+        reader.join()
+    assert 0 < sum(n_read) < size  # it was still reading
 
 
 @pytest.mark.parametrize(
