@@ -2,6 +2,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -92,6 +93,23 @@ def test_a_share_counts_what_was_sent_and_what_was_asked():
     assert (there.hits, there.n, there.n_queries) == (here.hits, here.n, here.n_queries)
     assert there.n_sent == served.n_rows == there.summary()["n_sent"]
     assert here.n_sent == here.n_queries
+
+
+def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
+    rows = MIXED.sample(200, seed=0)
+    audit = partial(fairprobe.audit, domain=MIXED, n_experiments=2, n_samples=200, search_cases=20, selfcheck=False)
+    with serving(Served(mixed)) as served:
+        there = audit(connect(served.url, protocol="mlflow"), rows)
+    n_sent = there.content["about"]["model"]["n_sent"]
+    assert n_sent == served.n_rows
+    assert n_sent < sum(each["n_queries"] for each in there.content["sampling"])
+    for write, name in ((there.to_html, "audit.html"), (there.to_markdown, "audit.md")):
+        write(tmp_path / name)
+        assert re.search(rf"sent to the service.*\b{n_sent:,}\b", (tmp_path / name).read_text())
+    here = audit(mixed, rows)
+    assert here.content["about"]["model"]["n_sent"] is None
+    here.to_html(tmp_path / "here.html")
+    assert "sent to the service" not in (tmp_path / "here.html").read_text()
 
 
 def test_a_service_with_faults_gives_the_same_cases():
