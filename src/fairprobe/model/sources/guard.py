@@ -75,7 +75,7 @@ def _error(said: dict[str, Any], path: Path, limits: dict[str, Any]) -> Fairprob
 def _what(said: dict[str, Any], path: Path, limits: dict[str, Any]) -> str:
     """What is wrong with the file itself."""
     if "message" in said:
-        return str(said["message"]) if said["error"] else f"{said['message']}: {path}"
+        return str(said["message"]) if str(path) in said["message"] else f"{said['message']}: {path}"
     code = said["code"]
     if code == -signal.SIGALRM:
         return f"a model's file must be read within {limits['seconds']:.0f} seconds, got no end: {path}"
