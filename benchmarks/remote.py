@@ -65,6 +65,9 @@ def serve() -> None:
         def do_POST(self) -> None:
             content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             rows = np.array(content["dataframe_split"]["data"], dtype=np.float64)
+            if rows.shape[1:] != (model.n_features_in_,):  # fairprobe tries whether the sensitive column is needed
+                self._reply(400, b"{}")
+                return
             self._reply(200, json.dumps({"predictions": model.predict(rows).tolist()}).encode())
 
         def _reply(self, status: int, data: bytes) -> None:

@@ -237,6 +237,14 @@ def test_model_is_written_and_answers_as_was_said(retrain, folder):
     assert np.mean(answers != model.predict(twins)) == pytest.approx(content["after"]["rows"]["value"], abs=0.05)
 
 
+def test_model_whose_columns_are_an_index_is_written(retrain, folder):
+    """As `frame.columns[...]` gives them, which skops does not write."""
+    content = content_of(retrain(*FEW, "--out", "new.skops", "--json", model="clf:with_index"))
+    model, test = loaded(folder / "new.skops"), pd.read_csv(folder / "test.csv")
+    assert model[0].transformers[0][2] == INPUTS[:2]
+    assert np.mean(model.predict(test[INPUTS]) == test["loan"]) == pytest.approx(content["accuracy_after"], abs=0.1)
+
+
 def test_how_to_load_the_model(retrain, capsys):
     outcome = retrain(*FEW, "--out", "new.skops")
     assert " is in new.skops." in outcome.out

@@ -178,9 +178,15 @@ def test_failure_in_json(retrain):
     assert len(content["rounds"]) == 2
 
 
-def test_model_that_skops_cannot_write(retrain, folder):
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_model_that_skops_cannot_write_is_refused_before_the_work_starts(retrain, dry):
+    outcome = retrain("--out", "new.skops", *dry, model="clf:with_lambda")
+    outcome.refuses("must be one that skops can write and read again, got AttributeError", "<lambda>", "--out")
+
+
+def test_model_that_fitting_makes_one_that_skops_cannot_write(retrain, folder):
     (folder / "new.skops").write_text("older")
-    outcome = retrain("--augment", "flip,twins", "--out", "new.skops", "--overwrite", model="clf:with_lambda")
+    outcome = retrain("--augment", "flip,twins", "--out", "new.skops", "--overwrite", model="clf:noting")
     assert outcome.code == 3
     assert (
         "error: a model that is written must be one that skops can write and read again, got AttributeError"

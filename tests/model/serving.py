@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-FAULTS = ("latency", "500", "429", "truncated", "closed", "short", "nan", "drip")
+FAULTS = ("latency", "500", "429", "truncated", "closed", "short", "nan", "drip", "slow-headers")
 
 
 @dataclass
@@ -118,6 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
         self, content: Any, status: int = 200, headers: dict[str, str] | None = None, fault: str | None = None
     ) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        if fault == "slow-headers":
+            self.drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"." * 8)
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -127,13 +129,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data[: len(data) // 2])
             self.close_connection = True
         elif fault == "drip":
-            for place in range(30):
-                self.wfile.write(data[place : place + 1])
-                self.wfile.flush()
-                time.sleep(self.served.drip_seconds / 30)
+            self.drip(data[:30])
             self.close_connection = True
         else:
             self.wfile.write(data)
+
+    def drip(self, data: bytes) -> None:
+        for place in range(len(data)):
+            self.wfile.write(data[place : place + 1])
+            self.wfile.flush()
+            time.sleep(self.served.drip_seconds / 30)
 
 
 def _of_tensors(inputs: list[dict[str, Any]]) -> pd.DataFrame:

@@ -2,6 +2,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import threading
 import time
 import warnings
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -21,6 +23,7 @@ from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.pacing import BatchSize, RateLimit
 from fairprobe.model.remote import connect
+from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -90,6 +93,23 @@ def test_a_share_counts_what_was_sent_and_what_was_asked():
     assert (there.hits, there.n, there.n_queries) == (here.hits, here.n, here.n_queries)
     assert there.n_sent == served.n_rows == there.summary()["n_sent"]
     assert here.n_sent == here.n_queries
+
+
+def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
+    rows = MIXED.sample(200, seed=0)
+    audit = partial(fairprobe.audit, domain=MIXED, n_experiments=2, n_samples=200, search_cases=20, selfcheck=False)
+    with serving(Served(mixed)) as served:
+        there = audit(connect(served.url, protocol="mlflow"), rows)
+    n_sent = there.content["about"]["model"]["n_sent"]
+    assert n_sent == served.n_rows
+    assert n_sent < sum(each["n_queries"] for each in there.content["sampling"])
+    for write, name in ((there.to_html, "audit.html"), (there.to_markdown, "audit.md")):
+        write(tmp_path / name)
+        assert re.search(rf"sent to the service.*\b{n_sent:,}\b", (tmp_path / name).read_text())
+    here = audit(mixed, rows)
+    assert here.content["about"]["model"]["n_sent"] is None
+    here.to_html(tmp_path / "here.html")
+    assert "sent to the service" not in (tmp_path / "here.html").read_text()
 
 
 def test_a_service_with_faults_gives_the_same_cases():
@@ -249,22 +269,64 @@ def test_an_address_where_nothing_answers():
         connect(f"http://127.0.0.1:{port}", protocol="mlflow")
 
 
-def test_a_certificate_that_does_not_verify(tmp_path):
+@pytest.fixture
+def certificate(tmp_path):
+    """For 127.0.0.1, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl, to make a certificate")
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate]
     about = ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run([*command, *about], check=True, capture_output=True)
-    with serving(Served(mixed), certificate=(certificate, key)) as served:
+    return certificate, key
+
+
+def test_a_certificate_that_does_not_verify(certificate, tmp_path):
+    with serving(Served(mixed), certificate=certificate) as served:
         begun = time.monotonic()
         with pytest.raises(ModelError, match=r"certificate of https://127.* must verify, got .*--ca-file"):
             connect(served.url, protocol="mlflow")
         assert time.monotonic() - begun < 30  # it is not tried again
         rows = MIXED.sample(5, seed=0)
-        assert (connect(served.url, protocol="mlflow", ca_file=certificate).predict(rows) == mixed(rows)).all()
+        assert (connect(served.url, protocol="mlflow", ca_file=certificate[0]).predict(rows) == mixed(rows)).all()
     with pytest.raises(SettingError, match="ca_file must be a file of certificates"):
         connect(served.url, protocol="mlflow", ca_file=str(tmp_path / "none.pem"))
+
+
+@pytest.mark.parametrize("is_secret", [False, True])
+@pytest.mark.parametrize("fault", ["drip", "slow-headers"])
+def test_what_drips_ends_in_time(fault, is_secret, request):
+    """On a connection that was good before. An answer comes byte by byte and would be there in the end."""
+    pair = request.getfixturevalue("certificate") if is_secret else None
+    rows = MIXED.sample(3, seed=0)
+    with serving(Served(mixed, faults=(fault,), drip_seconds=10), certificate=pair) as served:
+        remote = connect(served.url, protocol="mlflow", timeout=1, retries=0, ca_file=pair and pair[0])
+        assert (remote.predict(rows) == mixed(rows)).all()
+        served.fault_rate = 1.0
+        with pytest.raises(ModelError, match="within 1 s, got no answer within 1 s"):
+            remote.predict(MIXED.sample(3, seed=1))
+    assert served.n_requests == 2
+
+
+def test_a_request_that_is_read_drop_by_drop_ends_in_time():
+    size, n_read = 40_000_000, []
+
+    def read_slowly(listener):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            while sum(n_read) < size and (part := connection.recv(1_000_000)):
+                n_read.append(len(part))
+                time.sleep(0.05)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        reader = threading.Thread(target=read_slowly, args=(listener,))
+        reader.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        transport = Transport(url, Persistence(timeout=0.5))
+        assert not transport.takes(b" " * size, 1)
+        reader.join()
+    assert 0 < sum(n_read) < size  # it was still reading
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,8 @@ class Auditing:
         self.folder: RunFolder | None = None
         self.store: Path | None = None
         """Where what is asked is kept, a run for each part."""
+        self.asker: Asker | None = None
+        """Knows how many rows are sent from before the first on."""
         self._n_stored = 0
         self.phase = ""
         self.populations: dict[str, Any] = {}
@@ -201,6 +203,7 @@ class Auditing:
         parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
+        self.asker = Asker(self.model, self.domain, output=settings.output, batch=settings.batch)
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
             self.model, self.domain, self.rows, settings.output, settings.batch
         )
@@ -301,6 +304,7 @@ class Auditing:
     def _result(self) -> Audit:
         parts = self.parts
         parts.judged = self.judged()
+        parts.n_sent = None if self.asker is None else self.asker.sent
         outcome = "interrupted" if parts.interrupted else parts.judged.outcome
         if self.folder is not None:
             parts.attempts = self.folder.end(self._attempt(outcome))

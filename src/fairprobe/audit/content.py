@@ -1,6 +1,7 @@
 """The content of an audit as plain values of JSON: the only thing that report forms and the checker read.
 
-No clock and no time taken stands in it, so that the same run gives the same bytes.
+No clock and no time taken stands in it, so that the same run gives the same bytes; but for the rows sent to a service,
+which repeated requests add to.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class AuditParts:
     kind: str = ""
     model_hash: str | None = None
     model_hash_of: str = ""
+    n_sent: int | None = None
+    """Rows sent to a model that counts them itself, as a service does; None for any other."""
     data_hash: str = ""
     config: dict[str, Any] = field(default_factory=dict)
     attempts: list[dict[str, Any]] = field(default_factory=list)
@@ -135,6 +138,7 @@ def _about(parts: AuditParts, mask: Mask) -> dict[str, Any]:
             "kind": parts.kind,
             "hash": parts.model_hash,
             "hash_of": parts.model_hash_of,
+            "n_sent": parts.n_sent,
         },
         "data": {
             "name": about.get("data_name"),

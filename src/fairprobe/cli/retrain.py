@@ -18,7 +18,7 @@ from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
-from fairprobe.model.files import SUFFIXES, loading_line, write_model
+from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retrain import Retrained, RetrainSettings, retrain
 from fairprobe.retrain.augment import AUTO_LINKED
@@ -153,6 +153,8 @@ class Retrain(Command):
                 raise SettingError(f"--favourable must be one of the labels {listed(classes)}; got {favourable!r}")
             self.keywords["favourable"] = found[0]
         self.model = self.load_model()
+        if self.out is not None and hasattr(self.model, "fit"):
+            check_writable(self.model)
 
     def load_model(self) -> Any:
         """The model. A subject is fitted on the census; for other rows it is the kind of classifier, not fitted yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shlex
 import warnings
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import RunError
+from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.model.asking import Asker
+from fairprobe.model.sources.reading import shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,24 +28,54 @@ _TRIED: Final = 1000
 _RULE: Final = "a model that is written must be one that skops can write and read again"
 
 
+def check_writable(model: Any) -> None:
+    """Refuse a model that could not be written before any work goes into it; what fitting adds is seen only later."""
+    _dumped(model, SettingError, "; put functions of a module in the place of lambdas, or leave --out out")
+
+
 def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batch: str | None = None) -> None:
     """Write a model, and read what was written: some of what skops writes, such as a lambda, it can't read."""
+    data, saved = _dumped(model, RunError, ". Nothing is written")
+    said, again = (Asker(each, domain, batch=batch).ask_frame(rows.head(_TRIED)) for each in (model, saved))
+    if not np.array_equal(said, again):
+        raise RunError(f"{_RULE}, got a copy that answers otherwise. Nothing is written")
+    path.write_bytes(data)
+
+
+def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes, Any]:
+    """What a file would hold, and the model that it gives."""
     import skops.io
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            skops.io.dump(model, path, compression=zipfile.ZIP_DEFLATED)
+            data = skops.io.dumps(_with_lists(model, {}), compression=zipfile.ZIP_DEFLATED)
             # All types come from the model that this process holds anyway.
-            copy = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    except OSError:
-        raise
+            return data, skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
     except Exception as error:
-        what = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
-        raise RunError(f"{_RULE}, got {what}. Nothing is written") from error
-    said, again = (Asker(each, domain, batch=batch).ask_frame(rows.head(_TRIED)) for each in (model, copy))
-    if not np.array_equal(said, again):
-        raise RunError(f"{_RULE}, got a copy that answers otherwise. Nothing is written")
+        raise kind(f"{_RULE}, got {shortened(error)}{advice}") from error
+
+
+def _with_lists(value: Any, done: dict[int, Any]) -> Any:
+    """The same with lists in the place of pandas' indexes, which skops does not write: columns are often named so."""
+    import pandas as pd
+
+    if isinstance(value, pd.Index):
+        return value.tolist()
+    if id(value) in done:
+        return done[id(value)]
+    done[id(value)] = value
+    if type(value) in (list, tuple):
+        new = [_with_lists(each, done) for each in value]
+        if any(one is not other for one, other in zip(value, new, strict=True)):
+            done[id(value)] = type(value)(new)
+    elif type(value) is dict or (hasattr(value, "get_params") and not isinstance(value, type)):
+        held = value if type(value) is dict else vars(value)
+        changed = {name: new for name, each in held.items() if (new := _with_lists(each, done)) is not each}
+        if changed:
+            done[id(value)] = copied = copy.copy(value)
+            (copied if type(value) is dict else vars(copied)).update(changed)
+    return done[id(value)]
 
 
 def loading_line(name: str) -> str:

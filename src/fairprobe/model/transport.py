@@ -7,6 +7,7 @@ is sent for a while, so that a run ends with what it has found instead of waitin
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -37,6 +38,9 @@ CONNECT_SECONDS: Final = 10.0
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
 """An answer may be so large, and so much larger for each row."""
+
+WRITTEN: Final = 65_536
+"""Bytes of a request that are written at once."""
 
 Answer = TypeVar("Answer")
 
@@ -95,6 +99,7 @@ class Transport:
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
+        self._deadline = _Deadline()
         self._client = _client(patience)
 
     def get(self, url: str) -> Reply:
@@ -200,18 +205,17 @@ class Transport:
         """One request and its answer, no longer than the timeout allows and no larger than `most` bytes."""
         import httpx
 
-        deadline = time.monotonic() + self.patience.timeout
+        self._deadline.at = time.monotonic() + self.patience.timeout
         headers = {"Content-Type": "application/json"} if body is not None else None
+        extensions = {"trace": self._deadline.notice}
         try:
-            with self._client.stream(method, url, content=body, headers=headers) as response:
+            with self._client.stream(method, url, content=body, headers=headers, extensions=extensions) as response:
                 parts, size = [], 0
                 for part in response.iter_raw():
                     parts.append(part)
                     size += len(part)
                     if size > most:
                         raise _FailedError(f"an answer of more than {most:,} bytes")
-                    if time.monotonic() > deadline:
-                        raise _FailedError(f"an answer that took longer than {self.patience.timeout:g} s")
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise _FailedError("a compressed answer, which was not asked for")
                 return Reply(response.status_code, b"".join(parts), response.headers.get("retry-after"))
@@ -225,6 +229,40 @@ class Transport:
                     "ca_file (--ca-file)"
                 ) from None
             raise _FailedError(what) from None
+
+
+class _Deadline(threading.local):
+    """When the exchange that this thread is at must be over.
+
+    Of httpx's own limits each is for one read or write: a service that drips its headers, or takes a request drop by
+    drop, could keep one waiting for ever.
+    """
+
+    at: float = math.inf
+
+    def notice(self, event: str, info: dict[str, Any]) -> None:
+        """Told by httpx what it does: a connection just made is from now on given no longer than is left."""
+        if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+            return
+        stream = info["return_value"]
+        read, write = stream.read, stream.write
+
+        def read_in_time(size: int, timeout: float | None = None) -> Any:
+            return read(size, self._left())
+
+        def write_in_time(data: bytes, timeout: float | None = None) -> None:
+            for begin in range(0, len(data), WRITTEN):
+                write(data[begin : begin + WRITTEN], self._left())
+
+        stream.read, stream.write = read_in_time, write_in_time
+
+    def _left(self) -> float:
+        import httpx
+
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise httpx.ReadTimeout("the time is over")
+        return left
 
 
 def _client(patience: Persistence) -> Any:

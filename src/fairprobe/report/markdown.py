@@ -236,6 +236,9 @@ def _sampling(content: Content) -> str:
         + [count(each[name]) for name in ("n_inputs", "n_queries")]
         for each in content["sampling"]
     ]
+    sent = content["about"]["model"].get("n_sent")
+    if sent is not None:
+        rows.append(["all", "rows sent to the service: without those remembered, with repeats", "", "", count(sent)])
     head = ["Phase", "What", "Drawn from", "#Inputs", "#Queries"]
     return "## What was sampled\n\n" + table(head, rows) if rows else ""
 

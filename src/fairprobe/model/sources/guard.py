@@ -29,6 +29,8 @@ BYTES_A_BYTE: Final = 20
 STARTING: Final = 120.0
 """Seconds for an interpreter to start and import what loads, on a machine that is busy."""
 
+ADVICE: Final = "; if the file is broken, save or copy it anew"
+
 _CODE: Final = (
     "import json, sys; job = json.loads(sys.stdin.readline()); sys.path[:] = job['path']; "
     "from fairprobe.model.sources.child import main; main(job)"
@@ -66,14 +68,19 @@ def tried(module: str, paths: Sequence[Path], permission: Permission) -> list[Fa
 def _error(said: dict[str, Any], path: Path, limits: dict[str, Any]) -> FairprobeError | None:
     if said.get("ok"):
         return None
-    if "error" in said:
-        known = getattr(errors, said["error"], None)
-        return known(said["message"]) if known else DataError(f"{said['message']}: {path}")
+    known = getattr(errors, said.get("error", ""), DataError)
+    return known(said["message"]) if known is not DataError else DataError(_what(said, path, limits) + ADVICE)
+
+
+def _what(said: dict[str, Any], path: Path, limits: dict[str, Any]) -> str:
+    """What is wrong with the file itself."""
+    if "message" in said:
+        return str(said["message"]) if str(path) in said["message"] else f"{said['message']}: {path}"
     code = said["code"]
     if code == -signal.SIGALRM:
-        return DataError(f"a model's file must be read within {limits['seconds']:.0f} seconds, got no end: {path}")
+        return f"a model's file must be read within {limits['seconds']:.0f} seconds, got no end: {path}"
     how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    return DataError(f"a model's file must not crash what reads it, got a process that {how}: {path}")
+    return f"a model's file must not crash what reads it, got a process that {how}: {path}"
 
 
 def _size(path: Path) -> int:

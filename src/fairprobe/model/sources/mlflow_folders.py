@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.reading import FILES, Permission, imported, kind_of, shortened
+from fairprobe.model.sources.reading import FILES, LONGEST, Permission, imported, kind_of, shortened
 
 NAME: Final = "MLmodel"
 FLAVORS: Final = {
@@ -52,17 +52,29 @@ def check(model: Any, path: Path) -> None:
 
 
 def _file(folder: Path) -> Path:
+    flavors = _flavors(folder)
+    flavor = next((name for name in FLAVORS if name in flavors), None)
+    if flavor is None:
+        known, got = ", ".join(FLAVORS), ", ".join(map(str, flavors)) or "none"
+        raise DataError(f"a folder of MLflow must have one of the flavors {known}; got {got}: {folder}")
+    told, key = flavors[flavor], FLAVORS[flavor]
+    name = told.get(key) if isinstance(told, dict) else None
+    if not isinstance(name, str):
+        raise DataError(f"the flavor {flavor} must name its file as {key}, got {name!r}: {folder}")
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+        raise DataError(f"the file of a flavor must be in the folder of MLflow, got {name!r}: {folder}")
+    return file
+
+
+def _flavors(folder: Path) -> dict[Any, Any]:
     yaml = imported("yaml", "mlflow", "a folder of MLflow")
+    rule = f"{NAME} must list the model's flavors in YAML"
     try:
         content = yaml.safe_load((folder / NAME).read_text(encoding="utf-8"))
-        flavors = dict(content["flavors"])
-        named = [(flavor, flavors[flavor][key]) for flavor, key in FLAVORS.items() if flavor in flavors]
     except Exception as error:
-        raise DataError(f"{NAME} must list the model's flavors in YAML, got {shortened(error)}: {folder}") from None
-    if not named or not isinstance(named[0][1], str):
-        known = ", ".join(FLAVORS)
-        raise DataError(f"a folder of MLflow must have one of the flavors {known}; got {', '.join(flavors)}: {folder}")
-    file = folder / named[0][1]
-    if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
-        raise DataError(f"the file of a flavor must be in the folder of MLflow, got {named[0][1]!r}: {folder}")
-    return file
+        raise DataError(f"{rule}, got {shortened(error)}: {folder}") from None
+    flavors = content.get("flavors") if isinstance(content, dict) else None
+    if not isinstance(flavors, dict):
+        raise DataError(f"{rule}, got {'no flavors' if flavors is None else repr(flavors)[:LONGEST]}: {folder}")
+    return flavors

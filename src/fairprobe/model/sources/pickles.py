@@ -63,7 +63,8 @@ def read(path: Path, permission: Permission) -> Any:
     except MemoryError:
         raise
     except Exception as error:
-        raise DataError(f"a pickle must be one that can be loaded, got {shortened(error)}: {path}") from None
+        rule = "a pickle must be whole, and loaded by the versions of packages that it was saved by"
+        raise DataError(f"{rule}, got {shortened(error)}: {path}") from None
 
 
 def check(model: Any, path: Path) -> None:

@@ -115,8 +115,8 @@ def imported(package: str, extra: str, what: str) -> Any:
 
 def shortened(error: BaseException) -> str:
     """Another package's error in a line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}"
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def _head(path: Path) -> bytes:
