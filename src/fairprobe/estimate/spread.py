@@ -15,6 +15,7 @@ from typing import Any
 
 from fairprobe.engine import Counts, Report, Skipped, make_engine
 from fairprobe.estimate.populations import JudgedFamilies, Population, chunk
+from fairprobe.model.known import bears_copying
 
 BATCHES = 4
 """Of a shard."""
@@ -95,7 +96,15 @@ def spread_families(
     task: JudgingTask, workers: Workers, count_queries: Callable[[int], None], foreseen: Callable[[list[Counts]], float]
 ) -> Iterator[JudgedFamilies | LostInputs]:
     """The batches of all shards in order, with what is lost in its place."""
-    engine = make_engine(task, workers.n_jobs, engine=workers.engine, n_shards=task.n_shards, foreseen=foreseen)
+    population = task.population
+    engine = make_engine(
+        task,
+        workers.n_jobs,
+        engine=workers.engine,
+        n_shards=task.n_shards,
+        foreseen=foreseen,
+        may_copy=bears_copying(population.model) and not population.domain.restrictions.callables,
+    )
     try:
         for result in engine.results():
             if isinstance(result, Skipped):
