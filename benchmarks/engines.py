@@ -58,10 +58,9 @@ def main() -> None:
 
 
 def _processes(subject: Any, n: int, n_turns: int) -> Iterator[list[str]]:
-    halves = [{"max_inputs": n // 2, "seed": seed} for seed in (0, 1)]
-    one, two = {"max_inputs": n}, {"max_inputs": n, "n_jobs": 2}
-    least = _least({"halves": partial(_loaded, subject, *halves), **_alone(subject, one=one, two=two)}, n_turns)
-    halves, one, two = least.values()
+    parts = [{"max_inputs": n // 2, "seed": seed} for seed in (0, 1)]
+    whole = _alone(subject, one={"max_inputs": n}, two={"max_inputs": n, "n_jobs": 2})
+    halves, one, two = _least({"halves": partial(_loaded, subject, *parts), **whole}, n_turns).values()
     yield _row("two halves side by side", n, halves, "")
     yield _row("one process", n, one, f"{one / halves:.3f} times the halves")
     yield _row("two processes", n, two, f"{two / halves:.3f} times the halves, {two / one:.3f} times one process")
