@@ -16,6 +16,7 @@ least time counts: a number after the inputs says how many turns (2).
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -44,6 +45,9 @@ fairprobe.search(subject, domain, max_cases=None, max_barren=None, **json.loads(
 print(time.perf_counter() - begun, flush=True)
 """
 """A process that has everything loaded, and searches when it is told to."""
+
+ENVIRONMENT = dict(os.environ)
+"""Before a cluster of Dask changes it for its workers."""
 
 
 def main() -> None:
@@ -127,6 +131,7 @@ def _loaded(subject: Any, *settings: dict[str, Any]) -> float:
         processes = [
             subprocess.Popen(
                 [sys.executable, "-c", LOADED, str(path), json.dumps(each)],
+                env=ENVIRONMENT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

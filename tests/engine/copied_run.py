@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import tempfile
 import time
 import warnings
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, estimate, search
-from fairprobe.engine import Counts, make_engine, processes
+from fairprobe.engine import Counts, Skipped, make_engine, processes
 from fairprobe.testing import engine_checks
 
 DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(5)), Integer("group", 0, 1)], sensitive=["group"])
@@ -47,6 +48,23 @@ def check_conformance():
     for name, check in engine_checks():
         check(make)
         say(name)
+    engine = make(odd, n_shards=4)
+    results = list(engine.results())
+    engine.close()
+    assert [isinstance(each, Skipped) for each in results] == [False, False, True, False]
+
+
+class OddError(Exception):
+    """One that can be sent, but not received."""
+
+    def __init__(self, one, other):
+        super().__init__("odd")
+
+
+def odd(shard, seconds, report):
+    if shard == 2:
+        raise OddError(1, 2)
+    return shard
 
 
 def check_same(*, kills=False):
@@ -65,8 +83,11 @@ def check_same(*, kills=False):
     assert found.to_frame().equals(one.to_frame())
     assert {**found.summary(), "seconds": 0} == {**one.summary(), "seconds": 0}
     assert kills or not started()
-    shares = [estimate(tree(), DOMAIN, method="sample", n_experiments=1000, n_jobs=n_jobs) for n_jobs in (1, 3)]
-    assert {**shares[0].summary(), "seconds": 0} == {**shares[1].summary(), "seconds": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        settings, store = {"method": "sample", "n_experiments": 1000}, f"{folder}/run"
+        runs = ((1, None), (3, None), (3, store), (1, store))
+        shares = [estimate(tree(), DOMAIN, n_jobs=n, store=at, **settings) for n, at in runs]
+    assert len({str({**share.summary(), "seconds": 0}) for share in shares}) == 1
     say("same")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -68,13 +69,17 @@ class Copies:
     def _ask(self, worker: _Worker, call: tuple[Callable[..., Any], tuple[Any, ...]], future: Future[Any]) -> None:
         try:
             worker.line.send(call)
-            result, error = worker.line.recv()
+            content = worker.line.recv_bytes()
         except (EOFError, OSError):
             worker.process.join(JOIN_SECONDS)
             code = worker.process.exitcode
             future.set_exception(BrokenProcessPool(f"a worker must live as long as the run, got exit code {code}"))
             return
         self._idle.append(worker)  # before anybody hears of it, and has the next call
+        try:
+            result, error = pickle.loads(content)
+        except Exception as wrong:  # an error that can be sent, but not received
+            result, error = None, wrong
         if error is None:
             future.set_result(result)
         else:
