@@ -122,7 +122,8 @@ def warm():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loky, "get_reusable_executor", get_executor)
-        patch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)  # also for what is as short as a test
+        for name in ("LOOK_SECONDS", "WORTH_SECONDS"):  # also for what is as short as a test
+            patch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
         yield
 
 

@@ -67,7 +67,8 @@ def test_the_suite_finds_an_engine_out():
 
 
 @pytest.fixture
-def engines():
+def engines(monkeypatch):
+    monkeypatch.setattr("fairprobe.engine.processes.LOOK_SECONDS", 0.0)
     made = []
 
     def make(*arguments, **options):
@@ -144,6 +145,14 @@ def test_a_shard_that_kills_its_workers_is_left_out_and_no_other(engines, tmp_pa
     assert results[1].shard == 1
     assert results[1].reason.startswith("TerminatedWorkerError")
     assert 3 <= len(list(tmp_path.iterdir())) <= 4
+
+
+def test_what_may_have_killed_a_worker_runs_elsewhere_however_short_the_rest_is(engines, tmp_path):
+    """It never runs here, and would be waited for in vain if nobody were started for it."""
+    foreseen = iter([100.0])
+    task = partial(dies_elsewhere, os.getpid(), {1}, tmp_path)
+    results = list(engines(task, 2, n_shards=3, foreseen=lambda under_way: next(foreseen, 0.0)).results())
+    assert isinstance(results[1], Skipped)
 
 
 def test_a_task_that_cannot_be_sent():

@@ -120,9 +120,42 @@ def test_weighted_rows_do_not_do_with_less(monkeypatch):
         estimate(BOX.model, BOX.domain, rows, weights=np.ones(50), engine="processes")
 
 
-def test_a_store_is_for_this_process(tmp_path):
-    with pytest.raises(SettingError, match="store keeps what this process asks, got other workers"):
-        estimate(BOX.model, BOX.domain, store=tmp_path / "run", n_jobs=2)
+class EndedError(Exception):
+    """In the middle of an estimate."""
+
+
+@pytest.mark.parametrize("options", [{}, {"population": "rows"}, {"width": 0.003}, {"method": "exact"}], ids=str)
+def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, options):
+    """Begun by one process, by two, or by one without a thread of its own, and gone on with by any other of them."""
+    options = {**SAMPLE, **options}
+    toy = testing.box(n_free=3, levels=30) if options["method"] == "exact" else BOX
+    if options.get("population") == "rows":
+        options["population"] = toy.domain.sample(90_000, seed=3)
+    whole = figures(estimate(toy.model, toy.domain, **options))
+    asked = []
+
+    def model(X):
+        asked.append(len(X))
+        return toy.model(X)
+
+    def end(status):
+        if status.figures["n"] > 25_000:
+            raise EndedError
+
+    alone = {"engine": "processes"}  # in this process, where rows asked are counted, but as workers do it
+    for number, (first, then) in enumerate([({}, alone), (alone, {}), ({"n_jobs": 2}, alone), ({}, {"n_jobs": 2})]):
+        store = {"store": tmp_path / str(number)}
+        with pytest.raises(EndedError):
+            estimate(model, toy.domain, progress=end, **options, **first, **store)
+        kept = sum(1 for _ in (tmp_path / str(number) / "shards").glob("0*.parquet"))
+        assert kept
+        asked.clear()
+        share = estimate(model, toy.domain, **options, **then, **store)
+        assert figures(share) == whole
+        assert then == {"n_jobs": 2} or sum(asked) < share.n_queries - 20_000
+        asked.clear()
+        assert figures(estimate(model, toy.domain, **options, **store)) == whole
+        assert sum(asked) <= 2000  # the canaries
 
 
 def test_a_committee_fitted_by_two_processes(warm_workers):

@@ -12,7 +12,7 @@ import pytest
 import replayed_runs
 from replayed_runs import CASES, domain, linked, rows
 
-from fairprobe import audit
+from fairprobe import audit, estimate, search
 from fairprobe.cli import main
 from fairprobe.replay.saved import Question, SavedCases
 
@@ -75,6 +75,23 @@ def test_an_audit_needs_nothing_but_its_folder(replay):
     said = json.loads(out)
     assert (code, said["n_holds"]) == (1, len(made.content["cases"]))
     assert replay("run", model="blind")[0] == 0
+
+
+@pytest.mark.parametrize(("options", "n"), [({}, 10), ({"shard_inputs": 60, "max_cases": 7}, 7)], ids=str)
+def test_the_folder_of_a_search_needs_nothing_else(replay, options, n):
+    found = search(replayed_runs.flips, linked(), store="found", n_global=50, n_walkers=5, **options)
+    assert found.n_cases == n
+    code, out, _ = replay("found", "--json")
+    assert (code, json.loads(out)["n_holds"], len(json.loads(out)["cases"])) == (1, n, n)
+    assert replay("found", model="blind")[0] == 0
+    code, _, err = replay("found", "--output", "score", "--threshold", 0.1, model="score")
+    assert (code, "they were found with output label, not score" in err) == (2, True)
+
+
+def test_a_folder_of_what_has_no_cases(replay):
+    estimate(replayed_runs.flips, domain(), method="sample", n_experiments=1, store="estimated")
+    code, _, err = replay("estimated")
+    assert (code, "must be the run of a search, got that of an estimate" in err) == (2, True)
 
 
 def test_rows_told_by_index_are_looked_up(replay):
@@ -152,7 +169,7 @@ def test_a_run_without_cases_passes_nothing(replay):
     ("arguments", "why"),
     [
         (["nowhere"], "must be a folder or a file that exists"),
-        (["empty"], "must be a folder with audit.json or with saved cases"),
+        (["empty"], "with audit.json, with run.toml or with saved cases (.json), got none of them in empty"),
         (["replayed_models.py"], "must be a .csv, .csv.gz or .parquet file"),
         (["broken.json"], "broken.json must be JSON"),
         (["broken"], "must be of the format fairprobe-audit"),

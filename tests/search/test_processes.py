@@ -54,7 +54,8 @@ def test_two_processes_give_the_same_bytes(warm_workers, limits):
 
 
 def test_two_processes_that_have_just_begun_give_the_same_bytes(monkeypatch):
-    monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
+        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
     check_two_processes("together")
 
 
@@ -275,8 +276,9 @@ def test_a_model_that_cannot_be_sent():
             return BOX.model(X)
 
     with pytest.raises(SettingError, match=r"n_jobs=2 needs a model and constraints that can be sent .* use n_jobs=1"):
-        run(model, BOX.domain, n_jobs=2, max_inputs=1000)
-    assert run(model, BOX.domain, max_inputs=1000).n_judged == 1000
+        run(model, BOX.domain, n_jobs=2, max_inputs=1000, shard_inputs=500)
+    for n_jobs in (1, 2):  # of a single shard nothing is sent
+        assert run(model, BOX.domain, n_jobs=n_jobs, max_inputs=1000).n_judged == 1000
 
 
 def test_a_worker_that_dies_again_and_again(monkeypatch):
@@ -289,7 +291,8 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
         return BOX.model(X)
 
     settings = {"n_jobs": 2, "max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
-    monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 0.0)
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
+        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
     with pytest.warns(HealthWarning, match="incomplete: .* shard . failed 3 times: TerminatedWorkerError"):
         found = run(deadly, BOX.domain, **settings)
     assert found.stop_reason == "incomplete"

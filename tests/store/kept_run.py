@@ -1,6 +1,7 @@
-"""A search that other processes run, to be ended in the middle: `python kept_run.py RUN [OUT]`.
+"""A search that other processes run, to be ended in the middle: `python kept_run.py RUN OUT [SECONDS [CASES]]`.
 
-A model that sleeps a little, so that there is a middle; of the cases found, OUT gets the bytes.
+A model that sleeps a little, so that there is a middle; says "begun" when all is loaded and the search begins. Of the
+cases found, OUT gets the bytes.
 """
 
 from __future__ import annotations
@@ -44,5 +45,13 @@ def bytes_of(found) -> bytes:
 
 
 if __name__ == "__main__":
-    found = fairprobe.search(model, DOMAIN, store=sys.argv[1], **SETTINGS)
+    SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else SECONDS
+    limit = {"max_cases": int(sys.argv[4])} if len(sys.argv) > 4 else {}
+    if len(sys.argv) > 3:  # all is imported before
+        import pyarrow.parquet  # noqa: F401
+
+        fairprobe.search(model, DOMAIN, **SETTINGS | {"max_cases": 5})
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    found = fairprobe.search(model, DOMAIN, store=sys.argv[1], **SETTINGS | limit)
     Path(sys.argv[2]).write_bytes(bytes_of(found))

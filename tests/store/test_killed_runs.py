@@ -18,8 +18,14 @@ import fairprobe
 from fairprobe.store.run_folder import RunReader
 
 SCRIPT = Path(kept_run.__file__)
-IMPORTING = 1.0
-"""Seconds that a process takes at least before it has begun."""
+SLOW = "0.01"
+"""Seconds that a call of the model takes, a dozen of which make a shard."""
+
+WITHIN = 0.5
+"""Seconds after the search has begun within which it is ended: some shards."""
+
+CASES = {3: 6000, 4: 6000, 50: 60_000}
+"""By how often a run is ended, cases enough for it to last."""
 
 
 def finished(run: Path) -> dict[str, str]:
@@ -34,16 +40,17 @@ def whole():
     return bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS))
 
 
-def end_often(run, out, number, times, rng):
-    """Start the search again and again, and end each before it is done; gives how many were ended in the middle."""
+def end_often(command, run, number, times, rng):
+    """Start the search again and again, and end each while it searches; gives how many were ended in the middle."""
     n_ended = 0
     for _ in range(times):
         before = finished(run)
         written = {name: (run / f"shards/{name}.parquet").stat().st_mtime_ns for name in before}
-        process = subprocess.Popen([sys.executable, SCRIPT, run, out], stderr=subprocess.DEVNULL)
-        time.sleep(IMPORTING * rng.random() * 2)
-        process.send_signal(number)
-        n_ended += process.wait(timeout=60) == -number
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout.readline() == "begun\n"
+            time.sleep(WITHIN * rng.random())
+            process.send_signal(number)
+            n_ended += process.wait(timeout=60) == -number
         after = finished(run)
         assert {name: after[name] for name in before} == before
         for name, when in written.items():  # no finished shard is run again
@@ -60,11 +67,16 @@ def end_often(run, out, number, times, rng):
         pytest.param(signal.SIGTERM, 50, marks=pytest.mark.slow),
     ],
 )
-def test_ended_at_random_moments(tmp_path, whole, number, times):
-    run, out = tmp_path / "run", tmp_path / "cases"
-    assert end_often(run, out, number, times, random.Random(7))
-    subprocess.run([sys.executable, SCRIPT, run, out], check=True, stderr=subprocess.DEVNULL)
-    assert out.read_bytes() == whole
+def test_ended_at_random_moments(tmp_path, number, times):
+    run, out, cases = tmp_path / "run", tmp_path / "cases", CASES[times]
+    command = [sys.executable, SCRIPT, run, out, SLOW, str(cases)]
+    n_ended = end_often(command, run, number, times, random.Random(7))
+    n_before = len(finished(run))
+    subprocess.run([*command[:4], "0", str(cases)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # All of them struck in the middle of the search, which had got somewhere and was not over.
+    assert n_ended == times
+    assert times < 50 or 10 < n_before < len(finished(run))
+    assert out.read_bytes() == bytes_of(fairprobe.search(kept_run.model, DOMAIN, **SETTINGS | {"max_cases": cases}))
     assert not list((run / "shards").glob(".*.part")) or number == signal.SIGKILL
 
 

@@ -33,8 +33,8 @@ OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
 OF_DATA = ("data", "label", "ignore", "missing")
 
 _run = typer.Argument(
-    help="The folder of an audit, a file or a folder (.fairprobe) of cases that tests saved, or the cases of a search, "
-    f"{o.TABLE}",
+    help="The folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases that tests saved, "
+    f"or the cases of a search, {o.TABLE}",
     metavar="RUN",
     show_default=False,
 )

@@ -91,6 +91,8 @@ class Work:
     n_shards: int | None = None
     """How many there are, where that is known."""
     foreseen: Foreseen = lambda under_way: math.inf
+    may_copy: bool = False
+    """Whether the task bears to be run in a copy of this process: it needs no threads that a library has started."""
 
     @property
     def shards(self) -> Iterable[int]:
@@ -235,10 +237,11 @@ def make_engine(
     engine: str | None = None,
     n_shards: int | None = None,
     foreseen: Foreseen = lambda under_way: math.inf,
+    may_copy: bool = False,
 ) -> Engine:
     """The engine of that name, or else for so many processes; what is `kept` of an earlier run is not run again."""
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
-    work = Work(task, n_jobs, watch, seconds_left, kept, n_shards, foreseen)
+    work = Work(task, n_jobs, watch, seconds_left, kept, n_shards, foreseen, may_copy)
     made: Engine = getattr(import_module(module), of_class)(work, address)
     return made

@@ -128,13 +128,17 @@ class PooledEngine:
         """A place is free again."""
 
     def _wait(self) -> None:
-        if self._news.wait(POLL_SECONDS):
+        if self._hear_news():
             self._news.clear()
         self._collect()
         self._look_around()
         with interruptible():
             if self._work.watch is not None:
                 self._work.watch(self._counts())
+
+    def _hear_news(self) -> bool:
+        """Wait until something is over, or for a little while."""
+        return self._news.wait(POLL_SECONDS)
 
     def _collect(self) -> None:
         """Look into what is over: results are kept, failures tried again."""

@@ -1,7 +1,8 @@
-"""Shards in several processes of this machine: this one, which has begun before others have started, and joblib's loky.
+"""Shards in several processes of this machine: this one, which has begun before others have started, and others.
 
-The task, with the model in it, is sent once to each worker, not with each shard. A small file that all processes map
-into memory is the notice board: whether to stop, and how far each shard has got.
+The others are copies of this one where that is safe, which begin at once; else joblib's loky starts them, and the task,
+with the model in it, is sent once to each. A small file that all processes map into memory is the notice board: whether
+to stop, and how far each shard has got.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import threading
+import time
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.engine.base import Counts, Task, Work
+from fairprobe.engine.copies import Copies, end_with_original, may_copy
 from fairprobe.engine.pooled import PooledEngine
 from fairprobe.errors import SettingError
 
@@ -25,6 +28,12 @@ PATIENCE_SECONDS = 3.0
 WORTH_SECONDS = 6.0
 """How long a run must yet take for others to be worth their start, which takes a second or two and slows this one."""
 
+WORTH_COPYING = 1.0
+"""The same for copies, which take some hundredths of a second."""
+
+LOOK_SECONDS = 0.3
+"""How long a run must have lasted before what is foreseen is a reason to start others; copies are no great loss."""
+
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 
 
@@ -33,12 +42,15 @@ class ProcessEngine(PooledEngine):
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
-        content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")
         self._n_workers = work.n_jobs - 1
         self._most = 4 * work.n_jobs
+        self._began = time.monotonic()
+        self._may_copy = work.may_copy and may_copy(1)
+        content = None if self._may_copy else self._content()  # what cannot be sent is refused before any work
         self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
         self._paths = [str(Path(self._folder.name) / name) for name in ("task", "board")]
-        Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
+        if content is not None:
+            Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
         self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
         self._executor: Any = None
         """The other processes, once they are worth it."""
@@ -50,6 +62,14 @@ class ProcessEngine(PooledEngine):
         """The shard that runs in this process."""
         self._suspects: set[int] = set()
         """Shards that were under way when a worker died. Each runs alone, so that it shows which one did it."""
+        self._wants_copies = False
+        """Whether the shard that runs here is to make them, as soon as it has something to tell."""
+        self._at_work = threading.Lock()
+        """Held by the thread that sees to the results, but while it waits for some."""
+        self._at_work.acquire()
+
+    def _content(self) -> bytes:
+        return as_content(self._work.task, f"n_jobs={self._work.n_jobs}", "use n_jobs=1")
 
     def _most_ahead(self) -> int:
         return self._most
@@ -81,11 +101,19 @@ class ProcessEngine(PooledEngine):
         self._board.row(shard)[:] = 0
         seconds = self._work.seconds_left()
 
+        def report(counts: Counts) -> bool:
+            is_over = self._board.report(shard, counts)
+            self._copy_if_wanted()
+            return is_over
+
         def run() -> None:
             try:
-                future.set_result(self._work.task(shard, seconds, lambda counts: self._board.report(shard, counts)))
+                result = self._work.task(shard, seconds, report)
+                self._copy_if_wanted()  # it may be too short to have told anything
             except BaseException as error:
                 future.set_exception(error)
+            else:
+                future.set_result(result)
 
         # A daemon: a model that never answers does not keep the process from ending.
         threading.Thread(target=run, name=f"fairprobe-shard-{shard}", daemon=True).start()
@@ -93,15 +121,51 @@ class ProcessEngine(PooledEngine):
 
     def _has_workers(self) -> bool:
         """Whether there are other processes; they are started when the run is foreseen to be long enough."""
-        if self._executor is None and self._work.foreseen(self._counts()) >= WORTH_SECONDS:
-            from joblib.externals.loky import get_reusable_executor
-            from threadpoolctl import threadpool_limits
-
-            self._limited = self._limited or threadpool_limits(1)
-            self._executor = get_reusable_executor(
-                max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
-            )
+        if self._executor is None:
+            seconds = float("inf") if self._suspects else self._work.foreseen(self._counts())
+            if self._may_copy:
+                self._wants_copies = seconds >= WORTH_COPYING
+            elif seconds >= WORTH_SECONDS and time.monotonic() - self._began >= LOOK_SECONDS:
+                self._executor = self._started()
         return self._executor is not None
+
+    def _started(self) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        if not Path(self._paths[0]).exists():
+            Path(self._paths[0]).write_bytes(self._content())
+        self._limit()
+        return get_reusable_executor(
+            max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
+        )
+
+    def _copy_if_wanted(self) -> None:
+        """Make copies, in the thread of the shard that runs here: it holds nothing now, nor does one that waits."""
+        if not self._wants_copies or not self._at_work.acquire(blocking=False):
+            return
+        try:
+            self._wants_copies = False
+            self._may_copy = may_copy(2)
+            if self._may_copy and not self._is_stopped:
+                self._limit()
+                self._executor = Copies(self._n_workers, _set_up_copy, (self._work.task, self._board))
+        except OSError:  # no more processes, or no memory for them
+            self._may_copy = False
+        finally:
+            self._at_work.release()
+        self._news.set()
+
+    def _limit(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        self._limited = self._limited or threadpool_limits(1)
+
+    def _hear_news(self) -> bool:
+        self._at_work.release()
+        try:
+            return super()._hear_news()
+        finally:
+            self._at_work.acquire()
 
     # Who has died
 
@@ -121,7 +185,8 @@ class ProcessEngine(PooledEngine):
     def _look_around(self) -> None:
         with self._lock:
             if self._is_broken and not self._under_way.keys() - {self._here}:
-                self._executor, self._is_broken = None, False
+                self._executor.shutdown(wait=True, kill_workers=True)
+                self._executor, self._is_broken, self._may_copy = None, False, False
         self._fill()
 
     # How far they are, and the end
@@ -194,5 +259,13 @@ def _set_up(task: str, board: str) -> None:
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
 
 
+def _set_up_copy(task: Task, board: _Board) -> None:
+    _worker.update(task=task, board=board)
+
+
 def _run(shard: int, seconds: float | None) -> Any:
-    return _worker["task"](shard, seconds, lambda counts: _worker["board"].report(shard, counts))
+    def report(counts: Counts) -> bool:
+        end_with_original()
+        return bool(_worker["board"].report(shard, counts))
+
+    return _worker["task"](shard, seconds, report)

@@ -27,6 +27,7 @@ from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, spli
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
+from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
@@ -93,8 +94,9 @@ def estimate(
         weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
         groups: for a population of rows, whose they are: rows of one person tell less than as many people.
         store: a folder in which the model's answers are kept as they come. The same call made again takes them from
-            there and goes on where it ended, however it did; with more experiments it goes on further. Any other
-            model, domain, population or setting is refused; canary inputs find out a model that changed.
+            there and goes on where it ended, however it did, by whatever workers; with more experiments it goes on
+            further. Any other model, domain, population or setting is refused; canary inputs find out a model that
+            changed.
         n_jobs: processes that judge; -1 is one for each core. The result does not depend on it.
         engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
             out and said: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
@@ -113,7 +115,7 @@ def estimate(
         n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
     )
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
-    shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine, store))
+    shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine))
     warn_of(share for each in shares for share in each)
     return beside(*(share for (share,) in shares))
 
@@ -214,19 +216,19 @@ def stored_shares(
     options, shares = replace(options, seed=checked_seed(seed)), []
     with terminable(), StoredEstimate.opened(store, targets, sets, options.seed, options.method) as kept:
         for target in targets:
-            with kept.listening(target) as log:
-                shares.append(Estimation(target, sets, options, progress, log.flush).shares())
+            if workers is None:
+                with kept.listening(target) as log:
+                    shares.append(Estimation(target, sets, options, progress, log.flush).shares())
+            else:
+                with kept.kept_for(target) as log:
+                    shares.append(Estimation(target, sets, options, progress, log.flush, workers, log).shares())
         return kept.ended(shares)
 
 
-def workers_for(n_jobs: int, engine: str | None, store: Any = None) -> Workers | None:
+def workers_for(n_jobs: int, engine: str | None) -> Workers | None:
     """Who judges; None for this process alone."""
     n_jobs = checked_jobs(n_jobs)
-    if checked_engine(engine, n_jobs)[0] == "local":
-        return None
-    if store is not None:
-        raise SettingError.about("store", "keeps what this process asks, got other workers: leave one of them out")
-    return Workers(n_jobs, engine)
+    return None if checked_engine(engine, n_jobs)[0] == "local" else Workers(n_jobs, engine)
 
 
 class Estimation:
@@ -240,9 +242,11 @@ class Estimation:
         progress: bool | Progress | None = None,
         after_batch: Callable[[], None] = lambda: None,
         workers: Workers | None = None,
+        log: AnswerLog | None = None,
     ) -> None:
         self.population = population
         self.workers = workers
+        self.log = log
         self.after_batch = after_batch
         if population.density is not None:
             if options.method == "exact":
@@ -284,8 +288,8 @@ class Estimation:
         """What is judged: here, or by workers."""
         population, n, seed = self.population, self.options.n, self.survey.seed
         if self.workers is not None:
-            task = JudgingTask(population, n, seed, self.sets, is_enumerated)
-            return spread_families(task, self.workers, self._count_queries, self._foreseen)
+            task = JudgingTask(population, n, seed, self.sets, is_enumerated, keeps_calls=self.log is not None)
+            return spread_families(task, self.workers, self._count_queries, self._foreseen, self.log)
         if is_enumerated:
             return map(population.judged, population.enumerated_parts())
         return population.families(n, seed, self.sets)

@@ -73,7 +73,7 @@ def breakdown(
     each = split_confidence(confidence, len(names) * len(sides))
     options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
-    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine, store))
+    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine))
     warn_of(share for shares in found for share in shares)
     return _by_name(beside(*shares) for shares in zip(*found, strict=True))
 

@@ -105,6 +105,14 @@ def is_repeatable(model: Any) -> bool:
     return all(forest.n_jobs in (None, 1) for forest in forests)
 
 
+def bears_copying(model: Any) -> bool:
+    """Whether it is known to answer in a copy of a process that it has answered in.
+
+    Boosters of other packages wait for threads there that were not copied.
+    """
+    return known_kind(model) is not None and all(own_kind(part) != "booster" for part in _with_parts(model))
+
+
 def kin(model: Any) -> str | None:
     """The kind of the nearest class in the table that a model is of or derived from; of a pipeline, of its last step.
 

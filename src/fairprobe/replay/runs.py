@@ -1,4 +1,4 @@
-"""Cases out of whatever holds some: an audit's folder, files of saved cases, a table that a search wrote."""
+"""Cases out of whatever holds some: the folder of an audit or a search, files of saved cases, a search's table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from fairprobe.audit.privacy import MASKED
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.replay.saved import Question, SavedCases, read_json
+from fairprobe.search.stored_cases import StoredCases, merged
 from fairprobe.store.hashes import hash_of_data
+from fairprobe.store.run_folder import ABOUT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,9 +87,12 @@ def read_run(path: str) -> list[RunCases]:
         return [_of_saved(place)]
     if (place / AUDIT).exists():
         return [_of_audit(place)]
+    if (place / ABOUT).exists():
+        return [_of_search(place)]
     files = sorted(place.glob("*.json"))
     if not files:
-        raise DataError(f"a run must be a folder with {AUDIT} or with saved cases (.json), got neither in {path}")
+        rule = f"a run must be a folder with {AUDIT}, with {ABOUT} or with saved cases (.json)"
+        raise DataError(f"{rule}, got none of them in {path}")
     return [_of_saved(each) for each in files]
 
 
@@ -105,6 +110,18 @@ def _named(cases: pd.DataFrame, numbers: Sequence[int] | None = None) -> pd.Data
 def _of_saved(file: Path) -> RunCases:
     saved = SavedCases.read(file)
     return RunCases(_named(saved.cases), saved.question, saved.domain)
+
+
+def _of_search(folder: Path) -> RunCases:
+    """The cases of a search's last result; of one that has not ended, those of its finished shards."""
+    import pandas as pd
+
+    stored = StoredCases(folder)
+    settings, (entries, most) = stored.run.about["settings"], stored.of_result()
+    frames = list(merged([(stored, entries)]))
+    cases = pd.concat(frames, ignore_index=True).head(most) if frames else pd.DataFrame(columns=stored.domain.names)
+    question = Question.of(stored.domain, settings["output"], settings["threshold"])
+    return RunCases(_named(cases), question, stored.domain)
 
 
 def _of_audit(folder: Path) -> RunCases:

@@ -44,7 +44,7 @@ N_GLOBAL = 5000
 N_LOCAL = 150
 SHARD_INPUTS = 400_000
 SHOW_SECONDS = 0.1
-LOOK_SECONDS = 0.3
+LOOK_SECONDS = 0.1
 """After so long it is foreseen how long a run will take."""
 
 ACCELERATE = ("auto", "off")
@@ -312,6 +312,9 @@ class _Run:
             engine = "local"  # threads keep the cores busy, or connections a service, whose limits are for all together
         if limits.max_queries is not None and job.costs_vary:
             engine = "local"  # only the shards before tell how many queries are left
+        n_shards = None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs)
+        if n_shards == 1 and engine in (None, "processes"):
+            engine = "local"  # nobody could take part
         is_local = checked_engine(engine, n_jobs)[0] == "local"
         task = self._next_shard if is_local else partial(_shard_beside_others, job, limits, n_asked)
         if kept is not None:
@@ -323,8 +326,9 @@ class _Run:
             self._seconds_left,
             kept,
             engine=engine,
-            n_shards=None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs),
+            n_shards=n_shards,
             foreseen=self._foreseen,
+            may_copy=job.may_copy,
         )
         if self.engine.address is not None and self.progress is not None:
             told = {"dashboard": self.engine.address}

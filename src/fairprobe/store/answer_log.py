@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -47,14 +47,42 @@ class AnswerLog:
     @contextmanager
     def listening(self, asker: Asker) -> Iterator[None]:
         """Inside, what an asker is told is kept, and what it was told before is not asked again."""
-        before = asker.adapter
-        careful = None if before.careful is None else self._remembering(before.careful)
-        asker.adapter = replace(before, function=self._remembering(before.function), careful=careful)
+        with self.written(), _asking_by(asker, self._remembering):
+            yield
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Whatever happens inside, all is written in the end."""
         try:
             yield
         finally:
-            asker.adapter = before
             self._write()
+
+    @contextmanager
+    def recalling(self, asker: Asker) -> Iterator[None]:
+        """The same for what is worth it: `NotTold` if the first call inside was not made before."""
+        is_begun = False
+
+        def answering(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            ask = self._remembering(function)
+
+            def ask_if_begun(batch: Any) -> Any:
+                nonlocal is_begun
+                if not is_begun and not self._knows(checksum(batch)):
+                    raise NotTold
+                is_begun = True
+                return ask(batch)
+
+            return ask_if_begun
+
+        with _asking_by(asker, answering):
+            yield
+
+    def take(self, calls: Iterable[Call]) -> None:
+        """Calls that others have made, in the order in which they would have been made here."""
+        if not self._new:
+            self._since = time.monotonic()
+        self._new.extend(calls)
 
     def flush(self) -> None:
         """Write what is due. Not while the model is asked: what fails here is no failure of the model."""
@@ -76,18 +104,21 @@ class AnswerLog:
         return ask
 
     def _recalled(self, asked: int) -> NDArray[Any] | None:
+        if not self._knows(asked):
+            return None
+        self._made.append(self._ahead.popleft())
+        return self._made[-1][1]
+
+    def _knows(self, asked: int) -> bool:
+        """Whether that was the next call of before."""
         if not self._ahead and not self._new:
             data = self._run.read(self._name(self._n_shards))
             if data is not None:
                 self._ahead, self._made = deque(_calls(from_bytes(data))), []
                 self._n_shards += 1
-        if not self._ahead:
-            return None
-        if self._ahead[0][0] != asked:
+        if self._ahead and self._ahead[0][0] != asked:
             self._forget()
-            return None
-        self._made.append(self._ahead.popleft())
-        return self._made[-1][1]
+        return bool(self._ahead)
 
     def _forget(self) -> None:
         """Another call is made than before: the shard read last is written anew, up to here."""
@@ -110,6 +141,39 @@ class AnswerLog:
 
     def _name(self, shard: int) -> str:
         return f"{self._prefix}{shard:06d}"
+
+
+class NotTold(BaseException):
+    """What is asked was not asked before. No Exception: that would count as a failure of the model."""
+
+
+@contextmanager
+def recorded(asker: Asker) -> Iterator[list[Call]]:
+    """Inside, what an asker asks and is told is written down."""
+    calls: list[Call] = []
+
+    def noting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def ask(batch: Any) -> Any:
+            answers = function(batch)
+            calls.append((checksum(batch), np.asarray(answers)))
+            return answers
+
+        return ask
+
+    with _asking_by(asker, noting):
+        yield calls
+
+
+@contextmanager
+def _asking_by(asker: Asker, made: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> Iterator[None]:
+    """Inside, an asker asks by what is made of its functions."""
+    before = asker.adapter
+    careful = None if before.careful is None else made(before.careful)
+    asker.adapter = replace(before, function=made(before.function), careful=careful)
+    try:
+        yield
+    finally:
+        asker.adapter = before
 
 
 def _calls(content: ShardContent) -> Iterator[Call]:

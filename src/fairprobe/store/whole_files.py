@@ -7,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,23 @@ def locked(folder: Path) -> Iterator[bool]:
     path = folder / LOCK
     path.touch()
     with path.open("rb") as file:  # not to write: that would keep a file system from becoming read only
-        yield _lock(file, folder)
+        _held.add(file)
+        _let_go_in_copies()
+        try:
+            yield _lock(file, folder)
+        finally:
+            _held.discard(file)
+
+
+_held: set[Any] = set()
+"""Files that stand for a lock."""
+
+
+@cache
+def _let_go_in_copies() -> None:
+    """A copy of this process, which may outlive it, holds no lock."""
+    if fcntl is not None:
+        os.register_at_fork(after_in_child=lambda: [file.close() for file in _held])
 
 
 def _lock(file: Any, folder: Path) -> bool:
