@@ -26,6 +26,9 @@ TRIES: Final = 2
 PATIENCE: Final = 2
 """So many sizes in a row without a rise end the doubling: one may be by chance."""
 
+NOTICE_SECONDS: Final = 0.5
+"""Answers are waited for in such slices: a Ctrl-C that comes just before a wait begins is heard only when it ends."""
+
 
 class BatchSize:
     """The rows of a request: doubled until throughput stops rising, or as they were given."""

@@ -31,6 +31,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.forms import FrameForm
+from fairprobe.model.pacing import NOTICE_SECONDS
 from fairprobe.model.redaction import shortened
 from fairprobe.model.services import InvalidAnswerError, answers_of, objects
 
@@ -253,12 +254,18 @@ class _Running:
 
     def _take(self, until: float) -> bool:
         """Wait for lines; False if there will be none."""
-        lines = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+        lines = self._next(until)
         if lines is None:
             self._lines.put(None)  # whoever asks next is to hear it too
             return False
         self._pending.extend(lines)
         return True
+
+    def _next(self, until: float) -> list[str] | None:
+        while (left := until - time.monotonic()) > NOTICE_SECONDS:
+            with contextlib.suppress(queue.Empty):
+                return self._lines.get(timeout=NOTICE_SECONDS)
+        return self._lines.get(timeout=max(0.0, left))
 
     def _drain(self) -> None:
         with contextlib.suppress(queue.Empty):

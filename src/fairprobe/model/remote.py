@@ -24,7 +24,7 @@ from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
-from fairprobe.model.pacing import BatchSize, Connections
+from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
 from fairprobe.model.redaction import guard, shown_source
 from fairprobe.model.services import (
     InvalidAnswerError,
@@ -228,8 +228,10 @@ class RemoteModel:
         parts = self._size.parts(len(chosen))
         futures = [self._workers.submit(self._request, plain, part, answer, cancelled) for part in parts]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            failed = next((each.exception() for each in futures if each.done() and each.exception()), None)
+            failed, is_over = None, False
+            while failed is None and not is_over:
+                done, left = wait(futures, NOTICE_SECONDS, FIRST_EXCEPTION)
+                failed, is_over = next((each.exception() for each in done if each.exception()), None), not left
             if failed is not None:
                 raise failed
         finally:
