@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairprobe import Derived, Domain, Link, datasets, estimate, search
+from fairprobe.model import Asker
 
 SPOUSE = Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])
 RULES = ["`capital-gain` == 0 or `capital-loss` == 0", "workclass is not missing or occupation is missing"]
@@ -110,3 +111,24 @@ def test_missing_values_and_large_integers_stay(census):
     members = domain.families.of_frame(unknown).frame
     assert members["workclass"].isna().all()
     assert np.isin(members["fnlwgt"], unknown["fnlwgt"]).all()
+
+
+@pytest.mark.parametrize("make", [one_hot, ordinal])
+def test_text_as_plain_strings_is_the_same_text(make, census):
+    """What a known pipeline is given holds the very values and dtypes; what anybody else is given is as in the data."""
+    X, y = census
+    domain, model = domain_of(X), make(X).fit(X, y)
+    codes = domain.sample_codes(500, np.random.default_rng(0))
+    plain, whole = Asker(model, domain).adapter.form.rows(codes), domain.decode(codes)
+    for name in text_of(X):
+        assert plain[name].dtype == "str" or plain[name].dtype == object  # pandas 2
+        assert plain[name].astype(object).equals(whole[name].astype(object))
+        assert getattr(plain[name].dtype, "storage", "python") == "python"
+    assert (model.predict(plain) == model.predict(whole)).all()
+
+    class Own(type(model)):
+        """May look at what pandas holds text as."""
+
+    model.__class__ = Own
+    given = Asker(model, domain).adapter.form.rows(codes)
+    assert given.dtypes.equals(whole.dtypes[list(given)])

@@ -68,14 +68,14 @@ def test_a_stand_in_that_is_wrong_at_once_is_not_used(function: Callable[[Any], 
         oracle.judge(DOMAIN.families.of(batches(1, 1000)[0]))
 
 
-def test_small_batches_are_checked_by_few_calls() -> None:
+def test_small_batches_are_checked_by_one_call() -> None:
     asker, oracle = screened(model)
     calls = []
     ask = asker.adapter.function
     asker.adapter = replace(asker.adapter, function=lambda rows: (calls.append(len(rows)), ask(rows))[1])
     for codes in batches(30, 20):
         oracle.judge(DOMAIN.families.of(codes))
-    assert calls == [2 * 20, 2 * (CHECKED - 20)]
+    assert calls == [2 * CHECKED]
     assert asker.n_queries == 2 * CHECKED
 
 
@@ -104,6 +104,18 @@ def test_an_interruption_before_the_check_keeps_nothing_that_a_liar_said(confirm
     trace = run_shard(job({"accelerate": True, "confirm": confirm}, stand_in=Says(liar), n_global=100), 0, Quota(3000))
     assert trace.ended is StopReason.INTERRUPTED
     assert set(trace.cases.case[:, 0].tolist()) <= set(range(40, 50))
+
+
+@pytest.mark.parametrize("confirm", ["all", "sample"])
+def test_a_model_that_fails_at_the_check_confirms_nothing(confirm: str) -> None:
+    def fails(X: Any) -> Any:
+        raise ValueError("not today")
+
+    failing = replace(job({"accelerate": True, "confirm": confirm}, n_global=100), model=fails)
+    failing.__dict__["stand_in"] = Says(model)
+    trace = run_shard(failing, 0, Quota(3000))
+    assert trace.ended is StopReason.FAILED
+    assert not len(trace.cases)
 
 
 def job(settings: dict[str, Any], **stand_in: Any) -> Job:

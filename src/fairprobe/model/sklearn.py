@@ -15,7 +15,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import Abilities, Adapter
 from fairprobe.model.categories import advised, fitted_categories, fitted_columns, may_need_advice
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, ObjectForm
-from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, last_step, own_kind, works_on_float32
+from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, known_kind, last_step, own_kind, works_on_float32
 
 EXACT_IN_FLOAT32 = 2**24
 
@@ -151,7 +151,9 @@ def _form(model: Any, domain: Domain, batch: str | None) -> Form:
         )
     if batch == "frame" or (batch is None and columns is not None):
         names = columns or list(domain.visible)
-        return FrameForm(domain, names, fitted_categories(model, domain, names))
+        return FrameForm(
+            domain, names, fitted_categories(model, domain, names), plain_text=known_kind(model) is not None
+        )
     if not all(parameter.is_numeric for parameter in domain.seen):
         return ObjectForm(domain, columns)
     # A dtype that the model takes without converting it again.

@@ -35,6 +35,8 @@ class Screen:
         self._n_left = CHECKED
         self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
         """Of the first inputs, those that the model was not asked about yet, and what the stand-in said of them."""
+        self._n_ahead = 0
+        """Rows of these that were counted as sent beforehand."""
         self.domain, self.output = asker.domain, asker.output
         # Whatever else is asked goes to the model.
         self.ask, self.ask_families, self.ask_frame = asker.ask, asker.ask_families, asker.ask_frame
@@ -50,23 +52,17 @@ class Screen:
         self._asker.n_queries = n
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """What the stand-in says of those that count; of the first batch, what the model says, if they agree.
+        """What the stand-in says of those that count.
 
-        The model is asked about what else is among the first inputs when there are enough of them, or when `finish`
-        is called: a call for each of several small batches would take longer than all else.
+        The model is asked about the first inputs when there are enough of them, or when `finish` is called: a call for
+        each of several small batches would take longer than all else.
         """
-        first = members.head(self._n_left)
-        if self._n_left == CHECKED:
-            truth = self._asker.ask_members(first)  # its answers are the ones that count
-            self.check(self._said(first), truth)
-            self._n_left -= len(first)
-            if len(first) == len(members):
-                return truth
-            return np.concatenate([truth, self._said(members.tail(len(first)))], axis=1)
         said = self._said(members)
         if self._n_left:
+            first = members.head(self._n_left)
             self._unchecked.append((first.codes, said[:, : len(first)]))
-            self._asker.n_queries += int(first.sizes.sum())  # they will be sent, so they count from now on
+            n_rows = int(first.sizes.sum())  # they will be sent, so they count from now on
+            self._asker.n_queries, self._n_ahead = self._asker.n_queries + n_rows, self._n_ahead + n_rows
             self._n_left -= len(first)
             if not self._n_left:
                 self.finish()
@@ -77,10 +73,9 @@ class Screen:
         if not self._unchecked:
             return
         codes, said = (np.concatenate(each, axis=axis) for axis, each in enumerate(zip(*self._unchecked, strict=True)))
-        self._unchecked.clear()
-        members = self.domain.families.of(codes)
-        self._asker.n_queries -= int(members.sizes.sum())
-        self.check(said, self._asker.ask_members(members))
+        self._asker.n_queries, self._n_ahead = self._asker.n_queries - self._n_ahead, 0
+        self.check(said, self._asker.ask_members(self.domain.families.of(codes)))
+        self._unchecked.clear()  # not before: what the model failed to answer is not checked
 
     def _said(self, members: Members) -> NDArray[Any]:
         try:
