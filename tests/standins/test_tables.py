@@ -445,6 +445,23 @@ def test_a_booster_on_the_numbers_behind_its_categories(name, strategy):
 
 
 @BOOSTERS
+@pytest.mark.parametrize("n_jobs", [None, 2, -1])
+def test_a_booster_of_three_classes_with_values_missing(name, n_jobs):
+    rows, _ = training()
+    rows = as_categories(rows.mask(np.random.default_rng(0).random(rows.shape) < 0.1))
+    rows["sex"] = training()[0]["sex"].astype("category")
+    labels = rows["age"].fillna(30).rank(pct=True).mul(2.999).astype(int)
+    domain = Domain.from_frame(rows, ["sex"])
+    model = booster(name).set_params(n_jobs=n_jobs).fit(rows, labels)
+    stand_in, asker = compile_stand_in(model, domain), Asker(model, domain)
+    codes = domain.sample_codes(2000, np.random.default_rng(1))
+    said = stand_in.ask_families(codes)
+    assert set(np.unique(said)) == {0, 1, 2}
+    np.testing.assert_array_equal(said, asker.ask_families(codes))
+    assert said.dtype == asker.ask_families(codes).dtype
+
+
+@BOOSTERS
 def test_strings_of_a_domain_are_the_categories_of_a_booster(name):
     auto, off = found_both_ways(boosted(name), DOMAIN.with_constraints([RULE]))
     assert auto.n_queries != off.n_queries

@@ -85,9 +85,9 @@ class Tabulated:
         """The inputs themselves, one a row."""
         return self._batch(*self._filled(codes))
 
-    def families(self, codes: Codes) -> Any:
-        """A block of rows for each combination of the sensitive values."""
-        return self._batch(*self._filled_families(codes))
+    def families(self, codes: Codes, *, side_by_side: bool = False) -> Any:
+        """A block of rows for each combination of the sensitive values; or each input's members one after the other."""
+        return self._batch(*self._filled_families(codes, side_by_side=side_by_side))
 
     def singles(self, codes: Codes, *, with_twins: bool) -> NDArray[np.float32]:
         """Either as trees work on them: dense, in single precision."""
@@ -112,13 +112,15 @@ class Tabulated:
             values[:, place] = self._fill(place, codes[:, self._parameters[place]])[1]
         return columns, values
 
-    def _filled_families(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The same for all members, block after block."""
-        families = self.domain.families
-        columns, values = (np.repeat(each[None], len(families), axis=0) for each in self._filled(codes))
+    def _filled_families(self, codes: Codes, *, side_by_side: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The same for all members, block after block or input after input."""
+        families, axis = self.domain.families, int(side_by_side)
+        columns, values = (
+            np.repeat(np.expand_dims(each, axis), len(families), axis=axis) for each in self._filled(codes)
+        )
         for parameter, varied in families.varied(codes):
             for place in self._places(parameter):
-                columns[:, :, place], values[:, :, place] = self._fill(place, varied)
+                columns[:, :, place], values[:, :, place] = self._fill(place, varied.T if side_by_side else varied)
         return columns.reshape(-1, columns.shape[2]), values.reshape(-1, values.shape[2])
 
     def _places(self, parameter: int) -> list[int]:

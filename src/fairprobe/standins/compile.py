@@ -28,6 +28,7 @@ from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
 COMPILERS: Final = {
+    "booster": "boosters:booster",
     "forest": "unchecked:trees",
     "kernel": "svm:machine",
     "linear": "unchecked:linear",
@@ -132,6 +133,12 @@ class Batch:
         return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
 
     @cached_property
+    def side_by_side(self) -> Any:
+        """The same behind tables, but each input's members one after the other."""
+        assert isinstance(self._form, Tabulated)
+        return self._form.families(self.codes, side_by_side=True) if self.with_twins else self.rows
+
+    @cached_property
     def doubles(self) -> Floats:
         """The same in double precision, or as the steps before the estimator give them."""
         rows: Floats = self.rows
@@ -214,7 +221,9 @@ def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | N
     name = f"its {type(last).__name__}, on tables of what the steps before make of each value"
     if known_kind(model) == "booster":
         name = f"{type(last).__name__} on the numbers behind its categories"
-    compiled = compiled_for(last, columns) if known_kind(last) in BY_ROWS and form.is_finite else None
+    kind = known_kind(last)
+    can_compile = kind == "booster" or (kind in BY_ROWS and form.is_finite)
+    compiled = compiled_for(last, columns) if can_compile else None
     answer = partial(_answers, last.predict) if compiled is None else partial(_labels, compiled, last)
     return StandIn(name, columns, answer, last=last)
 
