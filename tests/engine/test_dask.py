@@ -194,7 +194,9 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
     assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away(cluster):
+    """What it takes to be found out is waited for; `test_a_scheduler_that_is_started_again` goes the same way."""
     cluster.start_worker()
     watch, acted = once_begun(900, cluster.scheduler.kill)
     model = slow(0.01)

@@ -99,7 +99,7 @@ def found_both_ways(model, domain, **options):
 
 @pytest.mark.parametrize("last", LAST)
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 def test_same_cases_with_tables_and_without(name, last):
     steps, domain = ALL[name]
     model = fitted(steps, LAST[last], domain)
@@ -211,6 +211,7 @@ LINK = Link("degree", "sex", [{"Male": "school", "Female": "college"}])
     ids=["constraint", "link", "both", "callable"],
 )
 @pytest.mark.parametrize("strategy", ["anchored", "guided"])
+@pytest.mark.thinned(3)
 def test_some_members_do_not_count(domain, last, strategy):
     auto, off = found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last]), domain, strategy=strategy)
     assert auto.n_queries != off.n_queries
