@@ -20,11 +20,12 @@ once, with 300,000 cases, 3 turns beside other work (boosters 2 turns; scikit-le
 | lightgbm | 53,748 | 75,012 | 118,184 | 2.20 | 1.40 | 59,290 | 1.99 | 1.27 | 2 and 1.3 | 0.95 |
 | xgboost | 45,859 | 57,163 | 89,062 | 1.94 | 1.25 | 51,000 | 1.75 | 1.12 | 2 and 1.3 | 1.05 |
 
-To confirm a case takes two rows of the whole pipeline, 1.6 to 2.0 microseconds each in batches of 40,000, which nothing
-can stand in for: of the 1.4 s of a logistic search that confirms all, more than half. Of the 0.4 s that it takes with a
-sample, 0.1 s is spent once: tables are made, and the whole pipeline labels the first 500 inputs of each shard and 1,000
-cases in the end. What is left is the search's own work, 0.7 microseconds an input, which is more than the last step of
-a logistic regression, a small network or a tree takes: the overhead over these cannot come near 1.
+To confirm a case takes two rows of the whole pipeline, 1.8 to 2.1 microseconds each on the frames of a result, about
+1.6 where text is plain strings, which nothing can stand in for: of the 1.4 s of a logistic search that confirms all,
+more than half. Of the 0.4 s that it takes with a sample, about 0.1 s is spent once: tables are made, and the whole
+pipeline labels the first 500 inputs of each shard and 1,000 cases in the end. What is left is the search's own work,
+0.7 to 0.8 microseconds an input, which is more than the last step of a logistic regression, a small network or a tree
+takes: the overhead over these cannot come near 1.
 
 Boosters are another matter: nearly all is their own `predict`. XGBoost's takes 3.2 of the 5.9 seconds of before.
 """

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import KNNImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -25,6 +26,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
 from fairprobe.errors import HealthWarning, SettingError
@@ -474,6 +476,24 @@ def test_a_booster_behind_preprocessing(name):
     model = make_pipeline(PREPROCESSING["one-hot, dense"], booster(name)).fit(rows, (labels == "yes").astype(int))
     assert compile_stand_in(model, DOMAIN) is not None
     found_both_ways(model, DOMAIN)
+
+
+@BOOSTERS
+def test_a_booster_behind_sparse_preprocessing(name):
+    rows, labels = training()
+    model = make_pipeline(PREPROCESSING["one-hot, sparse"], booster(name)).fit(rows, (labels == "yes").astype(int))
+    assert compile_stand_in(model, DOMAIN) is not None
+    auto, _ = found_both_ways(model, DOMAIN)
+    assert "accelerate-off" not in dict(auto.health)
+
+
+@BOOSTERS
+def test_a_vote_with_a_booster_is_asked_itself(name):
+    domain = Domain([p for p in PARAMETERS if p.name in NUMBERS] + [Integer("sex", 0, 1)], sensitive=["sex"])
+    rows, labels = training(domain)
+    members = [("booster", booster(name)), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]
+    model = VotingClassifier(members).fit(rows.to_numpy(), (labels == "yes").astype(int))
+    assert compile_stand_in(model, domain) is None
 
 
 @BOOSTERS

@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.model.tabulated import Tabulated
 from fairprobe.standins.compile import Batch, Columns, Compiled, Places
 
 
 def booster(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted classifier behind tables, of one label a row."""
+    """A fitted classifier behind tables, of one label a row; none of any other, as a member of a vote."""
+    if not isinstance(columns.form, Tabulated):
+        return None
     is_light = type(model).__module__.startswith("lightgbm")
     places = partial(_light, model.booster_, _threads(model.n_jobs)) if is_light else partial(_extreme, model)
     return Compiled(type(model).__name__, partial(_in_blocks, places))
