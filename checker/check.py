@@ -53,11 +53,13 @@ def note(what, right, detail=""):
 def outcome(share, question):
     """What can be said of one share and the limit."""
     limit, total = question["max_share"], share["n"] + share["n_not_comparable"] + share["n_left_out"]
-    too_few = share["n"] / max(1, total) < question["min_comparable"] and share["lower"] <= limit
+    is_count = share["low"] is None  # training rows: a count without an interval can break a limit, and never keeps it
+    low, high = (share["value"], math.inf) if is_count else (share["low"], share["high"])
+    too_few = share["n"] / max(1, total) < question["min_comparable"] and not low > limit
     if not share["n"] or too_few or any(each["check"] == "stochastic-model" for each in share["health"]):
         return "inconclusive"
-    is_violated = share["lower"] > limit or (limit == 0 and share["hits"])
-    return "violated" if is_violated else "passed" if share["upper"] <= limit else "inconclusive"
+    is_violated = low > limit or (limit == 0 and share["hits"])
+    return "violated" if is_violated else "passed" if high <= limit else "inconclusive"
 
 
 def check(audit):
@@ -99,6 +101,8 @@ def check(audit):
         value, error = hits / n if n else None, 1 - share["confidence"]
         errors = (error / 2, error) if method != "exact" else ()  # two-sided, then one-sided
         bounds = [bound(hits, n, each, upper) for each in errors for upper in (False, True)] or [value] * 4
+        if share["population"] == "rows" and data["role"] == "training":
+            bounds = [None] * 4
         right = same([value, *bounds], [share[key] for key in ("value", "low", "high", "lower", "upper")])
         can = method in ("rows", "sample", "exact") and not share["design"]
         note(f"{name}: share and interval {share['design']}", right if can else None, bounds if can else method)

@@ -72,6 +72,7 @@ def assert_no_discrimination(
     domain: Domain | None = None,
     gate: str | None = None,
     favourable: Any = None,
+    rows_are: str | None = None,
     output: str = "label",
     threshold: float | None = None,
     confidence: float = 0.95,
@@ -100,6 +101,7 @@ def assert_no_discrimination(
         domain: what an input may be, with its constraints and links; by default what the rows span.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
         favourable: the good outcome.
+        rows_are: "held-out", "training" or "unknown", as in `estimate`: training rows never pass.
         output: "label", "score", "proba" or "value": what is compared.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         confidence: of the intervals.
@@ -129,6 +131,7 @@ def assert_no_discrimination(
         gate=gate,
         min_comparable=min_comparable,
         favourable=favourable,
+        rows_are=rows_are,
         output=output,
         threshold=threshold,
         confidence=confidence,

@@ -143,19 +143,13 @@ def test_all_sets_take_one_pass(population, options):
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_the_confidence_is_split(confidence):
-    each = 1 - (1 - confidence) / 3
+def test_no_set_costs_another_confidence(confidence):
     shares = breakdown(Arbitrary(), DOMAIN, confidence=confidence, method="sample", n_experiments=2)
     for share in shares.values():
-        assert share.confidence == pytest.approx(each)
+        assert share.confidence == pytest.approx(confidence)
         counts = (share.hits, share.n, share.confidence)
         assert (share.low, share.high) == clopper_pearson(*counts)
         assert (share.lower, share.upper) == (lower_bound(*counts), upper_bound(*counts))
-
-
-def test_fewer_sets_take_less_of_it():
-    (share,) = breakdown(Arbitrary(), DOMAIN, sets=[["race"]], method="sample", n_experiments=2).values()
-    assert share.confidence == pytest.approx(0.95)
 
 
 @pytest.mark.slow

@@ -78,7 +78,9 @@ def test_by_parameter():
     assert {name: share.hits for name, share in shares.items()} == {"sex": 3, "race": 0, "sex x race": 3}
     assert shares["sex"].plain is not None
     assert shares["race"].plain is None  # nothing is linked to it
-    assert shares["sex"].confidence == pytest.approx(1 - 0.05 / 6)
+    assert shares["sex"].confidence == pytest.approx(1 - 0.05 / 2)  # over linked and plain, not over sets
+    named = breakdown(model, domain, ROWS, gate="rows plain")["sex"]
+    assert named.confidence == named.plain.confidence == pytest.approx(0.95)  # a limit binds one of them alone
 
 
 # A limit binds both

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from fairprobe import Domain, Integer, estimate, verdict
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome
-from fairprobe.estimate.bounds.intervals import lower_bound, upper_bound
+from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.testing import box, never, score
 
 TOY = box()  # 2.7% of the domain
@@ -21,17 +23,17 @@ def sampled(toy, n=10_000, **options):
     return estimate(toy.model, toy.domain, method="sample", n_experiments=10, n_samples=n // 10, **options)
 
 
-def test_violated_where_the_lower_bound_is_above_the_limit():
+def test_violated_where_the_interval_is_above_the_limit():
     share = sampled(TOY)
-    result = verdict(share, share.lower * 0.999)
+    result = verdict(share, share.low * 0.999)
     assert result.outcome is Outcome.VIOLATED
     assert result.outcome == "violated"
     assert result.exit_code == 1
 
 
-def test_passed_where_the_upper_bound_is_at_or_below_the_limit():
+def test_passed_where_the_interval_is_at_or_below_the_limit():
     share = sampled(TOY)
-    for limit in (share.upper, share.upper * 1.001, 0.99):
+    for limit in (share.high, share.high * 1.001, 0.99):
         result = verdict(share, limit)
         assert result.outcome is Outcome.PASSED
         assert result.exit_code == 0
@@ -39,19 +41,42 @@ def test_passed_where_the_upper_bound_is_at_or_below_the_limit():
 
 def test_inconclusive_in_between():
     share = sampled(TOY)
-    for limit in (share.lower, share.value, np.nextafter(share.upper, 0)):
+    for limit in (share.low, share.value, np.nextafter(share.high, 0)):
         result = verdict(share, float(limit))
         assert result.outcome is Outcome.INCONCLUSIVE
         assert result.exit_code == 4
 
 
-def test_the_bounds_that_count_are_one_sided():
-    """The two-sided interval is wider: between the two kinds of bounds there is a verdict."""
+def test_the_one_sided_bounds_decide_nothing():
     share = sampled(TOY)
     assert share.lower == lower_bound(share.hits, share.n, 0.95) > share.low
     assert share.upper == upper_bound(share.hits, share.n, 0.95) < share.high
-    assert verdict(share, (share.low + share.lower) / 2).outcome is Outcome.VIOLATED
-    assert verdict(share, (share.high + share.upper) / 2).outcome is Outcome.PASSED
+    for limit in ((share.low + share.lower) / 2, (share.high + share.upper) / 2):
+        assert verdict(share, limit).outcome is Outcome.INCONCLUSIVE
+
+
+PERCENTAGES = re.compile(r"between ([\d.]+)% and ([\d.]+)%")
+
+
+def check_what_is_shown_decides(n_counts=3000):
+    """The outcome follows from the interval in the sentence, as a reader sees it, for any counts and limit."""
+    rng = np.random.default_rng(0)
+    made = sampled(TOY, n=100)
+    for _ in range(n_counts):
+        n = int(rng.integers(1, 3000))
+        hits = int(rng.binomial(n, rng.choice([0, 0.005, 0.01, 0.02, 0.2])))
+        limit = float(rng.choice([0.005, 0.01, 0.02, 0.05, hits / (n + 1)]))
+        low, high = clopper_pearson(hits, n, 0.95)
+        one_sided = {"lower": lower_bound(hits, n, 0.95), "upper": upper_bound(hits, n, 0.95)}
+        fields = {"hits": hits, "n": n, "value": hits / n, "low": low, "high": high, **one_sided}
+        said = verdict(replace(made, population="rows", method="rows", n_not_comparable=0, **fields), limit)
+        shown_low, shown_high = (float(each) / 100 for each in PERCENTAGES.search(said.sentence).groups())
+        shown = "violated" if shown_low > limit else "passed" if shown_high <= limit * (1 + 1e-12) else "inconclusive"
+        assert said.outcome == ("violated" if limit == 0 and hits else shown), said.sentence
+
+
+def test_what_is_shown_decides():
+    check_what_is_shown_decides()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.verdict import Outcome, verdict
-from fairprobe.report.junit import junit, outcome_of
+from fairprobe.report.junit import junit
 from fairprobe.report.markdown import markdown, text, value
 from fairprobe.report.model_card import model_card
 
@@ -106,34 +106,6 @@ def test_too_few_that_can_be_compared_pass_nothing():
     made["shares"][0]["n_not_comparable"] = made["shares"][0]["n"]
     suite = ET.fromstring(junit(sealed(made)))
     assert suite.get("errors") == "2"
-
-
-@pytest.mark.parametrize(
-    ("told", "outcome"),
-    [
-        ({}, Outcome.VIOLATED),
-        ({"n": 0}, Outcome.INCONCLUSIVE),
-        ({"lower": 0.01}, Outcome.INCONCLUSIVE),
-        ({"lower": 0.01, "upper": 0.05}, Outcome.PASSED),
-        ({"lower": 0.01, "upper": 0.05, "n_not_comparable": 10**6}, Outcome.INCONCLUSIVE),
-        ({"lower": 0.01, "upper": 0.05, "n_left_out": 10**6}, Outcome.INCONCLUSIVE),
-        ({"n_not_comparable": 10**6}, Outcome.VIOLATED),
-        ({"health": [{"check": "stochastic-model", "message": "it does"}]}, Outcome.INCONCLUSIVE),
-    ],
-)
-def test_a_share_is_held_against_the_limit_as_the_verdict_holds_it(told, outcome):
-    made = content()
-    share = made["shares"][0] | told
-    assert outcome_of(share, made) == outcome
-    fields = {name: share[name] for name in Share.__dataclass_fields__ if name in share and name != "history"}
-    health = tuple((each["check"], each["message"]) for each in share["health"])
-    fields |= {"sensitive": tuple(share["sensitive"]), "health": health}
-    missing = {
-        each.name: None
-        for each in dataclasses.fields(Share)
-        if each.name not in fields and each.default is each.default_factory is dataclasses.MISSING
-    }
-    assert verdict(Share(**fields, **missing), made["question"]["max_share"]).outcome == outcome
 
 
 def test_a_limit_for_one_side_is_a_test():

@@ -288,7 +288,7 @@ class Check:
         for name, got, expected in zip(("lower", "upper"), (share.lower, share.upper), one_sided, strict=True):
             close(f"{what} {name}", got, expected)
         self.outcomes(what, share, count)
-        self.verdict(what, share, count, one_sided)
+        self.verdict(what, share, count, two_sided)
 
     def bounds(self, method: str, count: Count, confidence: float) -> tuple[Any, Any]:
         """The two-sided interval and the one-sided bounds."""
@@ -453,9 +453,8 @@ class Check:
             asked = self.rows if population == "rows" else population
             shares = fairprobe.breakdown(model, self.domain, asked, **self.options, **self.settings)
             same(f"{population} sets", list(shares), [" x ".join(names) for names in self.sets])
-            each = 1 - (1 - self.world.confidence) / len(self.sets)
             for names, share in zip(self.sets, shares.values(), strict=True):
-                self.share(f"{population} {' x '.join(names)}", share, counts[names], each)
+                self.share(f"{population} {' x '.join(names)}", share, counts[names], self.world.confidence)
 
     # Sampling
 

@@ -403,11 +403,11 @@ def weighted(
 
 
 def verdict(count: Count, bounds: tuple[float, float], limit: float) -> str:
-    """The verdict on a share with these one-sided bounds."""
-    lower, upper = bounds
-    if lower > limit or (limit == 0 and count.hits):
+    """The verdict on a share with this two-sided interval."""
+    low, high = bounds
+    if low > limit or (limit == 0 and count.hits):
         return "violated"
-    return "passed" if upper <= limit and count.comparable >= MIN_COMPARABLE else "inconclusive"
+    return "passed" if high <= limit and count.comparable >= MIN_COMPARABLE else "inconclusive"
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -80,8 +80,24 @@ def inputs_that_are_not_comparable_count_in_n(patch):
 
 @mutation(seed=0)
 def a_verdict_passes_however_few_are_comparable(patch):
-    outcome = verdict._outcome
-    patch.setattr(verdict, "_outcome", lambda share, limit, _: outcome(share, limit, 0.0))
+    outcome = verdict.held_against
+    patch.setattr(verdict, "held_against", lambda share, limit, _: outcome(share, limit, 0.0))
+
+
+@mutation(seed=0)
+def one_sided_bounds_decide(patch):
+    outcome = verdict.held_against
+
+    def decide(share, limit, least):
+        return outcome(dataclasses.replace(share, low=share.lower, high=share.upper), limit, least)
+
+    patch.setattr(verdict, "held_against", decide)
+
+
+@mutation(seed=0)
+def the_error_is_split_over_sets_that_no_limit_binds(patch):
+    module = importlib.import_module("fairprobe.estimate.parameter_sets")
+    patch.setattr(module, "n_bound", lambda sides, gate: 3 * len(sides))
 
 
 @mutation(seed=31)

@@ -9,11 +9,8 @@ from typing import Any
 from fairprobe.checks import checked_count, is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence, checked_share
-from fairprobe.estimate.share import POPULATIONS
-from fairprobe.estimate.verdict import GATES, MIN_COMPARABLE, WHICH
-
-ROLES = ("training", "held-out")
-"""What rows may be said to be."""
+from fairprobe.estimate.share import POPULATIONS, WHICH, checked_role
+from fairprobe.estimate.verdict import GATES, MIN_COMPARABLE
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,7 @@ class AuditSettings:
     gate: str | None = None
     min_comparable: float = MIN_COMPARABLE
     favourable: Any = None
-    rows_are: str | None = None
+    rows_are: str | None = "unknown"
     output: str = "label"
     threshold: float | None = None
     confidence: float = 0.95
@@ -54,9 +51,7 @@ class AuditSettings:
         for name in ("retrain", "show_rows"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError.about(name, f"must be True or False, got {getattr(self, name)!r}")
-        if self.rows_are not in (None, *ROLES):
-            rule = f"must be {' or '.join(map(repr, ROLES))}, or None where that is not known"
-            raise SettingError.about("rows_are", f"{rule}, got {self.rows_are!r}{nearest(self.rows_are, ROLES)}")
+        object.__setattr__(self, "rows_are", checked_role(self.rows_are))
         for name in ("mask", "populations"):
             if isinstance(getattr(self, name), str):
                 raise SettingError.about(name, f"must be a list of names, got the string {getattr(self, name)!r}")

@@ -98,7 +98,7 @@ def audit(
         max_share: the share allowed; or by who is worse off: ``{"sex=Female": 0.01}``, with `favourable`.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
         favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
-        rows_are: "training" or "held-out"; None where that is not known, and the report says so.
+        rows_are: "held-out", "training" or "unknown", the default: as in `estimate`.
         output: "label", "score", "proba" or "value": what is compared.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         confidence: of all intervals.
@@ -351,6 +351,8 @@ class Auditing:
             seed=self.seed,
             batch=settings.batch,
             linked=linked,
+            rows_are=settings.rows_are,
+            gate=settings.gate,
             store=self._next_store(name),
             progress=self._under_way(name),
         )

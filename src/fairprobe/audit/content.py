@@ -26,6 +26,7 @@ from fairprobe.domain import Category, Density, Derived, Domain, Ordinal, Parame
 from fairprobe.domain.values import is_missing
 from fairprobe.estimate import Proxies, Share
 from fairprobe.estimate.drawing import convergence, has_history
+from fairprobe.estimate.share import as_number
 from fairprobe.explain import Explanation
 from fairprobe.oracle import checked_threshold
 from fairprobe.retrain import Retrained
@@ -144,7 +145,7 @@ def _about(parts: AuditParts, mask: Mask) -> dict[str, Any]:
             "name": about.get("data_name"),
             "n_rows": len(parts.rows),
             "hash": parts.data_hash,
-            "role": settings.rows_are or "unknown",
+            "role": settings.rows_are,
         },
         "config": parts.config,
         "config_hash": digest(parts.config),
@@ -251,9 +252,9 @@ def limitations(parts: AuditParts) -> list[str]:
     role = {
         "training": "The rows are those that the model was trained on: on people it has not seen shares may differ.",
         "held-out": "The rows were said to be held out from training; that was not checked.",
-        None: "It is not known whether the model was trained on the rows: if so, on other people shares may differ.",
+        "unknown": "Nobody said whether the model was trained on the rows: if so, shares of other people may differ.",
     }
-    said.append(role[settings.rows_are])
+    said.append(role[str(settings.rows_are)])
     if domain.hidden:
         said.append(f"The model does not take {' and '.join(domain.hidden)}: only what is linked to it can carry it.")
     if not domain.links:
@@ -283,15 +284,17 @@ def _every_share(parts: AuditParts) -> Iterable[tuple[Share, bool]]:
 
 
 def _share(share: Share, is_main: bool) -> dict[str, Any]:
-    names = ("population", "hits", "n", "low", "high", "lower", "upper", "confidence", "method", "n_not_comparable")
-    more = ("n_left_out", "n_queries", "seed", "threshold", "resolution", "design", "worse_off", "detail")
+    names = (
+        *("population", "hits", "n", "confidence", "method", "n_not_comparable", "n_left_out", "weight_compared"),
+        *("n_queries", "seed", "threshold", "resolution", "design", "worse_off", "detail"),
+    )
     return {
         "id": id_of(share),
         "twins": twins_of(share),
         "sensitive": list(share.sensitive),
         "is_main": is_main,
-        "value": share.value,
-        **{name: getattr(share, name) for name in (*names, *more)},
+        **{name: as_number(getattr(share, name)) for name in ("value", "low", "high", "lower", "upper")},
+        **{name: getattr(share, name) for name in names},
         "sentence": replace(share, plain=None).sentence(),
         "history": _thinned(share),
         "outcomes": _outcomes(share),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome, Share, Verdict, verdict
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimate.record import RowAnswers
-from fairprobe.estimate.share import percent
+from fairprobe.estimate.share import WHICH, as_number, percent
 from fairprobe.estimate.survey import split_confidence
-from fairprobe.estimate.verdict import EXIT_CODES, SEVERITY, WHICH
+from fairprobe.estimate.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Direction:
     def sentence(self) -> str:
         """The direction in words."""
         share = replace(self.share, plain=None)
-        return f"{self.combination} worse off, {percent(self.limit)} allowed: {share.sentence()}"
+        return f"{self.combination} worse off, {percent(self.limit)} allowed: {share.sentence(self.limit)}"
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -47,8 +47,8 @@ class Direction:
             "twins": self.twins,
             "limit": self.limit,
             "outcome": str(self.verdict.outcome),
-            "value": self.share.value if self.share.n else None,
-            **{name: getattr(self.share, name) for name in names},
+            "value": as_number(self.share.value),
+            **{name: as_number(getattr(self.share, name)) for name in names},
             "sentence": self.sentence(),
         }
 
@@ -66,6 +66,10 @@ class Judged:
     directions: tuple[Direction, ...] = ()
     verdict: Verdict | None = None
     """That of all directions together, where there is a limit for them."""
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    """By id, each of them held against the limit by itself."""
+    condition: str | None = None
+    """Under which the outcome stands."""
 
     @property
     def exit_code(self) -> int:
@@ -80,6 +84,8 @@ class Judged:
             "exit_code": self.exit_code,
             "population": self.population,
             "bound": list(self.bound),
+            "outcomes": dict(self.outcomes),
+            "condition": self.condition,
             "why": self.sentence.partition(": ")[2],
             "directions": [each.summary() for each in self.directions],
         }
@@ -112,12 +118,22 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings) -> Judged:
         directions = _directions(sides, settings)
         worst = max(directions, key=lambda each: SEVERITY.index(each.verdict.outcome))
         outcome = str(worst.verdict.outcome)
-        sentence = f"{outcome}: {worst.sentence()}"
-        return Judged(outcome, sentence, said.population, bound, tuple(directions))
+        sentence = f"{qualified(outcome, worst.share)}: {worst.sentence()}"
+        condition = condition_of(outcome, worst.share)
+        return Judged(outcome, sentence, said.population, bound, tuple(directions), condition=condition)
     if settings.limit is None:
         sentence = f"no limit was given, so there is no verdict: {said.share.sentence()}{_tail(said)}"
         return Judged("no-limit", sentence, said.population, bound)
-    return Judged(str(said.outcome), said.sentence, said.population, bound, verdict=said)
+    alone = {id_of(side): str(held_against(side, limit, settings.min_comparable)[0]) for side in sides}
+    return Judged(
+        str(said.outcome),
+        said.sentence,
+        said.population,
+        bound,
+        verdict=said,
+        outcomes=alone,
+        condition=said.condition,
+    )
 
 
 def _tail(said: Verdict) -> str:
@@ -137,22 +153,19 @@ def _directions(sides: list[Share], settings: AuditSettings) -> list[Direction]:
         for combination, limit in settings.directions.items():
             worse = worse_off_rows(record.rows, combination, settings.favourable, side.threshold + side.resolution)
             hits = int((worse & record.hits).sum())
-            numbers = (hits, side.n, confidence)
-            low, high = clopper_pearson(*numbers)
-            share = replace(
-                side,
-                value=hits / side.n if side.n else math.nan,
-                hits=hits,
-                low=low,
-                high=high,
-                lower=lower_bound(*numbers),
-                upper=upper_bound(*numbers),
-                confidence=confidence,
-                plain=None,
-            )
+            value = hits / side.n if side.n else math.nan
+            share = replace(side, value=value, hits=hits, plain=None, **bounds_of(side, hits, confidence))
             said = verdict(share, limit, min_comparable=settings.min_comparable)
             found.append(Direction(combination, limit, share, said))
     return found
+
+
+def bounds_of(share: Share, hits: int, confidence: float) -> dict[str, Any]:
+    """The bounds of so many hits among the inputs of a share, as fields of it; training rows have none."""
+    numbers = (hits, share.n, confidence)
+    low, high = clopper_pearson(*numbers)
+    bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
+    return {**(dict.fromkeys(bounds, math.nan) if share.is_count else bounds), "confidence": confidence}
 
 
 def worse_off_rows(rows: RowAnswers, combination: str, favourable: Any, above: float) -> Mask:

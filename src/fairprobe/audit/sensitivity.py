@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from fairprobe.audit.audit_settings import AuditSettings
-from fairprobe.audit.gating import judged
+from fairprobe.audit.gating import bounds_of, judged
 from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimate import Share
-from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.estimate.share import percent
+from fairprobe.estimate.share import as_number, percent
 
 CONFIDENCES = (0.9, 0.99)
 FACTORS = (0.5, 2.0)
@@ -56,11 +55,8 @@ def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:
     if share.method == "exact" or share.design:
         return share
     each = 1 - (1 - confidence) * (1 - share.confidence) / (1 - settings.confidence)
-    numbers = (share.hits, share.n, each)
-    low, high = clopper_pearson(*numbers)
     plain = None if share.plain is None else _at(share.plain, confidence, settings)
-    bounds = {"low": low, "high": high, "lower": lower_bound(*numbers), "upper": upper_bound(*numbers)}
-    return replace(share, **bounds, confidence=each, plain=plain)
+    return replace(share, **bounds_of(share, share.hits, each), plain=plain)
 
 
 def _row(what: str, share: Share, settings: AuditSettings) -> dict[str, Any]:
@@ -70,6 +66,5 @@ def _row(what: str, share: Share, settings: AuditSettings) -> dict[str, Any]:
     return {
         "what": what,
         "outcome": said.outcome,
-        "value": share.value if share.n else None,
-        **{name: getattr(share, name) for name in ("low", "high", "hits", "n")},
+        **{name: as_number(getattr(share, name)) for name in ("value", "low", "high", "hits", "n")},
     }

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from fairprobe.audit import Audit, audit
-from fairprobe.audit.audit_settings import ROLES, AuditSettings
+from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.auditing import Auditing
 from fairprobe.audit.folder import RunFolder
 from fairprobe.cli import options as o
@@ -21,15 +21,16 @@ from fairprobe.cli.config import read_config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
-from fairprobe.cli.options import NONE, Option, number, number_or_none, setting, whole
+from fairprobe.cli.options import Option, number, number_or_none, setting, whole
 from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimate.estimation import plan
-from fairprobe.estimate.share import POPULATIONS, percent
-from fairprobe.estimate.verdict import GATES, WHICH
+from fairprobe.estimate.share import POPULATIONS, ROLES, WHICH, percent
+from fairprobe.estimate.verdict import GATES
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
+from fairprobe.report.phrases import between
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
@@ -56,7 +57,7 @@ OPTIONS = [
             "Real rows; the domain is inferred from them unless --domain is given",
         )
     ),
-    o.option("rows_are", "ROLE", f"What the rows were to the model: {' or '.join(ROLES)}.", choices=ROLES),
+    o.ROWS_ARE,
     o.several("populations", "NAME", f"Whose shares: {', '.join(POPULATIONS)}. Default: all.", o.HOW, POPULATIONS),
     _setting("method", str, "Exact where it can be had (auto), or sample."),
     _setting("n_experiments", whole, "Experiments of a sample."),
@@ -310,7 +311,7 @@ def asked_role() -> str | None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         note("rows-unknown: nobody said whether the rows are training rows: --rows-are training or held-out")
         return None
-    answer = typer.prompt(f"The rows are ({', '.join(ROLES)}, {NONE})", default=NONE, err=True)
+    answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
     return answer if answer in ROLES else None
 
 
@@ -319,7 +320,7 @@ def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
     rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
     for each in shares:
         value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = f"{percent(each['low'])} to {percent(each['high'])}"
+        interval = between(each)
         counts = f"{each['hits']:,} of {each['n']:,}"
         rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
     return aligned(rows, left=(0, 1, 2))

@@ -31,8 +31,8 @@ from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
 from fairprobe.estimate.populations import sides_of
-from fairprobe.estimate.share import POPULATIONS, percent
-from fairprobe.estimate.verdict import GATES, WHICH
+from fairprobe.estimate.share import POPULATIONS, WHICH, percent
+from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
 
@@ -78,6 +78,7 @@ OPTIONS = [
     o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
     o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
     o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
+    o.ROWS_ARE,
     *o.ASKED,
     _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
     o.ENGINE,

@@ -11,7 +11,7 @@ import numpy as np
 from fairprobe.cli.words import WIDTH, aligned, listed, magnitude, note
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome, Share, Verdict
-from fairprobe.estimate.share import POPULATIONS, percent
+from fairprobe.estimate.share import POPULATIONS, interval_words, percent
 from fairprobe.estimate.survey import worse_off
 from fairprobe.estimate.verdict import MIN_COMPARABLE
 
@@ -65,7 +65,7 @@ def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
     confidence = percent(next(iter(shares.values())).confidence)
     rows = [[title, "share", f"{confidence} interval", "hits", "inputs", "method"]]
     for name, share in side_by_side(shares).items():
-        interval = "exact" if share.method == "exact" and share.n else between(share.low, share.high)
+        interval = "exact" if share.method == "exact" and share.n else interval_words(share)
         method = METHODS.get(share.method, share.method)
         rows.append([name, percent(share.value), interval, magnitude(share.hits), magnitude(share.n), method])
     return aligned(rows, left=(0, 2, 5))
@@ -107,7 +107,7 @@ def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
     both = "linked and plain" if verdict.share.plain is not None else None
     said = verdict.sentence
     for share in (verdict.share, replace(verdict.share, plain=None)):  # what stands above
-        said = said.removesuffix(f" ({share.sentence()})")
+        said = said.removesuffix(f" ({share.sentence(verdict.max_share)})")
     about = f", {which or both}" if which or both else ""
     lines = [f"Verdict on {POPULATIONS[verdict.population]}{about}: {said}"]
     if verdict.outcome is Outcome.INCONCLUSIVE:

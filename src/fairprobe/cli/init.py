@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairprobe.audit.audit_settings import ROLES, AuditSettings
+from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN
 from fairprobe.cli.data import read_frame
@@ -19,6 +19,7 @@ from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import TABLE, Option, option, switch
 from fairprobe.cli.words import say
 from fairprobe.errors import DataError
+from fairprobe.estimate.share import ROLES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +80,7 @@ def _role() -> str | None:
     """Asked for on a terminal alone."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    answer = typer.prompt(f"Were these rows {' or '.join(ROLES)} rows? (empty: not known)", default="", err=True)
+    answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
     return answer if answer in ROLES else None
 
 
@@ -104,7 +105,7 @@ def config_text(
         _said("model", model or "package.module:model"),
         "# Real rows; beside this file, unless the path is absolute.",
         _said("data", where.as_posix()),
-        "# What the rows were to the model: training or held-out. Without it the report says that it is not known.",
+        f"# What the rows are to the model: {', '.join(ROLES)}. Only held-out rows represent other people.",
         _said("rows_are", role or ROLES[0], known=role is not None),
         "# The column to predict, which is left out of the inputs. A guess by its name.",
         _said("label", label or "label", known=label is not None),

@@ -14,6 +14,7 @@ from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.engine import ENGINES
 from fairprobe.errors import SettingError
+from fairprobe.estimate.share import ROLES
 from fairprobe.model import OUTPUTS
 from fairprobe.model.program import FORMATS
 from fairprobe.model.remote import connect
@@ -247,6 +248,14 @@ ASKED = [
     setting(search, "seed", whole_or_none, "The same seed gives the same result; none draws one."),
 ]
 """How the model is asked."""
+
+ROWS_ARE = option(
+    "rows_are",
+    "ROLE",
+    f"What the rows are to the model: {', '.join(ROLES)}. Training rows give a count without an interval.",
+    HOW,
+    choices=ROLES,
+)
 
 STORE = option(
     "store",

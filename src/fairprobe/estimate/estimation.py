@@ -20,10 +20,10 @@ from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
 from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, bound, chunk, judged_rows, sides_of
-from fairprobe.estimate.share import Remark, Share, percent
+from fairprobe.estimate.share import Remark, Share, checked_role, percent
 from fairprobe.estimate.spread import JudgingTask, LostInputs, Workers, spread_families
 from fairprobe.estimate.stored_estimate import StoredEstimate
-from fairprobe.estimate.survey import Count, Survey, beside, outcome_table, split_confidence, warn_of
+from fairprobe.estimate.survey import Count, Survey, beside, n_bound, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress, Status, teller
@@ -63,6 +63,8 @@ def estimate(
     linked: bool | None = None,
     weights: Any = None,
     groups: Any = None,
+    rows_are: str | None = None,
+    gate: str | None = None,
     store: str | PathLike[str] | None = None,
     n_jobs: int = 1,
     engine: str | None = None,
@@ -93,6 +95,11 @@ def estimate(
             alone; None does both, the error split, with the plain share in the linked one's `plain`.
         weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
         groups: for a population of rows, whose they are: rows of one person tell less than as many people.
+        rows_are: for a population of rows, "held-out", "training" or "unknown", the default. Only held-out rows
+            represent other people: a share of training rows is a count without an interval, and rows of unknown role
+            pass a limit only on the condition that the model was not trained on them.
+        gate: "linked" or "plain" where a limit binds that share alone. By default a limit binds both, and the error,
+            1 - `confidence`, is split between them.
         store: a folder in which the model's answers are kept as they come. The same call made again takes them from
             there and goes on where it ended, however it did, by whatever workers; with more experiments it goes on
             further. Any other model, domain, population or setting is refused; canary inputs find out a model that
@@ -110,9 +117,9 @@ def estimate(
     Share(exactly 13.51% of the domain: 20 of 148 inputs)
     """
     sides, population = sides_of(domain, linked), bound(population, domain)
-    each = split_confidence(confidence, len(sides))
+    each = split_confidence(confidence, n_bound(sides, gate))
     options = Options(
-        n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds
+        n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds, rows_are
     )
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
     shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine))
@@ -134,8 +141,10 @@ class Options:
     favourable: Any = None
     seed: int | None = 0
     max_seconds: float | None = None
+    rows_are: str | None = None
 
     def __post_init__(self) -> None:
+        checked_role(self.rows_are)
         intervals.checked_confidence(self.confidence)
         checked_count("n_samples", self.n_samples)
         if self.n_experiments is not None:
@@ -260,7 +269,13 @@ class Estimation:
         self.plan = options.plan(population.domain, n_rows, population.oracle.asker.output)
         seed, n_samples = checked_seed(options.seed), options.n_samples
         self.survey = Survey(
-            population, sets, options.confidence, seed, n_samples=n_samples, favourable=options.favourable
+            population,
+            sets,
+            options.confidence,
+            seed,
+            n_samples=n_samples,
+            favourable=options.favourable,
+            rows_are=options.rows_are,
         )
 
     def shares(self) -> list[Share]:

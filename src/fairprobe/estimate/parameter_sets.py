@@ -18,7 +18,7 @@ from fairprobe.errors import SettingError
 from fairprobe.estimate.estimation import EXACT_LIMIT, Estimation, Options, stored_shares, workers_for
 from fairprobe.estimate.populations import Population, bound, sides_of
 from fairprobe.estimate.share import Share
-from fairprobe.estimate.survey import beside, split_confidence, warn_of
+from fairprobe.estimate.survey import beside, n_bound, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress
 
@@ -45,6 +45,8 @@ def breakdown(
     linked: bool | None = None,
     weights: Any = None,
     groups: Any = None,
+    rows_are: str | None = None,
+    gate: str | None = None,
     store: str | PathLike[str] | None = None,
     n_jobs: int = 1,
     engine: str | None = None,
@@ -52,9 +54,9 @@ def breakdown(
 ) -> dict[str, Share]:
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
 
-    For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. The
-    confidence is split over the sets, so that all intervals hold together. `sets` names the sets of sensitive
-    parameters, by default all there are. The other arguments are those of `estimate`.
+    For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. Each set
+    has the interval that `estimate` gives it alone: a limit binds one set, so another set costs it nothing. `sets`
+    names the sets of sensitive parameters, by default all there are. The other arguments are those of `estimate`.
 
     Returns:
         A share by the set's name, as "sex", "race" and "sex x race".
@@ -70,8 +72,10 @@ def breakdown(
     """
     names = _checked_sets(checked_domain(domain), sets)
     sides, population = sides_of(domain, linked), bound(population, domain)
-    each = split_confidence(confidence, len(names) * len(sides))
-    options = Options(n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed)
+    each = split_confidence(confidence, n_bound(sides, gate))
+    options = Options(
+        n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed, rows_are=rows_are
+    )
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
     found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine))
     warn_of(share for shares in found for share in shares)

@@ -217,6 +217,8 @@ class Population:
         self.n_left_out = 0
         """Rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
+        self.total_weight = 0.0
+        """Of all rows given, known or not."""
         self.groups: Codes | None = None
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
@@ -224,7 +226,8 @@ class Population:
             self.n_left_out = len(known) - len(self.rows)
             index = getattr(population, "index", None)
             if weights is not None:
-                self.weights = checked_weights(_in_order("weights", weights, index), len(known))[known]
+                every = checked_weights(_in_order("weights", weights, index), len(known))
+                self.weights, self.total_weight = every[known], float(every.sum())
             if groups is not None:
                 self.groups = checked_groups(_in_order("groups", groups, index), len(known))[known]
         elif weights is not None or groups is not None:

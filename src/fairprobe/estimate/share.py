@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
+from fairprobe.checks import nearest
+from fairprobe.errors import SettingError
 from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
@@ -22,6 +24,12 @@ POPULATIONS = {
     "density": "the density fitted to rows",
 }
 
+
+ROLES = ("held-out", "training", "unknown")
+"""What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
+
+WHICH = ("linked", "plain")
+"""Of a share with links, the one that a gate may name."""
 
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
@@ -38,7 +46,7 @@ class Share:
     """Hits / n, or the exact share; NaN if nothing could be compared."""
     low: float
     high: float
-    """The two-sided interval at `confidence`."""
+    """The two-sided interval at `confidence`, which decides a verdict; NaN for training rows, which have none."""
     lower: float
     upper: float
     """The one-sided bounds, each at `confidence`."""
@@ -86,6 +94,10 @@ class Share:
     """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
     design: str = ""
     """How rows count, where they do not count alike: by weights, by groups."""
+    rows_are: str = "unknown"
+    """Of a population of rows: what they are to the model, one of `ROLES`."""
+    weight_compared: float | None = None
+    """The part of the rows' weight that could be compared; None where all inputs count alike."""
     cases: pd.DataFrame | None = field(default=None, compare=False)
     """Of a population of rows: those that are discriminatory, with the index that they have in the frame given."""
     twins: pd.DataFrame | None = field(default=None, compare=False)
@@ -109,45 +121,59 @@ class Share:
 
     @property
     def comparable(self) -> float:
-        """The part of the population that could be compared."""
+        """The part of the population that could be compared, by weight where the rows have weights."""
+        if self.weight_compared is not None:
+            return self.weight_compared
         total = self.n + self.n_not_comparable + self.n_left_out
         return self.n / total if total else 0.0
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the share is only a count: of rows that the model was trained on, which represent nobody else."""
+        return self.population == "rows" and self.rows_are == "training"
 
     @property
     def is_stochastic(self) -> bool:
         """Whether the model answered the same row differently."""
         return any(name == "stochastic-model" for name, _ in self.health)
 
-    def sentence(self) -> str:
-        """The share in words; of a linked one, the plain one too."""
-        said = self._sentence()
+    def sentence(self, limit: float | None = None) -> str:
+        """The share in words; of a linked one, the plain one too.
+
+        Beside a limit the two-sided interval is said, even without a hit, with as many digits as tell its ends from
+        the limit: a reader can then see that the verdict follows from it.
+        """
+        said = self._sentence(limit)
         if self.linked:
             said += f"; with {' and '.join(self.linked)} changed along"
         if self.plain is not None:
-            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence()}"
+            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
         return said
 
-    def _sentence(self) -> str:
+    def _sentence(self, limit: float | None) -> str:
         whole = POPULATIONS[self.population]
         apart = self.apart()
         aside = f"; {apart}" if apart else ""
         if not self.n:
             return f"nothing of {whole} could be compared{aside}"
         if self.method == "exact":
-            return f"exactly {percent(self.value)} of {whole}: {self.hits:,} of {self.n:,} inputs{aside}"
+            return f"exactly {percent(self.value, limit)} of {whole}: {self.hits:,} of {self.n:,} inputs{aside}"
+        design = f", {self.design}," if self.design else ""
+        if self.is_count:
+            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
+            return f"{counted}, which the model was trained on: a count, with no interval for other people"
         confident = f"with {percent(self.confidence)} confidence"
-        if not self.hits:
+        if not self.hits and limit is None:
             whole = "the people they are drawn from" if self.population == "rows" else whole
             return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
         if self.method == "strata":
             between = f"between {percent(self.low)} and {percent(self.high)}"
             return f"{percent(self.value)} of {whole}, {confident} {between} ({self.n:,} inputs in {self.detail})"
-        between = f"{confident} between {percent(self.low)} and {percent(self.high)}"
+        between = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
         if self.population == "rows":
-            design = f", {self.design}," if self.design else ""
-            counted = f"{percent(self.value)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
+            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
             return f"{counted}; {between} of the people they are drawn from"
-        return f"{percent(self.value)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs{aside})"
+        return f"{percent(self.value, limit)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs{aside})"
 
     def apart(self) -> str:
         """Who is not among them, and why."""
@@ -217,7 +243,8 @@ class Share:
         summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
         summary["n_sent"] = self.n_sent
         summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
-        summary["value"] = None if math.isnan(self.value) else self.value  # JSON has no NaN
+        for name in ("value", "low", "high", "lower", "upper"):
+            summary[name] = as_number(getattr(self, name))
         summary["health"] = [{"check": name, "message": message} for name, message in self.health]
         summary["sentence"] = self.sentence()
         summary["plain"] = None if self.plain is None else self.plain.summary()
@@ -231,7 +258,7 @@ class Share:
     def _repr_html_(self) -> str:
         figures = {
             "share": percent(self.value),
-            f"{percent(self.confidence)} interval": f"{percent(self.low)} to {percent(self.high)}",
+            f"{percent(self.confidence)} interval": interval_words(self),
             "hits": f"{self.hits:,} of {self.n:,}",
             "method": self.method,
         }
@@ -256,11 +283,36 @@ def _shown(output: Any) -> str:
     return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 
-def percent(fraction: float) -> str:
+def checked_role(rows_are: str | None) -> str:
+    """The role of rows, made sure of; None means that it is unknown."""
+    if rows_are is None:
+        return "unknown"
+    if rows_are not in ROLES:
+        rule = f"must be {', '.join(map(repr, ROLES[:-1]))} or {ROLES[-1]!r}"
+        raise SettingError.about("rows_are", f"{rule}, got {rows_are!r}{nearest(rows_are, ROLES)}")
+    return rows_are
+
+
+def as_number(value: float) -> float | None:
+    """A figure for JSON, which has no NaN: None where there is no such figure."""
+    return None if math.isnan(value) else value
+
+
+def interval_words(share: Share) -> str:
+    """The interval of a share as a table shows it."""
+    return "none: training rows" if share.is_count else f"{percent(share.low)} to {percent(share.high)}"
+
+
+def percent(fraction: float, limit: float | None = None) -> str:
     """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
 
     >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
     ('6.23%', '0.00075%', '95%', '99.99%', '0%')
+
+    Beside a limit it has as many digits as tell it from the limit:
+
+    >>> percent(0.010004), percent(0.010004, 0.01)
+    ('1%', '1.0004%')
 
     Of nothing there is no fraction:
 
@@ -274,5 +326,7 @@ def percent(fraction: float) -> str:
     digits = 2
     while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
         digits += 1
-    text = f"{number:.{digits}f}".rstrip("0").rstrip(".")
-    return f"{text}%"
+    while limit not in (None, fraction) and digits < 20 and f"{number:.{digits}f}" == f"{100 * limit:.{digits}f}":
+        digits += 1
+    text = f"{number:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')}%"

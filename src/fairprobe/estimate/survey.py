@@ -20,7 +20,7 @@ from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
-from fairprobe.estimate.share import Remark, Share
+from fairprobe.estimate.share import WHICH, Remark, Share, checked_role
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
@@ -135,6 +135,7 @@ class Survey:
         *,
         n_samples: int = 1000,
         favourable: Any = None,
+        rows_are: str | None = None,
     ) -> None:
         self.population = population
         self.counts = [Count(population.oracle, names, n_samples) for names in sets]
@@ -144,6 +145,7 @@ class Survey:
         """What is to be said of all shares."""
         self._confidence = confidence
         self._favourable = favourable
+        self._rows_are = checked_role(rows_are)
         self._started = time.monotonic()
         self._n_contradicted = 0
         self._contradicted: Any = None
@@ -239,7 +241,9 @@ class Survey:
         value, two_sided, one_sided = clustered(hits[counted], weights, groups, self._confidence)
         design = ["weighted"] if weights is not None else []
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
-        return replace(self.share(count, "rows", two_sided, one_sided, value), design=" ".join(design))
+        compared = None if weights is None else float(weights.sum()) / self.population.total_weight
+        share = self.share(count, "rows", two_sided, one_sided, value)
+        return replace(share, design=" ".join(design), weight_compared=compared)
 
     def share(
         self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
@@ -282,6 +286,8 @@ class Survey:
 
     def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
         """A share with what is common to all of the call filled in."""
+        if self.population.rows is not None and self._rows_are == "training":
+            two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
         return Share(
             value,
             *two_sided,
@@ -299,6 +305,7 @@ class Survey:
             sent=self._sent(),
             linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
             hidden=self.population.domain.hidden,
+            rows_are=self._rows_are,
             worse_off=worse_off(fields["outcomes"], self._favourable),
             **fields,
         )
@@ -339,6 +346,11 @@ class Survey:
 def split_confidence(confidence: float, n: int) -> float:
     """Of each of n intervals, so that all hold together."""
     return 1 - (1 - intervals.checked_confidence(confidence)) / n
+
+
+def n_bound(sides: Sequence[Domain], gate: str | None) -> int:
+    """How many shares a limit binds, over which the error is split: every side, unless the gate names one."""
+    return 1 if {*(gate or "").split()} & {*WHICH} else len(sides)
 
 
 def beside(share: Share, plain: Share | None = None) -> Share:

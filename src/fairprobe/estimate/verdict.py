@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -10,7 +11,7 @@ from typing import Any
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_share
-from fairprobe.estimate.share import POPULATIONS, Share, percent
+from fairprobe.estimate.share import POPULATIONS, WHICH, Share, percent
 from fairprobe.notebook import as_html
 
 
@@ -36,13 +37,19 @@ class Verdict:
     share: Share
 
     @property
+    def condition(self) -> str | None:
+        """Under which the outcome stands: rows of unknown role pass only if the model was not trained on them."""
+        return condition_of(self.outcome, self.share)
+
+    @property
     def exit_code(self) -> int:
         """For the command line."""
         return EXIT_CODES[self.outcome]
 
     def summary(self) -> dict[str, Any]:
         """The verdict, ready for JSON."""
-        return {**vars(self), "outcome": str(self.outcome), "share": self.share.summary()}
+        more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.summary()}
+        return {**vars(self), **more}
 
     def __repr__(self) -> str:
         return f"Verdict({self.sentence})"
@@ -55,10 +62,9 @@ class Verdict:
 GATES = ("rows", "domain", "valid", "density")
 """What a limit is about by default: the first of these that there is."""
 
-WHICH = ("linked", "plain")
-"""Of a share with links, the one that a gate may name."""
-
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
+
+UNLESS_TRAINED = "if the model was not trained on these rows"
 
 MIN_COMPARABLE = 0.9
 """Nothing passes unless so much of the population could be compared."""
@@ -95,28 +101,46 @@ def verdict(
     if which == "plain":
         share = share.plain or share
     bound = [share] if which or share.plain is None else [share, share.plain]
-    outcomes = [_outcome(each, max_share, min_comparable) for each in bound]
+    outcomes = [held_against(each, max_share, min_comparable) for each in bound]
     outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
     # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
     every = [each for one in by_population.values() for each in (one, one.plain) if each is not None]
     unused = "" if any(each.hits for each in every) else _unused(share)
-    said = share.sentence() if len(bound) > 1 or share.plain is None else replace(share, plain=None).sentence()
-    return Verdict(outcome, f"{outcome}: {why} ({said}){unused}", name, max_share, share)
+    said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
+    return Verdict(outcome, f"{qualified(outcome, share)}: {why} ({said}){unused}", name, max_share, share)
 
 
-def _outcome(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
-    """What can be said, and why."""
+def condition_of(outcome: str, share: Share) -> str | None:
+    """The condition that an outcome stands under: rows of unknown role pass only if the model has not seen them."""
+    is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
+    return UNLESS_TRAINED if is_open else None
+
+
+def qualified(outcome: str, share: Share) -> str:
+    """The outcome, with the condition that it stands under if there is one."""
+    return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
+
+
+def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
+    """One share against a limit: the outcome, read off the two-sided interval that is shown, and why.
+
+    Rows that the model was trained on have no interval: their count can break the limit but never keeps it.
+    """
     names = " or ".join(share.sensitive)
-    if not share.n or (share.comparable < min_comparable and share.lower <= limit):
+    low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
+    if not share.n or (share.comparable < min_comparable and not low > limit):
         return Outcome.INCONCLUSIVE, (
             f"only {percent(share.comparable)} of {POPULATIONS[share.population]} could be compared, "
             f"less than the {percent(min_comparable)} that it takes"
         )
     if share.is_stochastic:
         return Outcome.INCONCLUSIVE, "the model answers the same row differently, so a difference may be chance"
-    if share.lower > limit or (limit == 0 and share.hits):
-        return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}"
-    if share.upper <= limit:
+    if low > limit or (limit == 0 and share.hits):
+        whose = ", of these rows alone" if share.is_count else ""
+        return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}{whose}"
+    if share.is_count:
+        return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+    if high <= limit:
         return Outcome.PASSED, f"no more than the {percent(limit)} allowed change their outcome with {names}"
     return Outcome.INCONCLUSIVE, f"these inputs cannot tell whether the {percent(limit)} allowed are kept"
 

@@ -32,7 +32,8 @@ def junit(content: Content) -> str:
     for share in content["shares"]:
         if share["id"] in verdict["bound"] and content["question"]["max_share"] is not None:
             worse_off = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
-            _test(suite, "share", share_words(share), outcome_of(share, content), share["sentence"], worse_off)
+            outcome = verdict["outcomes"][share["id"]]
+            _test(suite, "share", share_words(share), outcome, share["sentence"], worse_off)
     for side in verdict["directions"]:
         name = f"{side['combination']} worse off, {side['twins']}"
         _test(suite, "direction", name, side["outcome"], side["sentence"], "")
@@ -47,19 +48,6 @@ def junit(content: Content) -> str:
     root.append(suite)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
-
-
-def outcome_of(share: Mapping[str, Any], content: Content) -> str:
-    """A share held against the limit by itself, as `fairprobe.estimate.verdict` holds it."""
-    limit, least = content["question"]["max_share"], content["question"]["min_comparable"]
-    n = share["n"] + share["n_not_comparable"] + share["n_left_out"]
-    is_compared = bool(n) and share["n"] / n >= least
-    is_stochastic = any(each["check"] == "stochastic-model" for each in share["health"])
-    if not share["n"] or is_stochastic or (not is_compared and share["lower"] <= limit):
-        return "inconclusive"
-    if share["lower"] > limit or (limit == 0 and share["hits"]):
-        return "violated"
-    return "passed" if share["upper"] <= limit else "inconclusive"
 
 
 def _test(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:

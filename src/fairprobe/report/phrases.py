@@ -115,7 +115,7 @@ def number_of(n: int, one: str, more: str | None = None) -> str:
 
 def between(of: Mapping[str, Any]) -> str:
     """The interval of anything that has one."""
-    return f"{percent(of['low'])} to {percent(of['high'])}"
+    return "none: training rows" if of["low"] is None else f"{percent(of['low'])} to {percent(of['high'])}"
 
 
 def verdict_words(verdict: Mapping[str, Any]) -> str:
