@@ -410,6 +410,8 @@ def content(
             "exit_code": {"violated": 1, "passed": 0, "inconclusive": 4}[outcome],
             "population": "rows",
             "bound": ["rows/linked/sex x race", "rows/plain/sex x race"],
+            "outcomes": dict.fromkeys(["rows/linked/sex x race", "rows/plain/sex x race"], outcome),
+            "condition": None,
             "why": "Both shares of the rows lie above the limit, plain and linked.",
             "directions": [],
         },
@@ -547,6 +549,7 @@ def hostile(n_cases: int = 30) -> dict[str, Any]:
         "simulated",
         "n_inputs",
         "n_valid",
+        *content()["verdict"]["outcomes"],
     }
     names = {name: f"{name} {HOSTILE[k % len(HOSTILE)]}" for k, name in enumerate(VALUES)}
     n_told = 0

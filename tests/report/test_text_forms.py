@@ -1,6 +1,5 @@
 """Markdown, JUnit XML and the model card: they say the same, and every value in them is text."""
 
-import dataclasses
 import re
 from xml.etree import ElementTree as ET
 
@@ -8,8 +7,6 @@ import pytest
 from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
-from fairprobe.estimate.share import Share
-from fairprobe.estimate.verdict import Outcome, verdict
 from fairprobe.report.junit import junit
 from fairprobe.report.markdown import markdown, text, value
 from fairprobe.report.model_card import model_card
@@ -100,10 +97,26 @@ def test_passed_has_neither():
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
 
 
-def test_too_few_that_can_be_compared_pass_nothing():
-    made = content(outcome="inconclusive")
+UNTRAINED = "if the model was not trained on these rows"
+
+
+@pytest.mark.parametrize("form", [*FORMS, junit])
+def test_a_pass_is_never_unqualified_where_the_role_of_the_rows_is_unknown(form):
+    made = content(outcome="passed")
     made["question"]["max_share"] = 0.2
-    made["shares"][0]["n_not_comparable"] = made["shares"][0]["n"]
+    made["verdict"] |= {"condition": UNTRAINED, "sentence": f"passed, {UNTRAINED}: no more than the 20% allowed"}
+    text = form(sealed(made)) if form is junit else re.sub(r"\s+", " ", form(made))
+    assert UNTRAINED in text
+    if form is junit:
+        shares = [each for name, each in cases_in(made).items() if name.startswith("fairprobe.share")]
+        assert all(f"passed, {UNTRAINED}" in each.find("system-out").text for each in shares)
+    else:
+        assert f"**Passed, {UNTRAINED}.** No more than the 20% allowed" in text
+
+
+def test_each_bound_share_has_its_own_outcome():
+    made = content(outcome="inconclusive")
+    made["verdict"]["outcomes"]["rows/plain/sex x race"] = "passed"
     suite = ET.fromstring(junit(sealed(made)))
     assert suite.get("errors") == "2"
 

@@ -15,7 +15,7 @@ from fairprobe import oracle
 from fairprobe.domain import allowed, constraints, expressions, links
 from fairprobe.domain import domain as domains
 from fairprobe.domain.families import NONE, Families, FrameMembers, Members
-from fairprobe.estimate import Share, estimation, populations, survey
+from fairprobe.estimate import Share, populations, survey
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.exact import trees
 from fairprobe.estimate.populations import Population
@@ -350,19 +350,6 @@ def a_family_counts_once(patch):
 def one_sided_bounds_have_half_the_error(patch):
     patch.setattr(intervals, "lower_bound", lambda hits, n, c: intervals.clopper_pearson(hits, n, c)[0])
     patch.setattr(intervals, "upper_bound", lambda hits, n, c: intervals.clopper_pearson(hits, n, c)[1])
-
-
-@mutation(seed=11)
-def the_confidence_is_not_split_over_the_sets(patch):
-    make = estimation.Options.__post_init__
-
-    def whole(self):
-        make(self)
-        for confidence in (0.9, 0.95, 0.99):
-            if abs(1 - (1 - confidence) / 3 - self.confidence) < 1e-9:
-                object.__setattr__(self, "confidence", confidence)
-
-    patch.setattr(estimation.Options, "__post_init__", whole)
 
 
 @mutation(seed=0)

@@ -23,6 +23,7 @@ from fairprobe.domain import Density, Domain
 from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.estimate.share import UNBOUND
 from fairprobe.estimate.survey import combination_words, worse_off
 from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
@@ -337,6 +338,7 @@ class Auditing:
         names = list(domain.sensitive)
         sets = None if len(names) <= MOST_SETS else [*([each] for each in names), names]
         linked = settings.linked if domain.links else None
+        is_gate = name == next(iter(self.populations))
         found = breakdown(
             self.model,
             domain,
@@ -352,11 +354,12 @@ class Auditing:
             batch=settings.batch,
             linked=linked,
             rows_are=settings.rows_are,
-            gate=settings.gate,
+            gate=settings.gate if is_gate else UNBOUND,
             store=self._next_store(name),
             progress=self._under_way(name),
         )
-        return [self._with_worse_off(share) for share in found.values()]
+        *apart, together = map(self._with_worse_off, found.values())
+        return [*(gating.at_confidence(share, settings.confidence) for share in apart), together]
 
     def _next_store(self, name: str) -> Path | None:
         """Parts come in the same order each time, so that a number tells those of one name apart."""

@@ -106,7 +106,7 @@ def content_of(parts: AuditParts) -> dict[str, Any]:
         "question": _question(parts),
         "domain": mask.everywhere(domain_words(parts.domain, mask)),
         "verdict": parts.judged.summary(),
-        "shares": [_share(share, is_main) for share, is_main in _every_share(parts)],
+        "shares": [_share(share, is_main, parts.settings.limit) for share, is_main in _every_share(parts)],
         "rows": _rows(parts, mask),
         "certificate": _certificate(parts),
         "impact": [
@@ -283,7 +283,7 @@ def _every_share(parts: AuditParts) -> Iterable[tuple[Share, bool]]:
                     yield side, share is shares[-1]
 
 
-def _share(share: Share, is_main: bool) -> dict[str, Any]:
+def _share(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
     names = (
         *("population", "hits", "n", "confidence", "method", "n_not_comparable", "n_left_out", "weight_compared"),
         *("n_queries", "seed", "threshold", "resolution", "design", "worse_off", "detail"),
@@ -295,7 +295,7 @@ def _share(share: Share, is_main: bool) -> dict[str, Any]:
         "is_main": is_main,
         **{name: as_number(getattr(share, name)) for name in ("value", "low", "high", "lower", "upper")},
         **{name: getattr(share, name) for name in names},
-        "sentence": replace(share, plain=None).sentence(),
+        "sentence": replace(share, plain=None).sentence(limit if is_main else None),
         "history": _thinned(share),
         "outcomes": _outcomes(share),
         "health": [{"check": check, "message": message} for check, message in share.health],

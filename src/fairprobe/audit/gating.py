@@ -168,6 +168,14 @@ def bounds_of(share: Share, hits: int, confidence: float) -> dict[str, Any]:
     return {**(dict.fromkeys(bounds, math.nan) if share.is_count else bounds), "confidence": confidence}
 
 
+def at_confidence(share: Share, confidence: float) -> Share:
+    """The counts of a share with bounds at another confidence; exact shares and those with a design stay."""
+    if share.method == "exact" or share.design:
+        return share
+    plain = None if share.plain is None else at_confidence(share.plain, confidence)
+    return replace(share, **bounds_of(share, share.hits, confidence), mean_low=None, mean_high=None, plain=plain)
+
+
 def worse_off_rows(rows: RowAnswers, combination: str, favourable: Any, above: float) -> Mask:
     """Where this member is denied what another member of the family gets.
 

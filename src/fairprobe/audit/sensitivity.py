@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairprobe.audit.audit_settings import AuditSettings
-from fairprobe.audit.gating import bounds_of, judged
+from fairprobe.audit.gating import at_confidence, judged
 from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimate import Share
@@ -51,12 +51,8 @@ def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
 
 
 def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:
-    """The same counts with bounds at another confidence, split as it was."""
-    if share.method == "exact" or share.design:
-        return share
-    each = 1 - (1 - confidence) * (1 - share.confidence) / (1 - settings.confidence)
-    plain = None if share.plain is None else _at(share.plain, confidence, settings)
-    return replace(share, **bounds_of(share, share.hits, each), plain=plain)
+    """The share of the gate with bounds at another confidence, split as it was."""
+    return at_confidence(share, 1 - (1 - confidence) * (1 - share.confidence) / (1 - settings.confidence))
 
 
 def _row(what: str, share: Share, settings: AuditSettings) -> dict[str, Any]:

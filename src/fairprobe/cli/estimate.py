@@ -31,7 +31,7 @@ from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
 from fairprobe.estimate.populations import sides_of
-from fairprobe.estimate.share import POPULATIONS, WHICH, percent
+from fairprobe.estimate.share import POPULATIONS, UNBOUND, WHICH, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
@@ -216,6 +216,8 @@ class Estimate(Command):
         Only the population that the limit is about is sampled until that is settled.
         """
         keywords = {**self.keywords, **(self.beside if name == "rows" else dict.fromkeys(self.beside))}
+        is_bound = name == self.gate or keywords["max_share"] is None  # without a limit, as `estimate` does by itself
+        keywords["gate"] = self.which if is_bound else UNBOUND
         if keywords["store"] is not None:  # each population is a run of its own
             keywords["store"] = Path(keywords["store"]) / name
         if self.by_parameter:
@@ -321,7 +323,7 @@ class Estimate(Command):
 
     def figures(self) -> dict[str, Any]:
         """All of it."""
-        fields = ("outcome", "sentence", "population", "max_share", "exit_code")
+        fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
         by_parameter = {
             population: {name: share.summary() for name, share in sets.items()}
             for population, sets in self.breakdowns.items()
@@ -344,7 +346,8 @@ class Estimate(Command):
         seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
         rows = self._row_lines() if self._first_rows() else []
         verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
-        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
+        limit = self.keywords["max_share"]
+        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"], limit)
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()

@@ -33,11 +33,12 @@ def figure_parts(
     breakdowns: Mapping[str, Mapping[str, Share]],
     verdict: list[str],
     favourable: str | None,
+    limit: float | None = None,
 ) -> list[list[str]]:
     """The figures and what they say, part by part; with the lines that say which rows, and the verdict's."""
-    together = "  The intervals hold all together; sensitive parameters that are not named stay as they are."
+    others = "  Each interval holds by itself. Sensitive parameters that a line does not name stay as they are."
     changed = [
-        [f"By what is changed ({population}):", *table_lines(sets, "changed"), together]
+        [f"By what is changed ({population}):", *table_lines(sets, "changed", limit), others]
         for population, sets in breakdowns.items()
     ]
     who = [lines for share in shares.values() if (lines := outcome_lines(share, favourable))]
@@ -45,11 +46,11 @@ def figure_parts(
         who[-1].append("  (--favourable OUTCOME names the good one, to say who is worse off.)")
     sentences = []
     for name, share in side_by_side(shares).items():
-        sentences.append(f"{name}: {replace(share, plain=None).sentence()}")
+        sentences.append(f"{name}: {replace(share, plain=None).sentence(limit)}")
         if share.detail:
             sentences.append(f"  {'exact' if share.method == 'exact' else 'sampled, not exact'}: {share.detail}")
     every = [
-        table_lines(shares, "population"),
+        table_lines(shares, "population", limit),
         sentences,
         rows,
         [unused_line(shares) or ""],
@@ -60,12 +61,16 @@ def figure_parts(
     return [part for part in every if any(part)]
 
 
-def table_lines(shares: Mapping[str, Share], title: str) -> list[str]:
-    """A row for each share."""
-    confidence = percent(next(iter(shares.values())).confidence)
-    rows = [[title, "share", f"{confidence} interval", "hits", "inputs", "method"]]
-    for name, share in side_by_side(shares).items():
-        interval = "exact" if share.method == "exact" and share.n else interval_words(share)
+def table_lines(shares: Mapping[str, Share], title: str, limit: float | None = None) -> list[str]:
+    """A row for each share; each interval has its confidence where these differ."""
+    every = side_by_side(shares)
+    levels = {percent(share.confidence) for share in every.values()}
+    heading = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
+    rows = [[title, "share", heading, "hits", "inputs", "method"]]
+    for name, share in every.items():
+        interval = "exact" if share.method == "exact" and share.n else interval_words(share, limit)
+        if len(levels) > 1 and interval != "exact":
+            interval += f" ({percent(share.confidence)})"
         method = METHODS.get(share.method, share.method)
         rows.append([name, percent(share.value), interval, magnitude(share.hits), magnitude(share.n), method])
     return aligned(rows, left=(0, 2, 5))
@@ -118,6 +123,8 @@ def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
 def _remedy(verdict: Verdict) -> str:
     if verdict.share.is_stochastic:
         return "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode."
+    if verdict.share.is_count:
+        return "Give rows that the model was not trained on, and say so: --rows-are held-out."
     if verdict.share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."
     if verdict.max_share == 0:

@@ -98,8 +98,8 @@ def estimate(
         rows_are: for a population of rows, "held-out", "training" or "unknown", the default. Only held-out rows
             represent other people: a share of training rows is a count without an interval, and rows of unknown role
             pass a limit only on the condition that the model was not trained on them.
-        gate: "linked" or "plain" where a limit binds that share alone. By default a limit binds both, and the error,
-            1 - `confidence`, is split between them.
+        gate: "linked" or "plain" where a limit binds that share alone, "none" where no limit binds either. By default
+            a limit binds both, and the error, 1 - `confidence`, is split between them.
         store: a folder in which the model's answers are kept as they come. The same call made again takes them from
             there and goes on where it ended, however it did, by whatever workers; with more experiments it goes on
             further. Any other model, domain, population or setting is refused; canary inputs find out a model that

@@ -31,6 +31,9 @@ ROLES = ("held-out", "training", "unknown")
 WHICH = ("linked", "plain")
 """Of a share with links, the one that a gate may name."""
 
+UNBOUND = "none"
+"""The gate of shares that no limit binds: each of them has the whole error for its interval."""
+
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
 
@@ -298,9 +301,11 @@ def as_number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def interval_words(share: Share) -> str:
-    """The interval of a share as a table shows it."""
-    return "none: training rows" if share.is_count else f"{percent(share.low)} to {percent(share.high)}"
+def interval_words(share: Share, limit: float | None = None) -> str:
+    """The interval of a share as a table shows it, with digits that tell its ends from the limit."""
+    if share.is_count:
+        return "none: training rows"
+    return f"{percent(share.low, limit)} to {percent(share.high, limit)}"
 
 
 def percent(fraction: float, limit: float | None = None) -> str:

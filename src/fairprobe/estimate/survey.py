@@ -20,7 +20,7 @@ from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
-from fairprobe.estimate.share import WHICH, Remark, Share, checked_role
+from fairprobe.estimate.share import UNBOUND, WHICH, Remark, Share, checked_role
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
@@ -349,8 +349,8 @@ def split_confidence(confidence: float, n: int) -> float:
 
 
 def n_bound(sides: Sequence[Domain], gate: str | None) -> int:
-    """How many shares a limit binds, over which the error is split: every side, unless the gate names one."""
-    return 1 if {*(gate or "").split()} & {*WHICH} else len(sides)
+    """How many shares a limit binds, over which the error is split: every side, unless the gate names one or none."""
+    return 1 if {*(gate or "").split()} & {*WHICH, UNBOUND} else len(sides)
 
 
 def beside(share: Share, plain: Share | None = None) -> Share:

@@ -33,7 +33,8 @@ def junit(content: Content) -> str:
         if share["id"] in verdict["bound"] and content["question"]["max_share"] is not None:
             worse_off = f"most often worse off: {share['worse_off']}" if share["worse_off"] else ""
             outcome = verdict["outcomes"][share["id"]]
-            _test(suite, "share", share_words(share), outcome, share["sentence"], worse_off)
+            condition = f"{outcome}, {verdict['condition']}: " if outcome == "passed" and verdict["condition"] else ""
+            _test(suite, "share", share_words(share), outcome, condition + share["sentence"], worse_off)
     for side in verdict["directions"]:
         name = f"{side['combination']} worse off, {side['twins']}"
         _test(suite, "direction", name, side["outcome"], side["sentence"], "")

@@ -16,6 +16,7 @@ from fairprobe.report.phrases import (
     count,
     figure,
     number_of,
+    outcome_words,
     percent,
     said,
     shown,
@@ -100,8 +101,7 @@ def _verdict(content: Content) -> str:
     lines = [f"# {text(content['title'])}"]
     if about["interrupted"]:
         lines.append(f"**Interrupted** while it was at: {text(about['interrupted'])}. What follows was known by then.")
-    outcome = OUTCOMES.get(verdict["outcome"], text(verdict["outcome"]))
-    lines.append(f"**{outcome}.** {text(verdict_words(verdict))}")
+    lines.append(f"**{text(outcome_words(verdict))}.** {text(verdict_words(verdict))}")
     return "\n\n".join([*lines, *(f"- {text(side['sentence'])}" for side in verdict["directions"])])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairprobe.report.markdown import record_lines, shares_table, text, value
-from fairprobe.report.phrases import OUTCOMES, percent, verdict_words
+from fairprobe.report.phrases import outcome_words, percent, verdict_words
 from fairprobe.report.sections import Content
 
 SHOWN = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
@@ -16,11 +16,10 @@ def model_card(content: Content) -> str:
         content: what is in `audit.json`.
     """
     verdict, question = content["verdict"], content["question"]
-    outcome = OUTCOMES.get(verdict["outcome"], text(verdict["outcome"]))
     limit = question["max_share"]
     lines = [
         "## Individual discrimination",
-        f"**{outcome}.** {text(verdict_words(verdict))}",
+        f"**{text(outcome_words(verdict))}.** {text(verdict_words(verdict))}",
         "Measured is the share of a population whose answer changes when only "
         f"{' or '.join(map(value, question['sensitive']))}, and what is linked to it, is another"
         + (f"; the limit was {percent(limit)}." if limit is not None else "; no limit was given."),

@@ -118,13 +118,23 @@ def between(of: Mapping[str, Any]) -> str:
     return "none: training rows" if of["low"] is None else f"{percent(of['low'])} to {percent(of['high'])}"
 
 
+def outcome_words(verdict: Mapping[str, Any]) -> str:
+    """The outcome with the condition that it stands under, if there is one.
+
+    >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
+    'Passed, if the model was not trained on these rows'
+    """
+    return ", ".join(filter(None, [OUTCOMES.get(verdict["outcome"], verdict["outcome"]), verdict["condition"]]))
+
+
 def verdict_words(verdict: Mapping[str, Any]) -> str:
     """The verdict's sentence without the outcome, which stands before it.
 
-    >>> verdict_words({"outcome": "passed", "sentence": "passed: at most 1% change"})
+    >>> verdict_words({"outcome": "passed", "condition": None, "sentence": "passed: at most 1% change"})
     'At most 1% change.'
     """
-    sentence = str(verdict["sentence"]).removeprefix(f"{verdict['outcome']}: ")
+    outcome = ", ".join(filter(None, [verdict["outcome"], verdict["condition"]]))
+    sentence = str(verdict["sentence"]).removeprefix(f"{outcome}: ")
     return closed(sentence[:1].upper() + sentence[1:])
 
 
