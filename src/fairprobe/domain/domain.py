@@ -178,7 +178,7 @@ class Domain:
 
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
-        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *names))))
+        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *_checked_hidden(names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
         """The same domain, whose inputs may also hold what stands in these rows and is none of its values.
@@ -202,7 +202,11 @@ class Domain:
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""
-        kept = tuple(sensitive)
+        kept = tuple(_checked_sensitive(sensitive))
+        for name in kept:
+            if name not in self.sensitive:
+                known = f"some of {', '.join(self.sensitive)}; got {name!r}{nearest(name, self.sensitive)}"
+                raise DomainError.about("sensitive", f"must be {known}")
         return self._but(
             sensitive=kept,
             links=tuple(link for link in self.links if link.sensitive in kept),
@@ -627,7 +631,9 @@ def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[
     if isinstance(parameter, (Category, Ordinal)):
         every = parameter.categories or parameter.values
         return dataclasses.replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))
-    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing)
+    # With a missing value it is read from a file as one of those listed, whose categories are said.
+    every = listed.values if missing else ()
+    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing, categories=every)
 
 
 def _check_combinations(domain: Domain) -> None:
