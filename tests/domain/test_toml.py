@@ -278,7 +278,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (LINK + "role = [{of = [0], is = [1]}, {name = '0', of = [1], is = [0]}]", "of distinct names, got 0, 0"),
         (
             LINK + "role = [{of = [0], is = [1], on = 3}]",
-            "a role of the link of 'x' has name, of, is, if_missing; got 'on'",
+            "has name, of, is, if_missing; got 'on'",
         ),
         (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (

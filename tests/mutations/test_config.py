@@ -7,6 +7,9 @@ import tomli_w
 
 from fairprobe import Category, Domain
 from fairprobe.domain import Derived
+from fairprobe.errors import FairprobeError, SettingError
+from fairprobe.model import redaction
+from fairprobe.model.remote import connect
 
 
 def _without(content, keys):
@@ -25,5 +28,45 @@ def test_a_file_that_loses_what_none_stands_for_is_caught(monkeypatch, tmp_path)
     check()
     dumps = tomli_w.dumps
     monkeypatch.setattr(tomli_w, "dumps", lambda content: dumps(_without(content, {"if_missing", "missing_for"})))
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_an_address_that_is_redacted_in_the_whole_process_is_caught(monkeypatch):
+    def check():
+        for _ in range(2):  # the second address is asked while the first is known
+            with pytest.raises(SettingError, match="http://host/v2/models/2024/x"):
+                connect("http://host/v2/models/2024/x?version=2024", protocol="oip")
+        assert redaction.shortened("income in 2024") == "income in 2024"
+
+    check()
+    # Whatever an address says is a secret, and is hidden from then on in all that is shown.
+    known = set()
+    shown, redacted = redaction.shown_source, redaction.redacted
+
+    def keeping(source):
+        known.update(source.partition("?")[2].split("="))
+        return shown(source)
+
+    def everywhere(text):
+        for each in sorted(known, key=len, reverse=True):
+            text = text.replace(each, "***") if each else text
+        return redacted(text)
+
+    monkeypatch.setattr("fairprobe.model.services.shown_source", keeping)
+    monkeypatch.setattr(redaction, "redacted", everywhere)
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_a_header_over_plain_http_is_caught(monkeypatch):
+    def check():
+        monkeypatch.setenv("FAIRPROBE_HEADER_X_KEY", "abcdef")
+        with pytest.raises(FairprobeError) as raised:
+            connect("http://192.0.2.1:9/invocations", timeout=0.2)
+        assert isinstance(raised.value, SettingError)
+
+    check()
+    monkeypatch.setattr("fairprobe.model.transport.is_loopback", lambda host: True)
     with pytest.raises(AssertionError):
         check()

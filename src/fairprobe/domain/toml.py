@@ -31,8 +31,8 @@ parameter and what changes along with a sensitive one:
     [data]
     label = "income"
 
-Beside `of` and `is`, `if_missing = 0` is the value where the source is missing, and `missing_for = ["other"]` lists those of
-its values for which there is none. `hidden = ["sex"]` names sensitive parameters that the model does not take.
+Beside `of` and `is`, `if_missing = 0` is the value where the source is missing, and `missing_for = ["other"]` lists the
+source's values for which there is none. `hidden = ["sex"]` names sensitive parameters that the model does not take.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 import warnings
@@ -12,6 +11,7 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
 from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
-from fairprobe.model.redaction import guard, shown_source
+from fairprobe.model.redaction import guard_logs, shown_source
 from fairprobe.model.services import (
     InvalidAnswerError,
     OpenInference,
@@ -73,7 +73,7 @@ def connect(
             repeats itself.
         ca_file: certificates to trust in place of the usual ones.
     """
-    if not re.match(r"https?://[^/\s]+", url, re.IGNORECASE):
+    if not _is_address(url):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
     for name in answers or {}:
         if name not in OUTPUTS:
@@ -90,12 +90,19 @@ def connect(
         headers=tuple((header_from_env or {}).items()),
     )
     rows = None if batch_rows is None else checked_count("batch_rows", batch_rows)
-    guard(url)
     model = RemoteModel(
         service_at(url, protocol), patience, answers or {}, rows, checked_count("cache_rows", cache_rows, at_least=0)
     )
     model.look()
     return model
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:  # brackets that do not close, a port that is no number
+        return False
 
 
 class RemoteModel:
@@ -126,6 +133,7 @@ class RemoteModel:
         self._size = BatchSize(self._batch_rows)
         self._caches: dict[str | None, AnswerCache] = {}
         self._is_afresh = False
+        guard_logs()
         self._transport = Transport(self.service.url, self._patience)
         self._workers = Connections(self._patience.connections)
         self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
@@ -136,7 +144,6 @@ class RemoteModel:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        guard(self.service.url)
         self._set_up()
 
     def __repr__(self) -> str:
@@ -163,7 +170,10 @@ class RemoteModel:
 
     def look(self) -> None:
         """Make sure that something answers at the address; hear what it takes, where it says so."""
-        about = self.service.about
+        with self._transport.hiding():
+            self._look(self.service.about)
+
+    def _look(self, about: str | None) -> None:
         reply = self._transport.get(about or self.service.url)
         if about is None:
             return  # whatever it says to that, it is there

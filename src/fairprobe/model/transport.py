@@ -12,13 +12,22 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.pacing import RateLimit
-from fairprobe.model.redaction import headers_from_environment, shortened, shown_source
+from fairprobe.model.redaction import (
+    headers_from_environment,
+    hiding,
+    is_loopback,
+    secrets_of,
+    shortened,
+    shown_source,
+)
 from fairprobe.model.services import InvalidAnswerError
 
 FIRST_DELAY: Final = 0.1
@@ -100,10 +109,16 @@ class Transport:
         self._opened: float | None = None
         self._why = ""
         self._deadline = _Deadline()
-        self._client = _client(patience)
+        headers = headers_from_environment(dict(patience.headers))
+        self._secrets = secrets_of(url, headers.values())
+        self._client = _client(url, patience, headers)
+
+    def hiding(self) -> AbstractContextManager[None]:
+        """Inside this, no secret of this service is shown."""
+        return hiding(self._secrets)
 
     def get(self, url: str) -> Reply:
-        """Whatever a service answers to a plain look at an address."""
+        """Whatever a service answers to a plain look at an address; to be called inside `hiding`."""
         for attempt in range(3):
             try:
                 return self._exchange("GET", url, None, ANSWER_BYTES)
@@ -119,7 +134,8 @@ class Transport:
         with self._lock:
             self.n_sent += n_rows
         try:
-            return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
+            with self.hiding():
+                return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
         except _FailedError:
             return False
 
@@ -142,7 +158,9 @@ class Transport:
             with self._lock:
                 self.n_sent += n_rows
             try:
-                answer = read(self._accepted(self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)))
+                with self.hiding():
+                    reply = self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
+                    answer = read(self._accepted(reply))
             except (_FailedError, InvalidAnswerError) as failure:
                 tries += 1
                 self._repeat_or_end(failure, tries, cancelled, is_bold=is_bold)
@@ -265,12 +283,20 @@ class _Deadline(threading.local):
         return left
 
 
-def _client(patience: Persistence) -> Any:
+def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     try:
         import httpx
         import orjson  # noqa: F401  # what requests are written by
     except ImportError as error:
         raise SettingError(f"a model behind an address needs {error.name}: pip install 'fairprobe[http]'") from None
+    parts = urlsplit(url)
+    is_plain = parts.scheme.lower() == "http"
+    sent = [*headers, *(["Authorization, of the address"] if parts.username or parts.password else [])]
+    if is_plain and sent and not is_loopback(parts.hostname):
+        raise SettingError(
+            f"a header must not be sent over plain http, where others can read it, got {', '.join(sent)} for "
+            f"{shown_source(url)}: use https://, or unset what it comes from"
+        )
     verify: Any = True
     if patience.ca_file is not None:
         import ssl
@@ -281,12 +307,13 @@ def _client(patience: Persistence) -> Any:
             rule = f"must be a file of certificates, got {patience.ca_file}: {error}"
             raise SettingError.about("ca_file", rule) from None
     return httpx.Client(
-        headers={"Accept-Encoding": "identity", **headers_from_environment(dict(patience.headers))},
+        headers={"Accept-Encoding": "identity", **headers},
         timeout=httpx.Timeout(patience.timeout, connect=min(patience.timeout, CONNECT_SECONDS), pool=None),
         # As many as there are threads that ask; those that were given up keep nobody waiting.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=patience.connections),
         verify=verify,
         follow_redirects=False,  # headers are for the address that was given
+        trust_env=not (is_plain and sent),  # and a proxy would be told them
     )
 
 
