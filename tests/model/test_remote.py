@@ -251,7 +251,9 @@ def test_what_an_address_says_is_hidden_where_it_is_shown_and_nowhere_else(monke
     """Not in the whole process: neither a harmless value, nor the secret of another service."""
     monkeypatch.setenv("YEAR", "2024")
     with serving(Served(mixed)) as served, serving(Served(mixed)) as other:
-        address = served.url.replace("//", "//me:income@") + "/predict?version=2024&api_key=2025&k=abcdefghijklmnopqrstuv"
+        address = (
+            served.url.replace("//", "//me:income@") + "/predict?version=2024&api_key=2025&k=abcdefghijklmnopqrstuv"
+        )
         served.override = lambda handler: handler.reply({"error": f"{handler.path} of me:income"}, 400) or True
         other.override = lambda handler: handler.reply({"error": "in 2024 and 2025 the income was 2025"}, 400) or True
         remote = connect(address, protocol="instances", header_from_env={"X-Year": "YEAR"})
