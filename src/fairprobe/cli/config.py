@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairprobe.checks import is_number, nearest
+from fairprobe.cli.options import GUARDS, Guard
+from fairprobe.cli.words import flag
 from fairprobe.errors import SettingError
+from fairprobe.model.sources.load import SCHEMES, SUBJECT
 
 OWN = "fairprobe.toml"
 PROJECT = "pyproject.toml"
@@ -35,12 +41,35 @@ KINDS: dict[str, str] = {
 }
 """What may be set, and what it must be."""
 
-PATHS = ("data", "domain", "out", "html", "model_weights", "ca_file")
-"""Beside the file where they are named, unless they are absolute."""
+OUTSIDE = "lies outside of its folder"
 
 
-def read_config(path: str | None) -> dict[str, Any]:
-    """What a file sets, by the name that the option has; nothing without a file.
+@dataclass(frozen=True)
+class Config:
+    """What a file sets, by the name that the option has."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    dangers: dict[str, str] = field(default_factory=dict)
+    """What settings do that only who runs the command may decide."""
+    file: Path | None = None
+
+    def taken(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """The dangers of what is not said on the command line, if these are to be trusted; else they are refused."""
+        taken = {name: danger for name, danger in self.dangers.items() if given[name] is None}
+        if given["trust_config"] and given["config"] is None:
+            raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
+        if not taken or given["trust_config"]:
+            return taken
+        got = ", ".join(f"{_key(name)} ({danger})" for name, danger in taken.items())
+        raise SettingError(
+            f"{self.file} must only hold settings that run nothing, tell no secret and stay in its folder, as nobody "
+            f"said to trust it; got {got}: say {' and '.join(map(flag, taken))} on the command line after the file, or "
+            f"trust the file: fairprobe audit {shlex.quote(str(self.file))} --trust-config"
+        )
+
+
+def read_config(path: str | None) -> Config:
+    """What a file sets; nothing without a file.
 
     With no path given, `fairprobe.toml` of the current folder counts, or else its pyproject.toml.
     """
@@ -50,16 +79,16 @@ def read_config(path: str | None) -> dict[str, Any]:
     settings: Any = _load(file)
     if file.name == PROJECT and (settings := _of_project(settings)) is None:
         raise SettingError(f"{path} must have a table [tool.fairprobe], got none")
-    return _checked(settings, file)
+    return _checked(settings, file, is_named=True)
 
 
-def _found_here() -> dict[str, Any]:
+def _found_here() -> Config:
     if Path(OWN).is_file():
         return _checked(_load(Path(OWN)), Path(OWN))
     if Path(PROJECT).is_file():
         settings = _of_project(_load(Path(PROJECT)))
-        return {} if settings is None else _checked(settings, Path(PROJECT))
-    return {}
+        return Config() if settings is None else _checked(settings, Path(PROJECT))
+    return Config()
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -77,11 +106,12 @@ def _of_project(content: Mapping[str, Any]) -> Any:
     return tools.get("fairprobe") if isinstance(tools, dict) else None
 
 
-def _checked(settings: Any, file: Path) -> dict[str, Any]:
+def _checked(settings: Any, file: Path, *, is_named: bool = False) -> Config:
     """Every key known, every value of its kind; as the options would give them."""
     if not isinstance(settings, dict):
         raise SettingError(f"{file}: [tool.fairprobe] must be a table, got {settings!r}")
     checked: dict[str, Any] = {}
+    dangers: dict[str, str] = {}
     for given, value in settings.items():
         name = "model_weights" if given == "weights" else given.replace("-", "_")  # as the option may be called, too
         if name not in KINDS:
@@ -90,7 +120,38 @@ def _checked(settings: Any, file: Path) -> dict[str, Any]:
         if not _is_a(KINDS[name], value):
             raise SettingError(f"{file}: {_key(name)} must be {KINDS[name]}, got {value!r}")
         checked[name] = _as_option(name, value, file)
-    return checked
+        if danger := danger_of(name, value, file, is_named=is_named):
+            dangers[name] = danger
+    return Config(checked, dangers, file)
+
+
+def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> str | None:
+    """What a setting of a file does that only who runs the command may decide; None if it is harmless."""
+    guard = GUARDS.get(name, Guard(0))
+    if not value or not guard:
+        return None
+    if guard & (Guard.CODE | Guard.SECRET):
+        return "allows code to run" if Guard.CODE in guard else "decides who is told secrets"
+    if not _is_path(name, value, file):
+        return None if name == "model" and value.startswith(f"{SUBJECT}:") else "names what is run or asked"
+    is_confined = Guard.CONFINED in guard or not is_named
+    return OUTSIDE if is_confined and not _is_within(file.parent / value, file.parent) else None
+
+
+def _is_path(name: str, value: str, file: Path) -> bool:
+    """Whether a setting names a file, by what will read it."""
+    guard = GUARDS.get(name, Guard(0))
+    if Guard.OBJECT not in guard or ":" not in value:
+        return bool(guard & (Guard.READS | Guard.CONFINED))
+    is_scheme = name == "model" and value.partition(":")[0].lower() in SCHEMES
+    return not is_scheme and os.path.exists(file.parent / value)
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name that can be none, links that go round
+        return False
 
 
 def _key(name: str) -> str:
@@ -118,8 +179,7 @@ def _are_texts(value: Any) -> bool:
 
 def _as_option(name: str, value: Any, file: Path) -> Any:
     """A value as the option of that name would have it."""
-    is_path = (file.parent / value).exists() if name == "model" else name in PATHS
-    if is_path and not (name == "domain" and ":" in value):
+    if _is_path(name, value, file):
         return str(file.parent / value)
     if name == "sensitive" and isinstance(value, dict):
         return [f"{each}={','.join(map(str, values))}" if values else each for each, values in value.items()]
