@@ -35,7 +35,6 @@ from fairprobe.report.phrases import between
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 TOLD = "What is told"
-EVERYTHING = "Keep everything in a folder, the report as well."
 TRUST = (
     "Take all settings of the config that is named: also those that run code (a model as module:attribute, a program, "
     "an address), tell secrets or lie outside of its folder."
@@ -90,8 +89,8 @@ OPTIONS = [
     o.option("date", "TEXT", "As the report is to say it.", TOLD),
     _setting("selfcheck", bool, "Try first whether all measures right on this machine.", TOLD),
     o.STORE,
-    o.guarded(o.Guard.CONFINED, o.option("out", "FOLDER", EVERYTHING, o.RESULTS, "--out", "-o")),
-    o.guarded(o.Guard.CONFINED, o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS)),
+    o.option("out", "FOLDER", "Keep everything in a folder, the report as well.", o.RESULTS, "--out", "-o"),
+    o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS),
     *o.PRINTED,
 ]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.checks import is_number, nearest
-from fairprobe.cli.options import GUARDS, Guard
 from fairprobe.cli.words import flag
 from fairprobe.errors import SettingError
 from fairprobe.model.sources.load import SCHEMES, SUBJECT
@@ -40,6 +39,18 @@ KINDS: dict[str, str] = {
     "favourable": SCALAR,
 }
 """What may be set, and what it must be."""
+
+CODE = ("trust", "allow_unsafe_load")
+"""They allow code to run."""
+SECRET = ("header_from_env", "ca_file")
+"""They say which secrets are told, and to whom."""
+OBJECTS = ("model", "domain")
+"""They may name a program, an object in Python or an address in place of a file."""
+CONFINED = ("model", "out", "html")
+"""Paths that must lie in the config's folder: models, and what is written."""
+READ = ("data", "domain", "model_weights", "ca_file")
+"""Paths that must lie there if the config was found, not named. All are from its folder on."""
+# Whatever else `KINDS` has is harmless: a new key that is not must stand in one of these.
 
 OUTSIDE = "lies outside of its folder"
 
@@ -127,22 +138,19 @@ def _checked(settings: Any, file: Path, *, is_named: bool = False) -> Config:
 
 def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> str | None:
     """What a setting of a file does that only who runs the command may decide; None if it is harmless."""
-    guard = GUARDS.get(name, Guard(0))
-    if not value or not guard:
-        return None
-    if guard & (Guard.CODE | Guard.SECRET):
-        return "allows code to run" if Guard.CODE in guard else "decides who is told secrets"
-    if not _is_path(name, value, file):
-        return None if name == "model" and value.startswith(f"{SUBJECT}:") else "names what is run or asked"
-    is_confined = Guard.CONFINED in guard or not is_named
-    return OUTSIDE if is_confined and not _is_within(file.parent / value, file.parent) else None
+    if value and name in (*CODE, *SECRET):
+        return "allows code to run" if name in CODE else "decides who is told secrets"
+    if _is_path(name, value, file):
+        is_confined = name in CONFINED or not is_named
+        return OUTSIDE if is_confined and not _is_within(file.parent / value, file.parent) else None
+    is_ours = name == "model" and value.startswith(f"{SUBJECT}:")
+    return "names what is run or asked" if name in OBJECTS and not is_ours else None
 
 
-def _is_path(name: str, value: str, file: Path) -> bool:
+def _is_path(name: str, value: Any, file: Path) -> bool:
     """Whether a setting names a file, by what will read it."""
-    guard = GUARDS.get(name, Guard(0))
-    if Guard.OBJECT not in guard or ":" not in value:
-        return bool(guard & (Guard.READS | Guard.CONFINED))
+    if name not in OBJECTS or ":" not in value:
+        return name in CONFINED or name in READ
     is_scheme = name == "model" and value.partition(":")[0].lower() in SCHEMES
     return not is_scheme and os.path.exists(file.parent / value)
 

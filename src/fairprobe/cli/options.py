@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from enum import Flag, auto
 from functools import partial
 from typing import Annotated, Any
 
@@ -27,25 +26,6 @@ BATCHES = ("array", "frame")
 WHAT = "The model and its inputs"
 HOW = "How"
 RESULTS = "Results"
-
-
-class Guard(Flag):
-    """What a setting may do that a file nobody named, or trusts, must not decide. One without a guard is harmless."""
-
-    CODE = auto()
-    """It allows code to run."""
-    SECRET = auto()
-    """It reads a secret, or decides who is told one."""
-    OBJECT = auto()
-    """It may name a program, an object in Python or an address, in place of a file."""
-    CONFINED = auto()
-    """A path that must lie in the config's folder: what is written, and models."""
-    READS = auto()
-    """A path that must lie there if the config was found, not named."""
-
-
-GUARDS: dict[str, Guard] = {}
-"""By the name of an option; `guarded` adds them."""
 
 NONE = "none"
 """What is written for "no limit", or for "any seed"."""
@@ -120,12 +100,6 @@ def switch(name: str, text: str, panel: str = RESULTS, *, both: bool = False) ->
     return option(name, None, text, panel, flags, kind=bool | None)
 
 
-def guarded(guard: Guard, made: Option) -> Option:
-    """An option that a config decides only if it is trusted."""
-    GUARDS[made.name] = guard
-    return made
-
-
 def setting(
     function: Callable[..., Any], name: str, parser: Any, text: str, panel: str = HOW, choices: Iterable[str] = ()
 ) -> Option:
@@ -141,7 +115,7 @@ def setting(
 
 def out(text: str) -> Option:
     """The option for where the result goes."""
-    return guarded(Guard.CONFINED, option("out", "FILE", text, RESULTS, "--out", "-o"))
+    return option("out", "FILE", text, RESULTS, "--out", "-o")
 
 
 # What several commands have
@@ -164,12 +138,6 @@ def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
     return {left.strip(): right.strip() for left, _, right in split} or None
 
 
-_FROM_ENVIRONMENT = (
-    "A header whose value is in a variable of the environment, so that it is never shown; "
-    "FAIRPROBE_HEADER_X_API_KEY is sent as X-API-KEY without this."
-)
-_AUTHORITY = "Certificates to trust in place of the usual ones."
-
 _served = partial(setting, connect, panel=SERVICES)
 
 SERVED = [
@@ -188,7 +156,13 @@ SERVED = [
         "proba=predict_proba.",
         SERVICES,
     ),
-    guarded(Guard.SECRET, several("header_from_env", "HEADER=VARIABLE", _FROM_ENVIRONMENT, SERVICES)),
+    several(
+        "header_from_env",
+        "HEADER=VARIABLE",
+        "A header whose value is in a variable of the environment, so that it is never shown; "
+        "FAIRPROBE_HEADER_X_API_KEY is sent as X-API-KEY without this.",
+        SERVICES,
+    ),
     _served("connections", whole, "Requests at a time."),
     _served("batch_rows", whole, "Rows of a request. By default doubled until throughput stops rising."),
     _served("rate_limit", number, "Requests a second at most."),
@@ -202,7 +176,7 @@ SERVED = [
         kind=Any,
     ),
     _served("cache_rows", whole, "Answered rows to remember, so that they are not sent again."),
-    guarded(Guard.SECRET | Guard.READS, option("ca_file", "FILE", _AUTHORITY, SERVICES)),
+    option("ca_file", "FILE", "Certificates to trust in place of the usual ones.", SERVICES),
 ]
 
 WEIGHTS = ("--model-weights", "--weights")
@@ -211,12 +185,11 @@ WEIGHTS = ("--model-weights", "--weights")
 def loading(weights: Iterable[str] = WEIGHTS) -> list[Option]:
     """How a model is loaded: the arguments of `load_model`; a command may have another use for --weights."""
     text = "A type in a skops file that may be made, as package.module.Type; give it again for more."
-    tensors = "The weights of a torch module, a safetensors file."
     runs = "Load a pickle, a joblib file or an MLflow folder, which runs the code in it."
     return [
-        guarded(Guard.CODE, several("trust", "TYPE", text)),
-        guarded(Guard.READS, option("model_weights", "FILE", tensors, WHAT, *weights)),
-        guarded(Guard.CODE, switch("allow_unsafe_load", runs, WHAT)),
+        several("trust", "TYPE", text),
+        option("model_weights", "FILE", "The weights of a torch module, a safetensors file.", WHAT, *weights),
+        switch("allow_unsafe_load", runs, WHAT),
         *SERVED,
     ]
 
@@ -226,13 +199,11 @@ LINKED = "Compare linked twins (--linked) or those that differ in the sensitive 
 
 def inputs(model: str, data: str, weights: Iterable[str] = WEIGHTS) -> list[Option]:
     """The model and what it is asked about; the texts say what the one is and what the other is for."""
-    within = "The domain: a TOML file (see fairprobe domain), or module:attribute in Python."
-    named = option("model", "MODEL", f"{model} {_FOUND}", kind=str, default=Option.empty)
     return [
-        guarded(Guard.OBJECT | Guard.CONFINED, named),
+        option("model", "MODEL", f"{model} {_FOUND}", kind=str, default=Option.empty),
         *loading(weights),
-        guarded(Guard.READS, option("data", "FILE", f"{data}: {TABLE}")),
-        guarded(Guard.OBJECT | Guard.READS, option("domain", "FILE", within)),
+        option("data", "FILE", f"{data}: {TABLE}"),
+        option("domain", "FILE", "The domain: a TOML file (see fairprobe domain), or module:attribute in Python."),
         *COLUMNS,
     ]
 
@@ -286,10 +257,12 @@ ROWS_ARE = option(
     choices=ROLES,
 )
 
-_KEPT = (
-    "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on."
+STORE = option(
+    "store",
+    "RUN",
+    "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on.",
+    RESULTS,
 )
-STORE = guarded(Guard.CONFINED, option("store", "RUN", _KEPT, RESULTS))
 
 ENGINE = setting(
     search,
