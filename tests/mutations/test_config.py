@@ -67,6 +67,6 @@ def test_a_header_over_plain_http_is_caught(monkeypatch):
         assert isinstance(raised.value, SettingError)
 
     check()
-    monkeypatch.setattr("fairprobe.model.transport.is_loopback", lambda host: True)
+    monkeypatch.setattr("fairprobe.model.redaction.is_loopback", lambda host: True)
     with pytest.raises(AssertionError):
         check()

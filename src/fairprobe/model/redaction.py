@@ -27,7 +27,9 @@ _SHORTEST: Final = 4
 _LONG: Final = 20
 """Characters from which a value of a query counts as a secret, whatever its name is. Chosen: keys are longer."""
 
-_SECRET_NAMES: Final = re.compile(r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session", re.IGNORECASE)
+_SECRET_NAMES: Final = re.compile(
+    r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session|bearer|hmac", re.IGNORECASE
+)
 """What the name of a secret in a query has in it."""
 
 _LOGGERS: Final = (
@@ -59,8 +61,7 @@ def secrets_of(url: str, headers: Iterable[str]) -> frozenset[str]:
     told += [password, f"{user}:{password}"] if password else [user]
     for text in (*headers, parts.password or ""):
         told += [text, unquote(text), *text.split()[1:]]  # as in "Bearer abc"
-    forms = (form for part in told for form in (part, quote(part), quote(part, safe=""), _in_json(part), _base64(part)))
-    return frozenset(form for form in forms if len(form) >= _SHORTEST)
+    return frozenset(form for part in told for form in _forms(part) if len(form) >= _SHORTEST)
 
 
 def redacted(text: str) -> str:
@@ -145,9 +146,6 @@ def _is_secret(name: str, value: str) -> bool:
     return bool(_SECRET_NAMES.search(name)) or len(value) >= _LONG
 
 
-def _in_json(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+def _forms(text: str) -> tuple[str, ...]:
+    in_base64 = base64.b64encode(text.encode()).decode()
+    return text, quote(text), quote(text, safe=""), json.dumps(text)[1:-1], in_base64

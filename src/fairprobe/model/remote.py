@@ -25,7 +25,7 @@ from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
 from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
-from fairprobe.model.redaction import guard_logs, shown_source
+from fairprobe.model.redaction import guard_logs, hiding, shown_source
 from fairprobe.model.services import (
     InvalidAnswerError,
     OpenInference,
@@ -93,7 +93,8 @@ def connect(
     model = RemoteModel(
         service_at(url, protocol), patience, answers or {}, rows, checked_count("cache_rows", cache_rows, at_least=0)
     )
-    model.look()
+    with hiding(model._transport.secrets):
+        model.look()
     return model
 
 
@@ -170,10 +171,7 @@ class RemoteModel:
 
     def look(self) -> None:
         """Make sure that something answers at the address; hear what it takes, where it says so."""
-        with self._transport.hiding():
-            self._look(self.service.about)
-
-    def _look(self, about: str | None) -> None:
+        about = self.service.about
         reply = self._transport.get(about or self.service.url)
         if about is None:
             return  # whatever it says to that, it is there

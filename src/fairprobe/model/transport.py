@@ -12,22 +12,13 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from fairprobe.errors import ModelError, SettingError
+from fairprobe.model import redaction
 from fairprobe.model.pacing import RateLimit
-from fairprobe.model.redaction import (
-    headers_from_environment,
-    hiding,
-    is_loopback,
-    secrets_of,
-    shortened,
-    shown_source,
-)
 from fairprobe.model.services import InvalidAnswerError
 
 FIRST_DELAY: Final = 0.1
@@ -77,7 +68,7 @@ class Reply:
     @property
     def words(self) -> str:
         """In a line, without secrets."""
-        text = shortened(self.data[:4000].decode(errors="replace"))
+        text = redaction.shortened(self.data[:4000].decode(errors="replace"))
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
@@ -102,23 +93,20 @@ class Transport:
         self.patience = patience
         self.n_sent = 0
         """Rows sent, those of repeated requests each time."""
-        self._shown = shown_source(url)
+        self._shown = redaction.shown_source(url)
         self._rate = RateLimit(patience.rate_limit)
         self._lock = threading.Lock()
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
         self._deadline = _Deadline()
-        headers = headers_from_environment(dict(patience.headers))
-        self._secrets = secrets_of(url, headers.values())
+        headers = redaction.headers_from_environment(dict(patience.headers))
+        self.secrets = redaction.secrets_of(url, headers.values())
+        """Never shown of what this service answers."""
         self._client = _client(url, patience, headers)
 
-    def hiding(self) -> AbstractContextManager[None]:
-        """Inside this, no secret of this service is shown."""
-        return hiding(self._secrets)
-
     def get(self, url: str) -> Reply:
-        """Whatever a service answers to a plain look at an address; to be called inside `hiding`."""
+        """Whatever a service answers to a plain look at an address; to be called inside `hiding` its secrets."""
         for attempt in range(3):
             try:
                 return self._exchange("GET", url, None, ANSWER_BYTES)
@@ -134,7 +122,7 @@ class Transport:
         with self._lock:
             self.n_sent += n_rows
         try:
-            with self.hiding():
+            with redaction.hiding(self.secrets):
                 return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
         except _FailedError:
             return False
@@ -158,7 +146,7 @@ class Transport:
             with self._lock:
                 self.n_sent += n_rows
             try:
-                with self.hiding():
+                with redaction.hiding(self.secrets):
                     reply = self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
                     answer = read(self._accepted(reply))
             except (_FailedError, InvalidAnswerError) as failure:
@@ -240,7 +228,7 @@ class Transport:
         except httpx.TimeoutException:
             raise _FailedError(f"no answer within {self.patience.timeout:g} s") from None
         except httpx.TransportError as error:
-            what = shortened(str(error)) or type(error).__name__
+            what = redaction.shortened(str(error)) or type(error).__name__
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise ModelError(
                     f"the certificate of {self._shown} must verify, got {what}: name the file of its authority by "
@@ -289,13 +277,13 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
         import orjson  # noqa: F401  # what requests are written by
     except ImportError as error:
         raise SettingError(f"a model behind an address needs {error.name}: pip install 'fairprobe[http]'") from None
-    parts = urlsplit(url)
-    is_plain = parts.scheme.lower() == "http"
-    sent = [*headers, *(["Authorization, of the address"] if parts.username or parts.password else [])]
-    if is_plain and sent and not is_loopback(parts.hostname):
+    address = httpx.URL(url)
+    sent = [*headers, *(["Authorization, of the address"] if address.userinfo else [])]
+    is_open = bool(sent) and address.scheme == "http"
+    if is_open and not redaction.is_loopback(address.host):
         raise SettingError(
             f"a header must not be sent over plain http, where others can read it, got {', '.join(sent)} for "
-            f"{shown_source(url)}: use https://, or unset what it comes from"
+            f"{redaction.shown_source(url)}: use https://, or unset what it comes from"
         )
     verify: Any = True
     if patience.ca_file is not None:
@@ -313,7 +301,7 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=patience.connections),
         verify=verify,
         follow_redirects=False,  # headers are for the address that was given
-        trust_env=not (is_plain and sent),  # and a proxy would be told them
+        trust_env=not is_open,  # a proxy would read them
     )
 
 
