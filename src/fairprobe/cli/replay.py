@@ -184,7 +184,7 @@ class Replay(Command):
         result = self.result
         cases = [] if result is None else zip(result.cases.index, result.statuses, result.reasons, strict=True)
         return {
-            "model": self.request["model"],
+            "model": self.request.model_name,
             "run": self.request["run"],
             **({} if result is None else result.summary()),
             "cases": [{"case": str(label), "status": str(status), "reason": why} for label, status, why in cases],
