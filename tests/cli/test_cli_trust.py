@@ -71,6 +71,7 @@ def here(folder):
     rows.to_csv(inside / "rows.csv", index=False)
     rows.to_csv(folder / "elsewhere.csv", index=False)
     (inside / "away").symlink_to(folder)
+    (inside / "loop").symlink_to("loop")
     return inside
 
 
@@ -106,6 +107,8 @@ DANGEROUS = {
     "out": ({"model": "model.skops", "out": "../out"}, "out"),
     "out-absolute": ({"model": "model.skops", "out": "/tmp/out-of-a-stranger"}, "out"),
     "out-over-a-link": ({"model": "model.skops", "out": "away/out"}, "out"),
+    "out-over-a-loop": ({"model": "model.skops", "out": "loop/../../out"}, "out"),
+    "out-of-a-long-name": ({"model": "model.skops", "out": "../" + "x" * 5000}, "out"),
     "html": ({"model": "model.skops", "html": "away/page.html"}, "html"),
 }
 
@@ -164,6 +167,10 @@ def test_a_project_is_a_stranger_too(run, here):
     assert main(["audit"]) == 2
     assert main(["audit", "pyproject.toml"]) == 2
     assert not (here / "ran").exists()
+
+
+def test_a_path_that_can_be_none(run):
+    run({"model": "model\0.skops"}).refuses("model must be a text")
 
 
 def test_harmless_settings_are_taken_from_what_is_found(run, here):

@@ -278,7 +278,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (LINK + "role = [{of = [0], is = [1]}, {name = '0', of = [1], is = [0]}]", "of distinct names, got 0, 0"),
         (
             LINK + "role = [{of = [0], is = [1], on = 3}]",
-            "has name, of, is, if_missing; got 'on'",
+            "the table of 'x' has name, source, dtype, of, is, if_missing, missing_for; got 'on'",
         ),
         (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (

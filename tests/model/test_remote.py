@@ -303,7 +303,10 @@ def _redirect(status, headers, handler):
     return True
 
 
-@pytest.mark.parametrize("address", ["http://[::1", "http://host:port/", "http://", "https:///x", "http://h:99999/"])
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "http://host:port/", "http://", "https:///x", "http://localhost\\@evil.example/", "http://h /"],
+)
 def test_what_is_no_address(address):
     with pytest.raises(SettingError, match="the address of a model must be"):
         connect(address, protocol="mlflow")

@@ -17,7 +17,7 @@ from fairprobe.audit.auditing import Auditing
 from fairprobe.audit.folder import RunFolder
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
-from fairprobe.cli.config import OUTSIDE, Config, read_config
+from fairprobe.cli.config import OUTSIDE, read_config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
@@ -35,10 +35,6 @@ from fairprobe.report.phrases import between
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 TOLD = "What is told"
-TRUST = (
-    "Take all settings of the config that is named: also those that run code (a model as module:attribute, a program, "
-    "an address), tell secrets or lie outside of its folder."
-)
 N_SHOWN = 5
 """Regions shown."""
 
@@ -61,7 +57,7 @@ OPTIONS = [
             "Real rows; the domain is inferred from them unless --domain is given",
         )
     ),
-    o.switch("trust_config", TRUST, o.WHAT),
+    o.switch("trust_config", "Take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT),
     o.ROWS_ARE,
     o.several("populations", "NAME", f"Whose shares: {', '.join(POPULATIONS)}. Default: all.", o.HOW, POPULATIONS),
     _setting("method", str, "Exact where it can be had (auto), or sample."),
@@ -111,10 +107,9 @@ class AuditCommand(Command):
 
     def __init__(self, request: Request) -> None:
         given = request.given
-        config = read_config(given["config"]) if given["config"] or not given["model"] else Config()
-        taken = config.taken(given)
+        config, taken = read_config(given)
         # What is said on the command line goes before what a file says.
-        merged = {name: config.settings.get(name) if value is None else value for name, value in given.items()}
+        merged = {name: config.get(name) if value is None else value for name, value in given.items()}
         super().__init__(Request(request.context, merged))
         self.is_run = not given["dry_run"] or self._is_harmless(given, taken)
         for name, what in (("model", "the model"), ("data", "the rows")):
@@ -160,7 +155,7 @@ class AuditCommand(Command):
             assert rows is not None
             self.rows = rows
         check_linked(self.request["linked"], self.domain)
-        self.model = self.load_model() if self.is_run else None
+        self.model: Any = self.load_model() if self.is_run else None
         self.keywords["favourable"] = self._favourable() if self.is_run else None
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
@@ -295,10 +290,8 @@ class AuditCommand(Command):
             f"  limit      {limit}",
             f"  out        {self.request['out'] or 'nothing'}",
         ]
-        shares = [
-            (f"  {name}: {counted(c.n_queries, 'query')}, {duration(c.seconds) if self.is_run else 'not measured'}", 4)
-            for name, c in costs.items()
-        ]
+        took = {name: duration(cost.seconds) if self.is_run else "not measured" for name, cost in costs.items()}
+        shares = [(f"  {name}: {counted(c.n_queries, 'query')}, {took[name]}", 4) for name, c in costs.items()]
         others = [
             (f"  search: {counted(most, 'query')} at most", 4),
             (f"  why: {counted(settings.explain_queries, 'query')} at most", 4),

@@ -6,7 +6,6 @@ import os
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,51 +54,33 @@ READ = ("data", "domain", "model_weights", "ca_file")
 OUTSIDE = "lies outside of its folder"
 
 
-@dataclass(frozen=True)
-class Config:
-    """What a file sets, by the name that the option has."""
+def read_config(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a file sets, by the name of the option, and what of that is dangerous and taken; nothing without a file.
 
-    settings: dict[str, Any] = field(default_factory=dict)
-    dangers: dict[str, str] = field(default_factory=dict)
-    """What settings do that only who runs the command may decide."""
-    file: Path | None = None
-
-    def taken(self, given: Mapping[str, Any]) -> dict[str, str]:
-        """The dangers of what is not said on the command line, if these are to be trusted; else they are refused."""
-        taken = {name: danger for name, danger in self.dangers.items() if given[name] is None}
-        if given["trust_config"] and given["config"] is None:
-            raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
-        if not taken or given["trust_config"]:
-            return taken
+    The file is the config that the options name. With neither that nor a model named, `fairprobe.toml` of the current
+    folder counts, or else its pyproject.toml. What is dangerous is refused unless the options say it, or to trust it.
+    """
+    named = given["config"]
+    if given["trust_config"] and named is None:
+        raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
+    here = (each for each in (Path(OWN), Path(PROJECT)) if each.is_file())
+    file = Path(named) if named else None if given["model"] else next(here, None)
+    settings: Any = None if file is None else _load(file)
+    if file is not None and file.name == PROJECT and (settings := _of_project(settings)) is None and named:
+        raise SettingError(f"{named} must have a table [tool.fairprobe], got none")
+    if file is None or settings is None:
+        return {}, {}
+    checked = _checked(settings, file)
+    dangers = {name: danger_of(name, value, file, is_named=bool(named)) for name, value in checked.items()}
+    taken = {name: danger for name, danger in dangers.items() if danger and given[name] is None}
+    if taken and not given["trust_config"]:
         got = ", ".join(f"{_key(name)} ({danger})" for name, danger in taken.items())
         raise SettingError(
-            f"{self.file} must only hold settings that run nothing, tell no secret and stay in its folder, as nobody "
-            f"said to trust it; got {got}: say {' and '.join(map(flag, taken))} on the command line after the file, or "
-            f"trust the file: fairprobe audit {shlex.quote(str(self.file))} --trust-config"
+            f"{file} must only hold settings that run nothing, tell no secret and stay in its folder, as nobody said "
+            f"to trust it; got {got}: say {' and '.join(map(flag, taken))} on the command line after the file, or "
+            f"trust the file: fairprobe audit {shlex.quote(str(file))} --trust-config"
         )
-
-
-def read_config(path: str | None) -> Config:
-    """What a file sets; nothing without a file.
-
-    With no path given, `fairprobe.toml` of the current folder counts, or else its pyproject.toml.
-    """
-    if path is None:
-        return _found_here()
-    file = Path(path)
-    settings: Any = _load(file)
-    if file.name == PROJECT and (settings := _of_project(settings)) is None:
-        raise SettingError(f"{path} must have a table [tool.fairprobe], got none")
-    return _checked(settings, file, is_named=True)
-
-
-def _found_here() -> Config:
-    if Path(OWN).is_file():
-        return _checked(_load(Path(OWN)), Path(OWN))
-    if Path(PROJECT).is_file():
-        settings = _of_project(_load(Path(PROJECT)))
-        return Config() if settings is None else _checked(settings, Path(PROJECT))
-    return Config()
+    return {name: _as_option(name, value, file) for name, value in checked.items()}, taken
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -117,12 +98,11 @@ def _of_project(content: Mapping[str, Any]) -> Any:
     return tools.get("fairprobe") if isinstance(tools, dict) else None
 
 
-def _checked(settings: Any, file: Path, *, is_named: bool = False) -> Config:
-    """Every key known, every value of its kind; as the options would give them."""
+def _checked(settings: Any, file: Path) -> dict[str, Any]:
+    """Every key known, every value of its kind."""
     if not isinstance(settings, dict):
         raise SettingError(f"{file}: [tool.fairprobe] must be a table, got {settings!r}")
     checked: dict[str, Any] = {}
-    dangers: dict[str, str] = {}
     for given, value in settings.items():
         name = "model_weights" if given == "weights" else given.replace("-", "_")  # as the option may be called, too
         if name not in KINDS:
@@ -130,10 +110,8 @@ def _checked(settings: Any, file: Path, *, is_named: bool = False) -> Config:
             raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{nearest(given, known)}")
         if not _is_a(KINDS[name], value):
             raise SettingError(f"{file}: {_key(name)} must be {KINDS[name]}, got {value!r}")
-        checked[name] = _as_option(name, value, file)
-        if danger := danger_of(name, value, file, is_named=is_named):
-            dangers[name] = danger
-    return Config(checked, dangers, file)
+        checked[name] = value
+    return checked
 
 
 def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> str | None:
@@ -141,8 +119,8 @@ def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> st
     if value and name in (*CODE, *SECRET):
         return "allows code to run" if name in CODE else "decides who is told secrets"
     if _is_path(name, value, file):
-        is_confined = name in CONFINED or not is_named
-        return OUTSIDE if is_confined and not _is_within(file.parent / value, file.parent) else None
+        place, folder = (Path(os.path.realpath(each)) for each in (file.parent / value, file.parent))
+        return OUTSIDE if (name in CONFINED or not is_named) and not place.is_relative_to(folder) else None
     is_ours = name == "model" and value.startswith(f"{SUBJECT}:")
     return "names what is run or asked" if name in OBJECTS and not is_ours else None
 
@@ -155,13 +133,6 @@ def _is_path(name: str, value: Any, file: Path) -> bool:
     return not is_scheme and os.path.exists(file.parent / value)
 
 
-def _is_within(path: Path, folder: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # a name that can be none, links that go round
-        return False
-
-
 def _key(name: str) -> str:
     """As a file may have it; with underscores too, but then a message would take it for an option."""
     return name.replace("_", "-")
@@ -170,7 +141,7 @@ def _key(name: str) -> str:
 def _is_a(kind: str, value: Any) -> bool:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return {
-        TEXT: isinstance(value, str),
+        TEXT: isinstance(value, str) and "\0" not in value,  # which no path may hold
         WHOLE: is_whole,
         NUMBER: is_number(value),
         TRUTH: isinstance(value, bool),

@@ -81,7 +81,7 @@ class Domain:
         self.sensitive = tuple(compared)
         self.constraints = checked(constraints)
         self.links = tuple(links)
-        self.hidden = _checked_hidden(hidden, self.sensitive)
+        self.hidden = _checked_part("hidden", hidden, self.sensitive)
         _check_combinations(self)
         _check_restrictions(self)
 
@@ -178,7 +178,7 @@ class Domain:
 
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
-        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *_checked_hidden(names, self.sensitive)))))
+        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *_checked_part("hidden", names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
         """The same domain, whose inputs may also hold what stands in these rows and is none of its values.
@@ -203,10 +203,7 @@ class Domain:
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""
         kept = tuple(_checked_sensitive(sensitive))
-        for name in kept:
-            if name not in self.sensitive:
-                known = f"some of {', '.join(self.sensitive)}; got {name!r}{nearest(name, self.sensitive)}"
-                raise DomainError.about("sensitive", f"must be {known}")
+        _checked_part("sensitive", kept, self.sensitive)
         return self._but(
             sensitive=kept,
             links=tuple(link for link in self.links if link.sensitive in kept),
@@ -554,14 +551,15 @@ def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:
     return derived.bound(source)
 
 
-def _checked_hidden(hidden: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(hidden, str) or not isinstance(hidden, Iterable):
-        raise DomainError.about("hidden", f"must be a list of names, got {hidden!r}")
-    names = tuple(hidden)
+def _checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    """Some of the sensitive parameters."""
+    if isinstance(part, str) or not isinstance(part, Iterable):
+        raise DomainError.about(argument, f"must be a list of names, got {part!r}")
+    names = tuple(part)
     for name in names:
         if name not in sensitive:
             raise DomainError.about(
-                "hidden",
+                argument,
                 f"must name sensitive parameters, {', '.join(sensitive)}; got {name!r}{nearest(name, sensitive)}",
             )
     return names

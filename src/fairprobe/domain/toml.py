@@ -219,15 +219,11 @@ def _link_from(table: dict[str, Any]) -> Link:
         if not isinstance(roles, list) or not all(isinstance(role, dict) for role in roles):
             raise DomainError(f"the link of {column!r} must have a list of tables as role, got {roles!r}")
         names = [str(role.get("name", place)) for place, role in enumerate(roles)]
-        for role in roles:
-            _check_known(role, ("name", "of", "is", IF_MISSING), f"a role of the link of {column!r}")
         if len(set(names)) < len(names):
             raise DomainError(f"the link of {column!r} must have roles of distinct names, got {', '.join(names)}")
         return Link(column, sensitive, dict(zip(names, (_pairs(role, "is", column) for role in roles), strict=True)))
     if shift is not None:
-        pairs = _pairs(shift, "by", column)
-        _check_known(shift, ("of", "by", IF_MISSING), f"the shift of the link of {column!r}")
-        return Link(column, sensitive, shift=pairs)
+        return Link(column, sensitive, shift=_pairs(shift, "by", column))
     return Link(column, sensitive, per=per)
 
 
@@ -239,6 +235,7 @@ def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> N
 def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
     """The mapping that `_two_lists` wrote."""
     table = table if isinstance(table, dict) else {}
+    _check_known(table, ("name", "source", "dtype", "of", to, IF_MISSING, MISSING_FOR), f"the table of {name!r}")
     keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
     if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
         raise DomainError(f"{name!r}: of and {to} must be two lists of the same length, got {keys!r} and {values!r}")
@@ -276,7 +273,6 @@ def _from_table(table: dict[str, Any]) -> Parameter:
     name, kind = fields.get("name"), fields.pop("kind", None)
     if kind == Derived.kind:
         mapping = _pairs(fields, "is", str(name))
-        _check_known(fields, ("name", "source", "of", "is", IF_MISSING, MISSING_FOR, "dtype"), f"parameter {name!r}")
         return Derived(fields.get("name"), fields.get("source"), mapping, dtype=fields.get("dtype", ""))  # type: ignore[arg-type]  # made sure of there
     if not isinstance(kind, str) or kind not in KINDS:
         near = nearest(kind, [*KINDS, Derived.kind])

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -103,18 +102,6 @@ def guard_logs() -> None:
         logger = logging.getLogger(name)
         if not any(isinstance(each, _Redacting) for each in logger.filters):
             logger.addFilter(_Redacting())
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine, so that what is sent to it passes no network.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("127.0.0.1.example.com")
-    (True, True, False)
-    """
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import warnings
@@ -11,7 +12,6 @@ from concurrent.futures import FIRST_EXCEPTION, wait
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ from fairprobe.model.services import (
 )
 from fairprobe.model.sklearn import checked_columns, natural_dtype
 from fairprobe.model.transport import Persistence, TooLargeError, Transport
+
+ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
+"""A host, with a user and a port, and whatever follows."""
 
 
 def connect(
@@ -73,7 +76,7 @@ def connect(
             repeats itself.
         ca_file: certificates to trust in place of the usual ones.
     """
-    if not _is_address(url):
+    if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
     for name in answers or {}:
         if name not in OUTPUTS:
@@ -96,14 +99,6 @@ def connect(
     with hiding(model._transport.secrets):
         model.look()
     return model
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
-    except ValueError:  # brackets that do not close, a port that is no number
-        return False
 
 
 class RemoteModel:

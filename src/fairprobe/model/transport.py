@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -38,6 +39,9 @@ CONNECT_SECONDS: Final = 10.0
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
 """An answer may be so large, and so much larger for each row."""
+
+LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
+"""Hosts that are this machine: what is sent to them passes no network."""
 
 WRITTEN: Final = 65_536
 """Bytes of a request that are written at once."""
@@ -280,7 +284,7 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     address = httpx.URL(url)
     sent = [*headers, *(["Authorization, of the address"] if address.userinfo else [])]
     is_open = bool(sent) and address.scheme == "http"
-    if is_open and not redaction.is_loopback(address.host):
+    if is_open and not LOOPBACK.fullmatch(address.host):
         raise SettingError(
             f"a header must not be sent over plain http, where others can read it, got {', '.join(sent)} for "
             f"{redaction.shown_source(url)}: use https://, or unset what it comes from"
