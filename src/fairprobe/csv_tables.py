@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?=
 
 def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = True) -> None:
     """Write a frame; a text that a spreadsheet would run has an apostrophe before it. Numbers stay as they are."""
-    told = _with_texts(frame, lambda text: _BARE.sub("'", text))
+    told = _replaced(frame, _BARE, "'")
     # Python quotes no bare carriage return, which ends a line to those who read it.
     has_returns = any("\r" in text for name, column in told.items() for text in (str(name), *_texts(column)))
     quoting = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
@@ -34,17 +33,16 @@ def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = Tru
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
     """A table that `write_csv` wrote, with the texts as they were."""
-    return _with_texts(frame, lambda text: _MARKED.sub("", text))
+    return _replaced(frame, _MARKED, "")
 
 
-def _with_texts(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+def _replaced(frame: pd.DataFrame, pattern: re.Pattern[str], mark: str) -> pd.DataFrame:
     def changed(value: Any) -> Any:
-        return changes.get(value, value) if isinstance(value, str) else value
+        return pattern.sub(mark, value) if isinstance(value, str) else value
 
-    told = frame.rename(columns=lambda name: change(name) if isinstance(name, str) else name)
+    told = frame.rename(columns=changed)
     for place, (_, column) in enumerate(frame.items()):  # by place, as two columns may have one name
-        changes = {text: change(text) for text in _texts(column) if change(text) != text}
-        if changes:
+        if any(map(pattern.search, _texts(column))):
             told.isetitem(place, column.astype(object).map(changed))
     return told
 
