@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from audited import linked_domain, rows, small, titled
 

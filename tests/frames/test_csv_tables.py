@@ -76,7 +76,7 @@ def test_whatever_the_column_is(dtype):
     frame = pd.DataFrame(
         {"a": pd.Series(["=1", None, "-x"]).astype(dtype), "b": pd.array([1, None, -2], dtype="Int64")}
     )
-    assert [row for row in cells(written(frame))[1:]] == [["'=1", "1"], ["", ""], ["'-x", "-2"]]
+    assert cells(written(frame))[1:] == [["'=1", "1"], ["", ""], ["'-x", "-2"]]
 
 
 def test_columns_of_one_name_and_several_parts():
