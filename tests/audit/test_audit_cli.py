@@ -52,13 +52,13 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_config_is_found_and_options_override_it(here, capsys):
-    assert main(["audit", "--max-share", "0.01", "--rows-are", "held-out"]) == 1
+    assert main(["audit", "fairprobe.toml", "--trust-config", "--max-share", "0.01", "--rows-are", "held-out"]) == 1
     said = capsys.readouterr()
     assert said.out.startswith("violated: more than the 1% allowed")
     assert "rows     plain  sex" in said.out
     assert "The same again:" in said.out
     assert "rows: 25% of the rows" in said.err
-    assert main(["audit", "fairprobe.toml", "--max-share", "0.9"]) == 0
+    assert main(["audit", "fairprobe.toml", "--model", "audited_model:model", "--max-share", "0.9"]) == 0
     assert "rows-unknown" in capsys.readouterr().err
 
 
@@ -66,18 +66,18 @@ def test_of_a_project(here, capsys):
     (here / "fairprobe.toml").unlink()
     text = CONFIG.strip().replace("\n", "\n")
     (here / "pyproject.toml").write_text(f'[project]\nname = "x"\n[tool.fairprobe]\n{text}\nmax-share = 0.01\n')
-    assert main(["audit", "--json"]) == 1
+    assert main(["audit", "pyproject.toml", "--trust-config", "--json"]) == 1
     figures = json.loads(capsys.readouterr().out)
     assert figures["verdict"]["outcome"] == "violated"
     assert figures["error"] is None
-    assert main(["audit", "pyproject.toml", "--dry-run"]) == 0
+    assert main(["audit", "pyproject.toml", "--model", "audited_model:model", "--dry-run"]) == 0
     assert "search: 4,000 queries at most" in capsys.readouterr().out
 
 
 def test_limits_by_who_is_worse_off(here, capsys):
     text = CONFIG + 'favourable = "yes"\n[max_share]\n"sex=Female" = 0.01\n'
     (here / "fairprobe.toml").write_text(text)
-    assert main(["audit"]) == 1
+    assert main(["audit", "fairprobe.toml", "--trust-config"]) == 1
     assert "sex=Female worse off, 1% allowed" in capsys.readouterr().out
 
 
@@ -115,7 +115,8 @@ def test_a_wrong_config(here, capsys, text, message):
     ],
 )
 def test_wrong_options(here, capsys, arguments, message):
-    assert main(["audit", *arguments]) == 2
+    config = [] if arguments[0].startswith("fair") else ["fairprobe.toml", "--trust-config"]
+    assert main(["audit", *config, *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
@@ -136,7 +137,8 @@ def test_interrupted_and_failed(here, capsys):
 
 def test_out(here, capsys):
     pytest.importorskip("jinja2")
-    assert main(["audit", "--max-share", "0.01", "--out", "kept", "--html", "page.html"]) == 1
+    trusted = ["fairprobe.toml", "--trust-config"]
+    assert main(["audit", *trusted, "--max-share", "0.01", "--out", "kept", "--html", "page.html"]) == 1
     assert "The report is in kept." in capsys.readouterr().out
     assert (here / "page.html").read_text() == (here / "kept/report.html").read_text()
 
@@ -145,10 +147,14 @@ def test_init(here, capsys):
     assert main(["init", "rows.csv"]) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert main(["init", "rows.csv", "--out", "new.toml", "--model", "audited_model:model"]) == 0
-    assert "sensitive: sex" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "sensitive: sex" in said
+    assert "next: fairprobe audit new.toml --trust-config" in said
     pytest.importorskip("jinja2")
     effort = ["--search-cases", "20", "--explain-queries", "1000", "--experiments", "1", "--samples", "50"]
-    assert main(["audit", "new.toml", *effort]) == 1
+    assert main(["audit", "new.toml", *effort]) == 2
+    assert "fairprobe audit new.toml --trust-config" in capsys.readouterr().err
+    assert main(["audit", "new.toml", "--trust-config", *effort]) == 1
     assert main(["init", "rows.csv", "--label", "nope", "--out", "x.toml"]) == 2
 
 

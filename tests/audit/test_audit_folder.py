@@ -9,13 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from audited import linked_domain, rows, small, titled
 
 from fairprobe import Audit
 from fairprobe.audit.folder import RunFolder
-from fairprobe.audit.privacy import MASKED, Mask, inert
+from fairprobe.audit.privacy import MASKED, Mask
 from fairprobe.errors import RunError, SettingError
 
 FILES = {
@@ -125,14 +124,6 @@ def test_mask_of_texts():
     assert mask.everywhere({"curves": {"town": [1, 2], "age": [3]}}) == {"curves": {"town": MASKED, "age": [3]}}
     assert mask.command("fairprobe audit --mask town") == "fairprobe audit --mask town"
     assert mask.command("fairprobe audit --mask town --constraint 'town != 3'") == MASKED
-
-
-def test_tables_are_inert():
-    frame = pd.DataFrame({"=a": ["=SUM(A1)", "+1", "-2", "@x", "\tx", "fine"], "n": [-1, 2, 3, 4, 5, 6]})
-    made = inert(frame)
-    assert list(made.columns) == ["'=a", "n"]
-    assert made["'=a"].tolist() == ["'=SUM(A1)", "'+1", "'-2", "'@x", "'\tx", "fine"]
-    assert made["n"].tolist() == frame["n"].tolist()
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_the_work(tmp_path):

@@ -77,7 +77,12 @@ def test_settings_in_a_file(files, capsys, monkeypatch):
     (files / "sub" / "fairprobe.toml").write_text(
         'model = "model.pkl"\ndata = "../rows.csv"\nlabel = "paid"\nsensitive = ["sex"]\nallow-unsafe-load = true\n'
     )
-    assert run("audit", "sub/fairprobe.toml", "--dry-run") == 0
+    assert run("audit", "sub/fairprobe.toml", "--dry-run") == 2
+    assert "allow-unsafe-load (allows code to run)" in capsys.readouterr().err
+    assert run("audit", "sub/fairprobe.toml", "--dry-run", "--trust-config") == 0
+    assert "unsafe-load" not in capsys.readouterr().err  # a dry run runs nothing of it
+    (files / "sub" / "fairprobe.toml").write_text('model = "model.pkl"\ndata = "../rows.csv"\nlabel = "paid"\n')
+    assert run("audit", "sub/fairprobe.toml", "--sensitive", "sex", "--allow-unsafe-load", "--populations", "rows") == 0
     assert "unsafe-load" in capsys.readouterr().err
 
 

@@ -26,8 +26,8 @@ def with_secrets(url):
     return f"{url.replace('//', '//me:p4ssw0rd@')}/predict?code=k3y-in-query"
 
 
-def test_a_service_is_searched_and_no_secret_is_shown(search, estimate, served, folder):
-    plain = json.loads(search("--max-cases", 40, "--json", "--strategy", "random").out)
+def test_a_service_is_searched_and_no_secret_is_shown(fairprobe, search, estimate, served, folder):
+    plain = json.loads(search("--max-cases", 40, "--json", "--strategy", "random", "--out", "cases.csv").out)
     served.override = lambda handler: setattr(handler, "path", handler.path.partition("?")[0])
     address = with_secrets(served.url)
     model = {"model": address, "domain": "domain.toml"}
@@ -44,10 +44,12 @@ def test_a_service_is_searched_and_no_secret_is_shown(search, estimate, served, 
         search("--trust", "some.Type", **model),
         estimate("--experiments", 1, "--protocol", "instances", **model),
         estimate("--experiments", 1, "--protocol", "instances", "--json", **model),
+        fairprobe("replay", "cases.csv", "--model", address, "--domain", "domain.toml", *options[:2], "--json"),
+        fairprobe("replay", "cases.csv", "--model", address, "--domain", "domain.toml", *options[:2]),
     ]
     assert "rows sent)" in outcomes[1].out
     assert "code=***" in outcomes[1].out
-    assert [outcome.code for outcome in outcomes] == [0, 0, 0, 0, 2, 0, 0]
+    assert [outcome.code for outcome in outcomes] == [0, 0, 0, 0, 2, 0, 0, 1, 1]
     for outcome in outcomes:
         assert not any(secret in outcome.out + outcome.err for secret in SECRETS)
     assert all(headers.get("X-API-KEY") == "t0p-s3cret" for headers in served.headers)

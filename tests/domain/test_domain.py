@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe import Category, Domain, Integer, Link, Ordinal, Real, Rule
+from fairprobe.domain import Derived
 from fairprobe.errors import DomainError, FairprobeError, InputError, SettingError
 from random_domains import domains, every_input, inputs, parameters
 
@@ -127,6 +128,29 @@ def test_values_to_compare_narrow_a_sensitive_parameter():
 # Rules of parameters
 
 
+RACE = Category("race", ["a", "b"])
+BOTH = Domain([AGE, SEX, RACE], sensitive=["sex", "race"])
+VALUES = {
+    "shift": lambda order: Link("age", "sex", shift={key: {"Male": 1, "Female": 0}[key] for key in order}),
+    "whole shift": lambda order: Link("age", "sex", shift={key: {"Male": 1.0, "Female": 0}[key] for key in order}),
+    "table": lambda order: Link("race", "sex", {"r": {key: {"Male": "a", "Female": "b"}[key] for key in order}}),
+    "per": lambda order: Link("age", "sex", per=1.0 if order[0] == "Male" else 1),
+    "derived": lambda order: Derived("y", "sex", {key: {"Male": 1, "Female": 2.0}[key] for key in order}),
+    "integer": lambda order: Integer("x", 0, 4, moves=[-1, 1] if order[0] == "Male" else (-1, 1)),
+    "real": lambda order: Real("x", 0, 1, 1) if order[0] == "Male" else Real("x", 0.0, 1.0, 1.0),
+    "category": lambda order: Category("x", [0, 1] if order[0] == "Male" else (0.0, True), dtype="float64"),
+    "rule": lambda order: Rule("age > 3"),
+}
+
+
+@pytest.mark.parametrize("make", VALUES.values(), ids=VALUES)
+def test_what_is_equal_has_one_hash(make):
+    first, second = make(["Male", "Female"]), make(["Female", "Male"])
+    assert first == second
+    assert hash(first) == hash(second)
+    assert len({first, second}) == 1
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -227,6 +251,15 @@ def test_rule_of_a_parameter(make, message):
         (lambda: Domain([AGE, SEX], sensitive={"sex": "Male"}), "values must be a list, got the string 'Male'"),
         (lambda: Domain([AGE, SEX], sensitive=["sex"], constraints=[5]), "must be a text, or a callable .* got 5"),
         (lambda: Domain([AGE, SEX], sensitive=["sex"], constraints=len), "constraint"),
+        (lambda: BOTH.with_sensitive([]), "sensitive must name one parameter at least, got none"),
+        (lambda: BOTH.with_sensitive("sex"), "must be a list of names, got the string 'sex'"),
+        (lambda: BOTH.with_sensitive(["nope"]), "sensitive must name sensitive parameters, sex, race; got 'nope'"),
+        (lambda: BOTH.with_sensitive(["age"]), "sensitive must name sensitive parameters, sex, race; got 'age'"),
+        (lambda: BOTH.with_sensitive(["sex", "sex"]), "must name each parameter once"),
+        (lambda: BOTH.hiding(["age"]), "hidden must name sensitive parameters, sex, race; got 'age'"),
+        (lambda: BOTH.hiding("sex"), "hidden must be a list of names, got 'sex'"),
+        (lambda: Derived("y", "sex", {"Male": 1, "Female": ()}), r"strings, numbers or truth values, got \(\)"),
+        (lambda: Derived("y", "sex", {"Male": 1}, moves=(-2, 2)), "is derived, so it is not moved"),
     ],
 )
 def test_rule_of_a_domain(make, message):

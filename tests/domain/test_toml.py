@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from fairprobe import Category, Domain, Integer, Ordinal, Real
+from fairprobe import Category, Domain, Integer, Link, Ordinal, Real
 from fairprobe.datasets import load_census
+from fairprobe.domain import Derived
+from fairprobe.domain.links import plain_values
 from fairprobe.errors import DomainError
-from random_domains import domains
+from random_domains import FINITE, WORDS, domains, integers, listed, parameters, reals
 
 
 def round_trip(domain, folder):
@@ -26,6 +32,86 @@ def test_round_trip(tmp_path_factory, domain):
     assert hash(again) == hash(domain)
     assert [type(p) for p in again.parameters] == [type(p) for p in domain.parameters]
     assert [p.dtype for p in again.parameters] == [p.dtype for p in domain.parameters]
+
+
+VALUE = st.one_of(WORDS, st.integers(-99, 99), FINITE, st.booleans(), st.sampled_from(["nan", "None", "1", "NaT"]))
+NO_VALUE = st.sampled_from([None, math.nan, np.nan, pd.NA, pd.NaT])
+
+
+def _compared(draw, parameter):
+    """All values of a sensitive parameter, or a list of some, in which a missing one may be."""
+    if draw(st.booleans()):
+        return None
+    values = [*draw(st.permutations([value for value in plain_values(parameter) if value is not None]))]
+    values = values[: draw(st.integers(1, len(values)))]
+    return [*values, draw(NO_VALUE)] if parameter.missing and (len(values) < 2 or draw(st.booleans())) else values
+
+
+def _roles(draw, sensitive, column):
+    """A table: who plays a role differs by sensitive value, and a cell may be empty."""
+    orders = {value: draw(st.permutations(column)) for value in sensitive}
+    return {
+        f"role {place}": {value: orders[value][place] for value in sensitive if draw(st.integers(0, 4))}
+        for place in range(draw(st.integers(1, len(column))))
+    }
+
+
+@st.composite
+def told_domains(draw):
+    """Domains with all that a file can say: lists to compare, derived parameters, links, rules, what is hidden."""
+    s, x, n = draw(parameters("s", 2, 4, True)), draw(listed("x", 2, 6)), draw(integers("n", 3, 30))
+    values = [value for value in plain_values(x) if value is not None]
+    value = VALUE if draw(st.booleans()) else st.one_of(VALUE, NO_VALUE)
+    follows = {key: draw(value) for key in values} | ({draw(NO_VALUE): draw(VALUE)} if draw(st.booleans()) else {})
+    free = [x, n, Derived("y", "x", follows)] if draw(st.booleans()) else [x, n, draw(reals("r"))]
+    try:
+        plain = Domain(draw(st.permutations([s, *free])), {"s": _compared(draw, s)})
+        compared = plain_values(plain["s"])
+        shift = {key: n.step * draw(st.integers(-1, 1)) for key in compared}
+        links = [Link("x", "s", _roles(draw, compared, values)), Link("n", "s", shift=shift)]
+        links = links[: draw(st.integers(0, 2))]
+        rules = draw(st.lists(st.sampled_from([f"n >= {n.low}", "x is not missing or n is missing"]), unique=True))
+        return plain.with_links(links).with_constraints(rules).hiding(draw(st.lists(st.just("s"), max_size=1)))
+    except DomainError:
+        assume(False)
+
+
+@given(told_domains())
+def test_all_that_a_file_can_say_survives(tmp_path_factory, domain):
+    again = round_trip(domain, tmp_path_factory.mktemp("toml"))
+    assert again == domain
+    assert hash(again) == hash(domain)
+    assert [p.dtype for p in again.parameters] == [p.dtype for p in domain.parameters]
+    for mine, theirs in zip(domain.parameters, again.parameters, strict=True):
+        assert repr(mine) == repr(theirs) or isinstance(mine, Derived)  # which types values have, too
+    for name in ("x", "y") if "y" in domain.names else ("x",):
+        same = [(type(v), v) for v in plain_values(domain[name])]
+        assert [(type(v), v) for v in plain_values(again[name])] == same
+    assert again.families.varying == domain.families.varying
+
+
+def test_what_follows_from_a_missing_value_survives(tmp_path):
+    domain = Domain(
+        [
+            Category("s", ["a", "b"], missing=True),
+            Category("x", ["p", "q", "r"], missing=True),
+            Derived("y", "x", {"p": 1, "q": 2, "r": None, None: 5}),
+        ],
+        sensitive={"s": ["a", "b", None]},
+        links=[Link("x", "s", [{"a": "p", "b": "q", None: "r"}])],
+    )
+    again = round_trip(domain, tmp_path)
+    assert again == domain
+    assert again["y"].of(["p", "q", "r", None]) == [1, 2, None, 5]
+    assert again.links[0].roles == {"1: p/q/r": {"a": "p", "b": "q", None: "r"}}
+
+
+def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
+    domain = Domain([Category("s", ["a", "\ud800"])], sensitive=["s"])
+    (tmp_path / "d.toml").write_text("as before")
+    with pytest.raises(DomainError, match="must be UTF-8"):
+        domain.to_toml(tmp_path / "d.toml")
+    assert (tmp_path / "d.toml").read_text() == "as before"
 
 
 def test_types_of_values_survive(tmp_path):
@@ -102,6 +188,7 @@ def test_constraints_cannot_be_written(tmp_path):
 
 HEAD = 'format = 1\nsensitive = ["s"]\n[[parameter]]\nname = "s"\nkind = "integer"\nlow = 0\nhigh = 1\n'
 MORE = HEAD + '[[parameter]]\nname = "x"\n'
+LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsensitive = "s"\n'
 
 
 @pytest.mark.parametrize(
@@ -174,6 +261,26 @@ MORE = HEAD + '[[parameter]]\nname = "x"\n'
             HEAD + '[[parameter]]\nname = "s"\nkind = "integer"\nlow = 0\nhigh = 1',
             "distinct names, got s more than once",
         ),
+        (
+            MORE + 'kind = "derived"\nsource = "s"\nof = [0, 0]\nis = [1, 2]',
+            "'x': of and missing_for must list texts, numbers and truth values once, got [0, 0]",
+        ),
+        (
+            MORE + 'kind = "derived"\nsource = "s"\nof = [0, [1]]\nis = [1, 2]',
+            "'x': of and missing_for must list texts, numbers and truth values once",
+        ),
+        (MORE + 'kind = "derived"\nsource = "s"\nof = [0]\nis = [1]\nif_mising = 5', "did you mean 'if_missing'?"),
+        (
+            MORE + 'kind = "derived"\nsource = "s"\nof = [0, 1]\nis = [1, 1979-05-27]',
+            "strings, numbers or truth values",
+        ),
+        (LINK + "role = 3", "must have a list of tables as role, got 3"),
+        (LINK + "role = [{of = [0], is = [1]}, {name = '0', of = [1], is = [0]}]", "of distinct names, got 0, 0"),
+        (
+            LINK + "role = [{of = [0], is = [1], on = 3}]",
+            "the table of 'x' has name, source, dtype, of, is, if_missing, missing_for; got 'on'",
+        ),
+        (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (
             HEAD + '[[parameter]]\nname = 5\nkind = "integer"\nlow = 0\nhigh = 1',
             "name must be a string that is not empty, got 5",

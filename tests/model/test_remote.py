@@ -22,6 +22,7 @@ from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.pacing import BatchSize, RateLimit
+from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import connect
 from fairprobe.model.transport import Persistence, Transport
 from fairprobe.testing import model_contract
@@ -244,6 +245,71 @@ def test_headers_come_from_the_environment_and_are_never_shown(monkeypatch, capl
         assert hidden.encode() not in pickle.dumps(remote)
     with pytest.raises(SettingError, match="ABSENT, which is not set"):
         connect(served.url, protocol="instances", header_from_env={"X-Api-Key": "ABSENT"})
+
+
+def test_what_an_address_says_is_hidden_where_it_is_shown_and_nowhere_else(monkeypatch):
+    """Not in the whole process: neither a harmless value, nor the secret of another service."""
+    monkeypatch.setenv("YEAR", "2024")
+    with serving(Served(mixed)) as served, serving(Served(mixed)) as other:
+        address = (
+            served.url.replace("//", "//me:income@") + "/predict?version=2024&api_key=2025&k=abcdefghijklmnopqrstuv"
+        )
+        served.override = lambda handler: handler.reply({"error": f"{handler.path} of me:income"}, 400) or True
+        other.override = lambda handler: handler.reply({"error": "in 2024 and 2025 the income was 2025"}, 400) or True
+        remote = connect(address, protocol="instances", header_from_env={"X-Year": "YEAR"})
+        assert remote.name.endswith("/predict?version=2024&api_key=***&k=*** (instances)")
+        with pytest.raises(ModelError, match=r'"/predict\?version=\*\*\*&api_key=\*\*\*&k=\*\*\* of \*\*\*"'):
+            remote.predict(MIXED.sample(3, seed=0))
+        elsewhere = connect(f"{other.url}/predict", protocol="instances")
+        with pytest.raises(ModelError, match="in 2024 and 2025 the income was 2025"):
+            elsewhere.predict(MIXED.sample(3, seed=0))
+    assert shortened("income in 2024 and 2025") == "income in 2024 and 2025"
+    assert shortened("see https://me:abc@host/x?token=1&page=2, twice") == "see https://host/x?token=***&page=2, twice"
+
+
+@pytest.mark.parametrize("address", ["http://192.0.2.1/invocations", "HTTP://127.0.0.1.example.com/invocations"])
+def test_no_header_is_sent_over_plain_http(monkeypatch, address):
+    monkeypatch.setenv("FAIRPROBE_HEADER_X_API_KEY", "k3y-of-mine")
+    with pytest.raises(SettingError, match=r"must not be sent over plain http.*X-API-KEY.*use https") as raised:
+        connect(address)
+    monkeypatch.delenv("FAIRPROBE_HEADER_X_API_KEY")
+    with pytest.raises(SettingError, match=r"Authorization, of the address") as of_address:
+        connect(address.replace("//", "//me:p4ssw0rd@"))
+    assert "k3y-of-mine" not in str(raised.value)
+    assert "p4ssw0rd" not in str(of_address.value)
+
+
+def test_a_header_goes_to_its_host_alone(monkeypatch):
+    """Neither after a redirect, nor to a proxy that plain http would go through."""
+    monkeypatch.setenv("FAIRPROBE_HEADER_X_API_KEY", "k3y-of-mine")
+    with serving(Served(mixed)) as served, serving(Served(mixed)) as other:
+        remote = connect(served.url, protocol="mlflow")
+        for status in (301, 302, 303, 307, 308):
+            there = {"Location": f"{other.url.replace('127.0.0.1', 'localhost')}/invocations"}
+            served.override = partial(_redirect, status, there)
+            with pytest.raises(ModelError, match=f"HTTP {status}"):
+                remote.predict(MIXED.sample(status, seed=0))
+        served.override = None
+        monkeypatch.setenv("HTTP_PROXY", other.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        connect(served.url, protocol="mlflow").predict(MIXED.sample(3, seed=0))
+    assert served.headers[-1]["X-API-KEY"] == "k3y-of-mine"
+    assert other.n_requests == 0
+
+
+def _redirect(status, headers, handler):
+    handler.reply({}, status, headers)
+    return True
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://[::1", "http://host:port/", "http://", "https:///x", "http://localhost\\@evil.example/", "http://h /"],
+)
+def test_what_is_no_address(address):
+    with pytest.raises(SettingError, match="the address of a model must be"):
+        connect(address, protocol="mlflow")
 
 
 def test_sent_to_another_process_it_makes_connections_of_its_own():

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.csv_tables import write_csv
 from fairprobe.errors import RunError, SettingError
 
 if TYPE_CHECKING:
@@ -75,12 +76,10 @@ class RunFolder:
 
     def write(self, audit: Audit) -> None:
         """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
-        from fairprobe.audit.privacy import inert
-
         self.write_by(AUDIT, audit.to_json)
         config = json.dumps(audit.content["about"]["config"], indent=1, ensure_ascii=False, sort_keys=True)
         self.write_by("config.json", lambda part: part.write_text(f"{config}\n", encoding="utf-8"))
-        self.write_by("cases.csv", lambda part: inert(audit.cases_table()).to_csv(part, index=False))
+        self.write_by("cases.csv", lambda part: write_csv(audit.cases_table(), part))
         density, domain = audit.density, audit.domain
         if not audit.content["about"]["masked"]:  # bins and values would tell what is masked
             if not domain.restrictions.callables:  # which no file can hold

@@ -1,4 +1,4 @@
-"""What must not be told: masked columns, and real rows unless they were asked for. And text that stays text."""
+"""What must not be told: masked columns, and real rows unless they were asked for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MASKED = "masked"
-
-RUNS = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
 
 SHORTEST = 4
 """Values of masked columns that are shorter are looked for by their column's name alone: "no" is in any text."""
@@ -66,17 +63,3 @@ class Mask:
                 for name, each in content.items()
             }
         return content
-
-
-def inert(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table whose texts no spreadsheet runs: those that begin like a formula have an apostrophe before them."""
-
-    def as_text(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(RUNS) else value
-
-    changed = frame.rename(columns=as_text)
-    return changed.apply(lambda column: column.map(as_text) if _may_hold_text(column) else column)
-
-
-def _may_hold_text(column: Any) -> bool:
-    return column.dtype.kind not in "iufb" if hasattr(column.dtype, "kind") else True

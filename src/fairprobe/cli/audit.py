@@ -17,7 +17,7 @@ from fairprobe.audit.auditing import Auditing
 from fairprobe.audit.folder import RunFolder
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
-from fairprobe.cli.config import read_config
+from fairprobe.cli.config import OUTSIDE, read_config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import match
@@ -57,6 +57,7 @@ OPTIONS = [
             "Real rows; the domain is inferred from them unless --domain is given",
         )
     ),
+    o.switch("trust_config", "Take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT),
     o.ROWS_ARE,
     o.several("populations", "NAME", f"Whose shares: {', '.join(POPULATIONS)}. Default: all.", o.HOW, POPULATIONS),
     _setting("method", str, "Exact where it can be had (auto), or sample."),
@@ -106,20 +107,31 @@ class AuditCommand(Command):
 
     def __init__(self, request: Request) -> None:
         given = request.given
-        config = read_config(given["config"]) if given["config"] or not given["model"] else {}
+        config, taken = read_config(given)
         # What is said on the command line goes before what a file says.
         merged = {name: config.get(name) if value is None else value for name, value in given.items()}
         super().__init__(Request(request.context, merged))
+        self.is_run = not given["dry_run"] or self._is_harmless(given, taken)
         for name, what in (("model", "the model"), ("data", "the rows")):
             if self.request[name] is None:
                 raise SettingError(f"--{name} must name {what}, or a config must (see fairprobe init); got neither")
         self.html = Destination.of(self.request["html"], (".html",), "--html", may_be_stdout=False)
-        if self.request["out"] is not None:
+        if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
         self.keywords = self._keywords()
         self.settings = AuditSettings(**{k: v for k, v in self.keywords.items() if k in _SETTINGS})
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         self.audit: Audit | None = None
+
+    def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
+        """Whether loading the model runs nothing of the config."""
+        if "domain" in taken and taken["domain"] != OUTSIDE:
+            raise SettingError(
+                "--dry-run runs nothing of a config, got one whose domain is an object in Python: say --domain, or "
+                "write the domain to a file (see fairprobe domain)"
+            )
+        is_unsafe = given["model"] is None and (self.request["allow_unsafe_load"] or self.request["trust"])
+        return not is_unsafe and all(danger == OUTSIDE for danger in taken.values())
 
     def _keywords(self) -> dict[str, Any]:
         request = self.request
@@ -143,8 +155,8 @@ class AuditCommand(Command):
             assert rows is not None
             self.rows = rows
         check_linked(self.request["linked"], self.domain)
-        self.model = self.load_model()
-        self.keywords["favourable"] = self._favourable()
+        self.model: Any = self.load_model() if self.is_run else None
+        self.keywords["favourable"] = self._favourable() if self.is_run else None
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
 
@@ -189,7 +201,7 @@ class AuditCommand(Command):
 
     def _again(self) -> str:
         """The command, without what only says where the results go."""
-        gone = dict.fromkeys(("out", "html", "json", "dry_run", "config"))
+        gone = dict.fromkeys(("out", "html", "json", "dry_run", "config", "trust_config"))
         given = {name: value for name, value in self.request.given.items() if name not in gone}
         return Request(self.request.context, {**given, **gone}).again(seed=self.keywords["seed"])
 
@@ -245,7 +257,10 @@ class AuditCommand(Command):
     def plan(self) -> DryRun:
         """How each population would be looked at; what the search and the explanation take at most."""
         keywords, settings = self.keywords, self.settings
-        Auditing(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+        if self.is_run:
+            Auditing(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+        else:
+            note("not-measured: the model of the config is not run by a dry run, so no time was measured")
         every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
         if self.domain.constraints:
             every["valid"] = "valid"
@@ -266,7 +281,7 @@ class AuditCommand(Command):
             "seed": keywords["seed"],
             "n_queries": {**{name: cost.n_queries for name, cost in costs.items()}, "search": most}
             | {"why": settings.explain_queries},
-            "seconds": {name: cost.seconds for name, cost in costs.items()},
+            "seconds": {name: cost.seconds if self.is_run else None for name, cost in costs.items()},
             "out": self.request["out"],
         }
         limit = ", ".join(f"{percent(each)} {who}".strip() for who, each in settings.limits.items()) or "none"
@@ -275,7 +290,8 @@ class AuditCommand(Command):
             f"  limit      {limit}",
             f"  out        {self.request['out'] or 'nothing'}",
         ]
-        shares = [(f"  {name}: {counted(c.n_queries, 'query')}, {duration(c.seconds)}", 4) for name, c in costs.items()]
+        took = {name: duration(cost.seconds) if self.is_run else "not measured" for name, cost in costs.items()}
+        shares = [(f"  {name}: {counted(c.n_queries, 'query')}, {took[name]}", 4) for name, c in costs.items()]
         others = [
             (f"  search: {counted(most, 'query')} at most", 4),
             (f"  why: {counted(settings.explain_queries, 'query')} at most", 4),

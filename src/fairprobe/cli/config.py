@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairprobe.checks import is_number, nearest
+from fairprobe.cli.words import flag
 from fairprobe.errors import SettingError
+from fairprobe.model.sources.load import SCHEMES, SUBJECT
 
 OWN = "fairprobe.toml"
 PROJECT = "pyproject.toml"
@@ -35,31 +39,48 @@ KINDS: dict[str, str] = {
 }
 """What may be set, and what it must be."""
 
-PATHS = ("data", "domain", "out", "html", "model_weights", "ca_file")
-"""Beside the file where they are named, unless they are absolute."""
+CODE = ("trust", "allow_unsafe_load")
+"""They allow code to run."""
+SECRET = ("header_from_env", "ca_file")
+"""They say which secrets are told, and to whom."""
+OBJECTS = ("model", "domain")
+"""They may name a program, an object in Python or an address in place of a file."""
+CONFINED = ("model", "out", "html")
+"""Paths that must lie in the config's folder: models, and what is written."""
+READ = ("data", "domain", "model_weights", "ca_file")
+"""Paths that must lie there if the config was found, not named. All are from its folder on."""
+# Whatever else `KINDS` has is harmless: a new key that is not must stand in one of these.
+
+OUTSIDE = "lies outside of its folder"
 
 
-def read_config(path: str | None) -> dict[str, Any]:
-    """What a file sets, by the name that the option has; nothing without a file.
+def read_config(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a file sets, by the name of the option, and what of that is dangerous and taken; nothing without a file.
 
-    With no path given, `fairprobe.toml` of the current folder counts, or else its pyproject.toml.
+    The file is the config that the options name. With neither that nor a model named, `fairprobe.toml` of the current
+    folder counts, or else its pyproject.toml. What is dangerous is refused unless the options say it, or to trust it.
     """
-    if path is None:
-        return _found_here()
-    file = Path(path)
-    settings: Any = _load(file)
-    if file.name == PROJECT and (settings := _of_project(settings)) is None:
-        raise SettingError(f"{path} must have a table [tool.fairprobe], got none")
-    return _checked(settings, file)
-
-
-def _found_here() -> dict[str, Any]:
-    if Path(OWN).is_file():
-        return _checked(_load(Path(OWN)), Path(OWN))
-    if Path(PROJECT).is_file():
-        settings = _of_project(_load(Path(PROJECT)))
-        return {} if settings is None else _checked(settings, Path(PROJECT))
-    return {}
+    named = given["config"]
+    if given["trust_config"] and named is None:
+        raise SettingError(f"--trust-config must stand beside the config to trust, got none named, as {OWN}")
+    here = (each for each in (Path(OWN), Path(PROJECT)) if each.is_file())
+    file = Path(named) if named else None if given["model"] else next(here, None)
+    settings: Any = None if file is None else _load(file)
+    if file is not None and file.name == PROJECT and (settings := _of_project(settings)) is None and named:
+        raise SettingError(f"{named} must have a table [tool.fairprobe], got none")
+    if file is None or settings is None:
+        return {}, {}
+    checked = _checked(settings, file)
+    dangers = {name: danger_of(name, value, file, is_named=bool(named)) for name, value in checked.items()}
+    taken = {name: danger for name, danger in dangers.items() if danger and given[name] is None}
+    if taken and not given["trust_config"]:
+        got = ", ".join(f"{_key(name)} ({danger})" for name, danger in taken.items())
+        raise SettingError(
+            f"{file} must only hold settings that run nothing, tell no secret and stay in its folder, as nobody said "
+            f"to trust it; got {got}: say {' and '.join(map(flag, taken))} on the command line after the file, or "
+            f"trust the file: fairprobe audit {shlex.quote(str(file))} --trust-config"
+        )
+    return {name: _as_option(name, value, file) for name, value in checked.items()}, taken
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -78,7 +99,7 @@ def _of_project(content: Mapping[str, Any]) -> Any:
 
 
 def _checked(settings: Any, file: Path) -> dict[str, Any]:
-    """Every key known, every value of its kind; as the options would give them."""
+    """Every key known, every value of its kind."""
     if not isinstance(settings, dict):
         raise SettingError(f"{file}: [tool.fairprobe] must be a table, got {settings!r}")
     checked: dict[str, Any] = {}
@@ -89,8 +110,27 @@ def _checked(settings: Any, file: Path) -> dict[str, Any]:
             raise SettingError(f"{file}: a key must be one of {', '.join(known)}; got {given!r}{nearest(given, known)}")
         if not _is_a(KINDS[name], value):
             raise SettingError(f"{file}: {_key(name)} must be {KINDS[name]}, got {value!r}")
-        checked[name] = _as_option(name, value, file)
+        checked[name] = value
     return checked
+
+
+def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> str | None:
+    """What a setting of a file does that only who runs the command may decide; None if it is harmless."""
+    if value and name in (*CODE, *SECRET):
+        return "allows code to run" if name in CODE else "decides who is told secrets"
+    if _is_path(name, value, file):
+        place, folder = (Path(os.path.realpath(each)) for each in (file.parent / value, file.parent))
+        return OUTSIDE if (name in CONFINED or not is_named) and not place.is_relative_to(folder) else None
+    is_ours = name == "model" and value.startswith(f"{SUBJECT}:")
+    return "names what is run or asked" if name in OBJECTS and not is_ours else None
+
+
+def _is_path(name: str, value: Any, file: Path) -> bool:
+    """Whether a setting names a file, by what will read it."""
+    if name not in OBJECTS or ":" not in value:
+        return name in CONFINED or name in READ
+    is_scheme = name == "model" and value.partition(":")[0].lower() in SCHEMES
+    return not is_scheme and os.path.exists(file.parent / value)
 
 
 def _key(name: str) -> str:
@@ -101,7 +141,7 @@ def _key(name: str) -> str:
 def _is_a(kind: str, value: Any) -> bool:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     return {
-        TEXT: isinstance(value, str),
+        TEXT: isinstance(value, str) and "\0" not in value,  # which no path may hold
         WHOLE: is_whole,
         NUMBER: is_number(value),
         TRUTH: isinstance(value, bool),
@@ -118,8 +158,7 @@ def _are_texts(value: Any) -> bool:
 
 def _as_option(name: str, value: Any, file: Path) -> Any:
     """A value as the option of that name would have it."""
-    is_path = (file.parent / value).exists() if name == "model" else name in PATHS
-    if is_path and not (name == "domain" and ":" in value):
+    if _is_path(name, value, file):
         return str(file.parent / value)
     if name == "sensitive" and isinstance(value, dict):
         return [f"{each}={','.join(map(str, values))}" if values else each for each, values in value.items()]

@@ -17,6 +17,7 @@ from fairprobe.checks import nearest
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import listed, note
+from fairprobe.csv_tables import restored
 from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter
 from fairprobe.errors import DataError, DomainError, SettingError
 
@@ -83,11 +84,13 @@ class Source:
             raise self._no_column("--label", self.label, table)
         return self._domain_of(rows), rows, labels_of(table, self.label, str(self.data))
 
-    def table(self, path: str | None = None) -> pd.DataFrame:
-        """The table of --data, or of a file beside it, which may be of another kind."""
+    def table(self, path: str | None = None, *, is_ours: bool = False) -> pd.DataFrame:
+        """The table of --data, or of a file beside it, which may be of another kind, or one that we wrote."""
         if path is None:
             return self._table
-        return read_frame(path, () if path.lower().endswith(".parquet") else self.missing or ())
+        is_parquet = path.lower().endswith(".parquet")
+        table = read_frame(path, () if is_parquet else self.missing or ())
+        return restored(table) if is_ours and not is_parquet else table
 
     @cached_property
     def _table(self) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairprobe.csv_tables import write_csv
 from fairprobe.errors import RunError, SettingError
 
 if TYPE_CHECKING:
@@ -67,12 +68,12 @@ class Destination:
     def write_frame(self, frame: pd.DataFrame) -> None:
         """Write a frame as what the name ends in; as CSV to the standard output."""
         if self.is_stdout:
-            frame.to_csv(sys.stdout, index=False)
+            write_csv(frame, sys.stdout)
         elif self.path.suffix.lower() == ".parquet":
             plain = for_parquet(frame)
             self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
         else:
-            self.write_by(lambda part: frame.to_csv(part, index=False))
+            self.write_by(lambda part: write_csv(frame, part))
 
     def write_text(self, text: str) -> None:
         """Write a text."""

@@ -149,7 +149,7 @@ class Explain(Search):
 
     def _load_cases(self) -> None:
         path = self.request["cases"]
-        table = self.request.source.table(path)
+        table = self.request.source.table(path, is_ours=True)
         try:
             n_queries = 2 * len(as_inputs(self.compared, table)) * self._cost()
         except DataError as error:

@@ -13,7 +13,7 @@ import typer
 
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.cli.command import Request
-from fairprobe.cli.config import OWN
+from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.data import read_frame
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import TABLE, Option, option, switch
@@ -62,8 +62,23 @@ def run(request: Request) -> int:
     say(f"{out.name} is written. Guessed by name, so look at it:")
     say(f"  sensitive: {', '.join(sensitive) or 'none found; name them yourself'}")
     say(f"  label: {label or 'none found'}")
-    say(f"next: fairprobe audit {out.name}")
+    say(f"next: fairprobe audit {out.name}{_trust(request['model'], Path(out.name))}")
     return 0
+
+
+def _trust(model: str | None, path: Path) -> str:
+    """The option that a config needs to be taken whole."""
+    return " --trust-config" if danger_of("model", _model(model, path), path) else ""
+
+
+def _model(given: str | None, path: Path) -> str:
+    return _from(given, path) if given and Path(given).exists() else given or "package.module:model"
+
+
+def _from(name: str, path: Path) -> str:
+    """A file as a config names it: from its own folder, if it is there."""
+    file, folder = Path(name).resolve(), path.resolve().parent
+    return (file.relative_to(folder) if file.is_relative_to(folder) else file).as_posix()
 
 
 def named(pattern: str, columns: Iterable[Any]) -> list[str]:
@@ -94,17 +109,16 @@ def config_text(
     path: Path,
 ) -> str:
     """The file: what is known, and all else as comments with the defaults."""
-    beside = Path(data).resolve()
-    where = beside.relative_to(path.resolve().parent) if beside.is_relative_to(path.resolve().parent) else beside
     also = [name for name in named(ALSO, rows.columns) if name not in (*sensitive, label)]
     defaults = AuditSettings()
     lines = [
-        "# An audit by fairprobe. Run it: fairprobe audit " + path.name,
+        f"# An audit by fairprobe. Run it: fairprobe audit {path.name}{_trust(model, path)}",
         "",
-        "# The model: module:attribute, found from the folder that you run it in; or a file, beside this one.",
-        _said("model", model or "package.module:model"),
+        "# The model: a file in this folder. Or what is run: module:attribute, found from the folder that you run it",
+        "# in, command:PROGRAM, or an address, https://...: to take these from here, add --trust-config.",
+        _said("model", _model(model, path)),
         "# Real rows; beside this file, unless the path is absolute.",
-        _said("data", where.as_posix()),
+        _said("data", _from(data, path)),
         f"# What the rows are to the model: {', '.join(ROLES)}. Only held-out rows represent other people.",
         _said("rows_are", role or ROLES[0], known=role is not None),
         "# The column to predict, which is left out of the inputs. A guess by its name.",
@@ -149,5 +163,5 @@ def _good(rows: pd.DataFrame, label: str | None) -> Any:
 
 def _said(name: str, value: Any, *, known: bool = True) -> str:
     """A line; what is only an example, or the default, as a comment. TOML writes such values as JSON does."""
-    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    text = json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007F")
     return f"{'' if known else '# '}{name} = {text}"

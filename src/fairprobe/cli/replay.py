@@ -81,7 +81,7 @@ class Replay(Command):
         """The cases, the domain of each run, the rows, the model."""
         path, source = self.request["run"], self.request.source
         is_table = Path(path).is_file() and not path.lower().endswith(".json")
-        self.runs = [of_table(source.table(path))] if is_table else read_run(path)
+        self.runs = [of_table(source.table(path, is_ours=True))] if is_table else read_run(path)
         source = self._with_command(source, self.runs[0].command)
         self.rows, self.labels = self._rows(source)
         given = self._given_domain(source)
@@ -184,7 +184,7 @@ class Replay(Command):
         result = self.result
         cases = [] if result is None else zip(result.cases.index, result.statuses, result.reasons, strict=True)
         return {
-            "model": self.request["model"],
+            "model": self.request.model_name,
             "run": self.request["run"],
             **({} if result is None else result.summary()),
             "cases": [{"case": str(label), "status": str(status), "reason": why} for label, status, why in cases],

@@ -199,7 +199,7 @@ class Retrain(Command):
 
     def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)
-        table = self.request.source.table(path)
+        table = self.request.source.table(path, is_ours=True)
         absent = [name for name in self.domain.names if name not in table.columns]
         if absent:
             raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")

@@ -36,7 +36,7 @@ from fairprobe.domain.expressions import (
     substitute,
 )
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.domain.values import plain_or_none
 
 MOST_STATES = 20_000
 MOST_ENTRIES = 20_000_000
@@ -79,11 +79,7 @@ class Variable:
 
     def value(self, cell: int) -> dict[str, Any]:
         """The values at a cell by name; None where missing."""
-        return {name: _plain(values[cell]) for name, values in self.operands.items()}
-
-
-def _plain(value: Any) -> Any:
-    return None if is_missing(value) else plain(value)
+        return {name: plain_or_none(values[cell]) for name, values in self.operands.items()}
 
 
 def make_variable(
@@ -120,11 +116,11 @@ def is_number(parameter: Parameter) -> bool:
 
 def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
     """Values as rules see them: None where one is missing."""
-    plain = [_plain(value) for value in values]
-    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in plain):
-        return np.array([math.nan if value is None else value for value in plain], dtype=np.float64)
-    made = np.empty(len(plain), dtype=object)
-    made[:] = plain
+    told = [plain_or_none(value) for value in values]
+    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in told):
+        return np.array([math.nan if value is None else value for value in told], dtype=np.float64)
+    made = np.empty(len(told), dtype=object)
+    made[:] = told
     return made
 
 

@@ -28,7 +28,7 @@ from fairprobe.domain.expressions import (
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.domain.values import plain_or_none
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def _candidates(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
         numbers, seen = pd.factorize(parameter.encode(column), sort=True)
         numbers, seen = _without_outside(numbers.astype(np.int64), seen)
         if 2 <= len(seen) <= MOST_VALUES:
-            values = [None if is_missing(v) else plain(v) for v in np.asarray(parameter.decode(seen), dtype=object)]
+            values = [*map(plain_or_none, np.asarray(parameter.decode(seen), dtype=object))]
             yield _Numbered(parameter.name, numbers, values, is_number(parameter))
 
 

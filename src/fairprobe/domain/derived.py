@@ -12,7 +12,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import is_missing, natural_dtype, plain
+from fairprobe.domain.values import check_value, checked_moves, natural_dtype, plain_or_none
 from fairprobe.errors import DomainError
 
 
@@ -47,13 +47,18 @@ class Derived(Parameter):
             raise DomainError(f"parameter {self.name!r}: source must name another parameter, got {self.source!r}")
         if not isinstance(self.mapping, Mapping) or not self.mapping:
             raise DomainError(f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s")
-        known = {None if is_missing(key) else plain(key): plain(value) for key, value in self.mapping.items()}
-        self._set(mapping=known)
+        if checked_moves(self.name, self.moves) != (-1, 1):
+            raise DomainError(f"parameter {self.name!r} is derived, so it is not moved; got moves={self.moves!r}")
+        known = {plain_or_none(key): plain_or_none(value) for key, value in self.mapping.items()}
+        self._set(mapping={key: value for key, value in known.items() if (key, value) != (None, None)})
+        for value in [*self.mapping, *self.mapping.values()]:
+            if value is not None:
+                check_value(self.name, value)
 
     def bound(self, source: Parameter) -> Derived:
         """With its values by the source's codes."""
-        values = [plain(value) for value in np.asarray(source.decode(np.arange(source.levels)), dtype=object)]
-        absent = [value for value in values if not is_missing(value) and value not in self.mapping]
+        values = [*map(plain_or_none, np.asarray(source.decode(np.arange(source.levels)), dtype=object))]
+        absent = [value for value in values if value is not None and value not in self.mapping]
         if absent:
             raise DomainError(
                 f"parameter {self.name!r}: mapping must have a value for each of {self.source!r}'s, got none for "
@@ -66,7 +71,7 @@ class Derived(Parameter):
 
     def of(self, values: Sequence[Any]) -> list[Any]:
         """What follows from values of the source; None from one that is none of its."""
-        return [self.mapping.get(None if is_missing(value) else plain(value)) for value in values]
+        return [self.mapping.get(plain_or_none(value)) for value in values]
 
     @cached_property
     def value_ids(self) -> Codes:
@@ -106,4 +111,4 @@ class Derived(Parameter):
         raise AssertionError("the code of a derived parameter is its source's")  # pragma: no cover
 
     def __hash__(self) -> int:
-        return hash((self.name, self.source, tuple(self.mapping.items())))
+        return hash((self.name, self.source, frozenset(self.mapping.items())))

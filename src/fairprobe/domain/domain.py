@@ -81,7 +81,7 @@ class Domain:
         self.sensitive = tuple(compared)
         self.constraints = checked(constraints)
         self.links = tuple(links)
-        self.hidden = _checked_hidden(hidden, self.sensitive)
+        self.hidden = _checked_part("hidden", hidden, self.sensitive)
         _check_combinations(self)
         _check_restrictions(self)
 
@@ -178,7 +178,7 @@ class Domain:
 
     def hiding(self, names: Iterable[str]) -> Domain:
         """The same, with sensitive parameters that the model does not take."""
-        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *names))))
+        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *_checked_part("hidden", names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
         """The same domain, whose inputs may also hold what stands in these rows and is none of its values.
@@ -202,7 +202,8 @@ class Domain:
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The same inputs, with only some of the sensitive parameters changing over twins."""
-        kept = tuple(sensitive)
+        kept = tuple(_checked_sensitive(sensitive))
+        _checked_part("sensitive", kept, self.sensitive)
         return self._but(
             sensitive=kept,
             links=tuple(link for link in self.links if link.sensitive in kept),
@@ -550,14 +551,15 @@ def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:
     return derived.bound(source)
 
 
-def _checked_hidden(hidden: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(hidden, str) or not isinstance(hidden, Iterable):
-        raise DomainError.about("hidden", f"must be a list of names, got {hidden!r}")
-    names = tuple(hidden)
+def _checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
+    """Some of the sensitive parameters."""
+    if isinstance(part, str) or not isinstance(part, Iterable):
+        raise DomainError.about(argument, f"must be a list of names, got {part!r}")
+    names = tuple(part)
     for name in names:
         if name not in sensitive:
             raise DomainError.about(
-                "hidden",
+                argument,
                 f"must name sensitive parameters, {', '.join(sensitive)}; got {name!r}{nearest(name, sensitive)}",
             )
     return names
@@ -627,7 +629,9 @@ def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[
     if isinstance(parameter, (Category, Ordinal)):
         every = parameter.categories or parameter.values
         return dataclasses.replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))
-    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing)
+    # With a missing value it is read from a file as one of those listed, whose categories are said.
+    every = listed.values if missing else ()
+    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing, categories=every)
 
 
 def _check_combinations(domain: Domain) -> None:

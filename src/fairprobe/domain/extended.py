@@ -12,7 +12,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import in_dtype, is_missing, plain
+from fairprobe.domain.values import in_dtype, plain_or_none
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ class Extended(Parameter):
     def of(cls, base: Parameter, column: pd.Series[Any]) -> Parameter:
         """The parameter with what a column has beside its values; itself if that is nothing."""
         outside = column[base.encode(column) < 0]
-        values = dict.fromkeys(None if is_missing(value) else plain(value) for value in outside.astype(object))
+        values = dict.fromkeys(map(plain_or_none, outside.astype(object)))
         if not values:
             return base
         return cls(base.name, base, tuple(values), missing=base.missing, moves=base.moves, dtype=base.dtype)
@@ -82,7 +82,7 @@ class Extended(Parameter):
         places = {value: self.base.levels + place for place, value in enumerate(self.extras)}
         outside = np.flatnonzero(codes < 0)
         found = pd.Series(values).astype(object).iloc[outside]
-        codes[outside] = [places.get(None if is_missing(value) else plain(value), -1) for value in found]
+        codes[outside] = [places.get(plain_or_none(value), -1) for value in found]
         return np.where(codes < 0, self.base.encode(values, nearest=True), codes) if nearest else codes
 
     def _encode(self, series: Any, nearest: bool) -> Codes:

@@ -21,7 +21,7 @@ from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
 from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Name
 from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ class Link:
         if not isinstance(given, Mapping) or not given or not all(isinstance(role, Mapping) for role in given.values()):
             raise self.error(f"must have a mapping of sensitive values to values for each role, got {self.roles!r}")
         roles = {
-            str(name): {
-                plain(key): plain(value) for key, value in role.items() if not is_missing(value) and value != ""
-            }
+            str(name): {plain_or_none(key): plain(value) for key, value in role.items() if not _is_empty(value)}
             for name, role in given.items()
         }
         for value in dict.fromkeys(key for role in roles.values() for key in role):
@@ -98,7 +96,7 @@ class Link:
     def _checked_shift(self, shift: Any) -> dict[Any, float]:
         if not isinstance(shift, Mapping) or not all(is_finite(plain(number)) for number in shift.values()):
             raise self.error(f"shift must have a number for each sensitive value, got {shift!r}")
-        return {plain(key): plain(number) for key, number in shift.items()}
+        return {plain_or_none(key): plain(number) for key, number in shift.items()}
 
     def words(self) -> str:
         """The link in a line."""
@@ -112,7 +110,7 @@ class Link:
         return f"{self.column} with {self.sensitive} ({how})"
 
     def __hash__(self) -> int:
-        return hash((self.column, self.sensitive, self.words()))
+        return hash((self.column, self.sensitive, self.per, frozenset(self.roles or self.shift or ())))
 
 
 def _is_empty(cell: Any) -> bool:
@@ -126,7 +124,7 @@ def _role_name(role: Any) -> str:
 def plain_values(parameter: Parameter) -> list[Any]:
     """All values of a parameter by code; None where missing."""
     values = np.asarray(parameter.decode(np.arange(parameter.levels)), dtype=object)
-    return [None if is_missing(value) else plain(value) for value in values]
+    return [plain_or_none(value) for value in values]
 
 
 # One link between two parameters
@@ -194,7 +192,7 @@ class _TableRows:
 
     def __init__(self, table: _Table, column: pd.Series[Any], sensitive: pd.Series[Any], parameter: Parameter) -> None:
         places = {value: place for place, value in enumerate(table.known)}
-        own = [places.get(None if is_missing(v) else plain(v), len(table.known)) for v in sensitive.astype(object)]
+        own = [places.get(plain_or_none(value), len(table.known)) for value in sensitive.astype(object)]
         self._codes = parameter.encode(column)
         off = self._codes < 0  # named nowhere, so it stays whatever the sensitive value is
         roles = table.canonical(np.maximum(self._codes, 0), np.array(own, dtype=np.int64))
@@ -276,7 +274,7 @@ class _Shift:
 
     def of_rows(self, column: pd.Series[Any], sensitive: pd.Series[Any], parameter: Parameter) -> _ShiftRows:
         """For rows, whose values may lie off the grid."""
-        own = np.array([self._steps(None if is_missing(v) else plain(v)) for v in sensitive.astype(object)])
+        own = np.array([self._steps(plain_or_none(value)) for value in sensitive.astype(object)])
         return _ShiftRows(self._shift, own, column, parameter)
 
 

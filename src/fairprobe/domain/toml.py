@@ -31,14 +31,15 @@ parameter and what changes along with a sensitive one:
     [data]
     label = "income"
 
-`hidden = ["sex"]` names sensitive parameters that the model does not take.
+Beside `of` and `is`, `if_missing = 0` is the value where the source is missing, and `missing_for = ["other"]` lists the
+source's values for which there is none. `hidden = ["sex"]` names sensitive parameters that the model does not take.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 COMPARE, COMPARE_MISSING = "compare", "compare_missing"
+IF_MISSING, MISSING_FOR = "if_missing", "missing_for"
 DATA = {"label": str, "ignore": list, "missing": list}
 """What the command line remembers of the data: the label's column, those left out, what stands for no value."""
 
@@ -76,7 +78,12 @@ class Content:
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
     """Write the file."""
-    Path(path).write_text(text_of(domain, data), encoding="utf-8")
+    try:
+        content = text_of(domain, data).encode()
+    except UnicodeEncodeError as error:
+        got = error.object[error.start : error.end]
+        raise DomainError(f"a domain file must be UTF-8, which has no character for {got!r}: rename it") from None
+    Path(path).write_bytes(content)
 
 
 def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
@@ -104,26 +111,27 @@ def link_table(link: Link) -> dict[str, Any]:
     """TOML's keys are texts, so a link's values are written beside each other."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:
-        table["role"] = [
-            {"name": name, "of": list(role), "is": list(role.values())} for name, role in link.roles.items()
-        ]
+        table["role"] = [{"name": name, **_two_lists(role, "is")} for name, role in link.roles.items()]
     elif link.shift is not None:
-        table["shift"] = {"of": list(link.shift), "by": list(link.shift.values())}
+        table["shift"] = _two_lists(link.shift, "by")
     else:
         table["per"] = link.per
     return table
 
 
+def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
+    """A mapping as TOML has it, which has no null: what None stands for, and what stands for None, have own keys."""
+    pairs = {key: value for key, value in mapping.items() if key is not None and value is not None}
+    missing_for = [key for key, value in mapping.items() if value is None]
+    table = {"of": list(pairs), to: list(pairs.values())}
+    table |= {IF_MISSING: mapping[None]} if None in mapping else {}
+    return table | ({MISSING_FOR: missing_for} if missing_for else {})
+
+
 def _as_table(parameter: Parameter) -> dict[str, Any]:
     table: dict[str, Any] = {"name": parameter.name, "kind": parameter.kind}
     if isinstance(parameter, Derived):
-        pairs = {key: value for key, value in parameter.mapping.items() if key is not None and value is not None}
-        return table | {
-            "source": parameter.source,
-            "of": list(pairs),
-            "is": list(pairs.values()),
-            "dtype": parameter.dtype,
-        }
+        return table | {"source": parameter.source, **_two_lists(parameter.mapping, "is"), "dtype": parameter.dtype}
     for field in dataclasses.fields(parameter):
         value = getattr(parameter, field.name)
         if value != field.default or field.name == "dtype":
@@ -206,23 +214,36 @@ def _link_from(table: dict[str, Any]) -> Link:
     if not isinstance(column, str) or not isinstance(sensitive, str):
         raise DomainError(f"a link must have column and sensitive, two names, got {column!r} and {sensitive!r}")
     roles, shift, per = table.pop("role", None), table.pop("shift", None), table.pop("per", None)
-    for name in sorted(table):
-        known = ("role", "shift", "per")
-        raise DomainError(f"the link of {column!r} has {', '.join(known)}; got {name!r}{nearest(name, known)}")
+    _check_known(table, ("role", "shift", "per"), f"the link of {column!r}")
     if roles is not None:
-        by_name = {str(role.get("name", place)): _pairs(role, "is", column) for place, role in enumerate(roles)}
-        return Link(column, sensitive, by_name)
+        if not isinstance(roles, list) or not all(isinstance(role, dict) for role in roles):
+            raise DomainError(f"the link of {column!r} must have a list of tables as role, got {roles!r}")
+        names = [str(role.get("name", place)) for place, role in enumerate(roles)]
+        if len(set(names)) < len(names):
+            raise DomainError(f"the link of {column!r} must have roles of distinct names, got {', '.join(names)}")
+        return Link(column, sensitive, dict(zip(names, (_pairs(role, "is", column) for role in roles), strict=True)))
     if shift is not None:
         return Link(column, sensitive, shift=_pairs(shift, "by", column))
     return Link(column, sensitive, per=per)
 
 
-def _pairs(table: dict[str, Any], to: str, name: str) -> dict[Any, Any]:
-    """Two lists beside each other as a mapping."""
-    keys, values = table.get("of"), table.get(to)
+def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    for name in sorted(set(table) - set(known)):
+        raise DomainError(f"{what} has {', '.join(known)}; got {name!r}{nearest(name, known)}")
+
+
+def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
+    """The mapping that `_two_lists` wrote."""
+    table = table if isinstance(table, dict) else {}
+    _check_known(table, ("name", "source", "dtype", "of", to, IF_MISSING, MISSING_FOR), f"the table of {name!r}")
+    keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
     if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
         raise DomainError(f"{name!r}: of and {to} must be two lists of the same length, got {keys!r} and {values!r}")
-    return dict(zip(keys, values, strict=True))
+    every = [*keys, *missing_for] if isinstance(missing_for, list) else [missing_for, missing_for]
+    if len({key for key in every if isinstance(key, (str, bool, int, float))}) < len(every):
+        raise DomainError(f"{name!r}: of and {MISSING_FOR} must list texts, numbers and truth values once, got {every}")
+    pairs = dict(zip(keys, values, strict=True)) | dict.fromkeys(missing_for)
+    return pairs | ({None: table[IF_MISSING]} if IF_MISSING in table else {})
 
 
 def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str, list[Any]]]:

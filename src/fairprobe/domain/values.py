@@ -28,6 +28,11 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def plain_or_none(value: Any) -> Any:
+    """A plain Python value, None for each that stands for "no value"."""
+    return None if is_missing(value) else plain(value)
+
+
 def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
     """Whole numbers of steps, some down and some up."""
     if not isinstance(moves, Iterable):
@@ -49,7 +54,7 @@ def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     if not checked:
         raise DomainError(f"parameter {name!r}: values must not be empty, got []")
     for value in checked:
-        _check_value(name, value)
+        check_value(name, value)
     counts = Counter(checked)
     if len(counts) < len(checked):
         repeated = ", ".join(repr(value) for value, count in counts.items() if count > 1)
@@ -57,7 +62,8 @@ def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     return checked
 
 
-def _check_value(name: str, value: Any) -> None:
+def check_value(name: str, value: Any) -> None:
+    """Refuse a value that is missing, or that neither a rule nor a domain file can hold."""
     if is_missing(value):
         raise DomainError(f"parameter {name!r}: a missing value is allowed by missing=True, not listed, got {value!r}")
     if not isinstance(value, (str, bool, int, float)):

@@ -421,7 +421,10 @@ def options_of(arguments: dict[str, Any]) -> Options:
 
 
 def plan(model: Any, domain: Domain, population: Any, **arguments: Any) -> EstimatePlan:
-    """What `estimate` would do with the same arguments, all of them given; the model is asked for about a second."""
+    """What `estimate` would do with the same arguments, all of them given.
+
+    The model is asked for about a second; None is not asked, and then no time is measured.
+    """
     population = bound(population, domain)
     sides = [_plan_of(model, side, population, arguments) for side in sides_of(domain, arguments["linked"])]
     totals = {name: sum(getattr(each, name) for each in sides) for name in ("n_queries", "n_measured", "seconds")}
@@ -430,6 +433,10 @@ def plan(model: Any, domain: Domain, population: Any, **arguments: Any) -> Estim
 
 def _plan_of(model: Any, domain: Domain, population: Any, arguments: dict[str, Any]) -> EstimatePlan:
     """The same for linked twins, or for plain ones."""
+    if model is None:
+        n_rows = population.shape[0] if hasattr(population, "shape") else None
+        how = arguments if isinstance(population, str) else {**arguments, "method": "sample"}
+        return options_of(how).plan(domain, n_rows, arguments["output"])
     names = ("threshold", "output", "batch", "weights", "groups")
     target = Population(model, domain, population, *(arguments[name] for name in names))
     planned = Estimation(target, [domain.sensitive], options_of(arguments)).plan

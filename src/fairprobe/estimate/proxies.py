@@ -34,7 +34,7 @@ SMOOTHING = 5.0
 """Rows of the overall rate that a part's rate is mixed with, so that rare values do not look sure."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Proxies:
     """How well columns tell a sensitive one."""
 

@@ -33,7 +33,7 @@ N_DENSITY = 100_000
 """Drawn to tell how much of a density is in a region."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class CaseRegion:
     """Where cases are: a rule over the other parameters, and how good it is."""
 

@@ -59,7 +59,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Directions:
     """Which of two twins gets what."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Explanation:
     """Why: the regions that hold the cases, and what else is known of them."""
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import checked_count
-from fairprobe.domain.values import is_missing, plain
+from fairprobe.domain.values import plain_or_none
 from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.share import Remark, percent
 from fairprobe.explain.along import MOST_POINTS, along, values_of
@@ -43,7 +43,7 @@ FEWEST_VALUES = 2
 """Rather than fewer values of a parameter, fewer cases are moved."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Influence:
     """What moving a parameter does to the cases, all else as it is."""
 
@@ -317,4 +317,4 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows of a frame, ready for JSON, which has no NaN."""
     rows = frame.astype(object).to_dict(orient="records")
-    return [{str(key): None if is_missing(value) else plain(value) for key, value in row.items()} for row in rows]
+    return [{str(key): plain_or_none(value) for key, value in row.items()} for row in rows]

@@ -267,7 +267,7 @@ def _health(rows: RealRows | None, n_gone: int, n_unrepaired: int, is_fewest: Ma
     return tuple(remarks)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Repaired:
     """Cases, and what ends them; every repair was asked about again at the end. All have the index of the cases given.
 

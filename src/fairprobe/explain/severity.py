@@ -31,7 +31,7 @@ MEASURES = {
 ROWS_A_CALL = 10_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Severity:
     """How far apart the two ends of each case are."""
 

@@ -175,7 +175,7 @@ def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) ->
     return tuple(remarks)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Shrunk:
     """Cases near to real rows; every one was asked about again at the end. All have the index of the cases given."""
 

@@ -116,7 +116,7 @@ class Difference:
         return self.model is None or self.value * self.model > 0
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RegionInData:
     """The training rows inside a region, and whether they show what the model does there."""
 

@@ -7,7 +7,9 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -19,7 +21,15 @@ PREFIX: Final = "FAIRPROBE_HEADER_"
 HIDDEN: Final = "***"
 
 _SHORTEST: Final = 4
-"""Shorter values are no secrets, and would be found in any text."""
+"""Characters: shorter values are no secrets, and would be found in any text. Chosen."""
+
+_LONG: Final = 20
+"""Characters from which a value of a query counts as a secret, whatever its name is. Chosen: keys are longer."""
+
+_SECRET_NAMES: Final = re.compile(
+    r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session|bearer|hmac", re.IGNORECASE
+)
+"""What the name of a secret in a query has in it."""
 
 _LOGGERS: Final = (
     "httpx",
@@ -28,22 +38,36 @@ _LOGGERS: Final = (
 )
 """All by name: a logger's filter is not for those below it."""
 
-_secrets: set[str] = set()
+_hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
+"""The secrets of the service that is asked now. What is shown of anything else is left as it is."""
 
 
-def keep_secret(text: str) -> None:
-    """From now on `redacted` hides this, also as it is written in JSON, in an address or without `Bearer` before it."""
-    words = text.split()
-    for part in {text, unquote(text), *words[1:]}:
-        forms = {part, quote(part), quote(part, safe=""), json.dumps(part)[1:-1], _base64(part)}
-        _secrets.update(form for form in forms if len(form) >= _SHORTEST)
+@contextmanager
+def hiding(secrets: frozenset[str]) -> Iterator[None]:
+    """Inside this, and in this thread, `redacted` hides these texts."""
+    token = _hidden.set(secrets)
+    try:
+        yield
+    finally:
+        _hidden.reset(token)
+
+
+def secrets_of(url: str, headers: Iterable[str]) -> frozenset[str]:
+    """What an address and the values of headers must not tell, in all forms that an answer may quote them in."""
+    parts = urlsplit(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    told = [value for name, value in parse_qsl(parts.query) if _is_secret(name, value)]
+    told += [password, f"{user}:{password}"] if password else [user]
+    for text in (*headers, parts.password or ""):
+        told += [text, unquote(text), *text.split()[1:]]  # as in "Bearer abc"
+    return frozenset(form for part in told for form in _forms(part) if len(form) >= _SHORTEST)
 
 
 def redacted(text: str) -> str:
-    """The text without any secret, and without what an address in it may carry."""
-    for secret in sorted(_secrets, key=len, reverse=True):
+    """The text without the secrets of the service that is asked, and without those of any address in it."""
+    for secret in sorted(_hidden.get(), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return re.sub(r"(https?://)[^\s/@]+@", rf"\1{HIDDEN}@", text)
+    return re.sub(r"https?://[^\s\"'<>]+", lambda found: shown_source(found[0]), text, flags=re.IGNORECASE)
 
 
 def shortened(text: str, most: int = 200) -> str:
@@ -53,10 +77,10 @@ def shortened(text: str, most: int = 200) -> str:
 
 
 def shown_source(source: str) -> str:
-    """Where a model comes from, as it may be shown: an address without its user, password and the values of its query.
+    """Where a model comes from, as it may be shown: an address without its user, its password and keys in its query.
 
-    >>> shown_source("https://me:secret@host:8443/invocations?code=abcdef&v=1")
-    'https://host:8443/invocations?code=***&v=***'
+    >>> shown_source("https://me:secret@host:8443/invocations?code=abcdef&version=2024")
+    'https://host:8443/invocations?code=***&version=2024'
     >>> shown_source("package.module:model")
     'package.module:model'
     """
@@ -65,19 +89,15 @@ def shown_source(source: str) -> str:
     scheme, _, rest = source.partition("://")
     address, _, query = rest.partition("#")[0].partition("?")
     host, slash, path = address.partition("/")
-    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
-    shown = "&".join(f"{name}={HIDDEN}" for name in names)
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    shown = "&".join(
+        f"{name}{equals}{HIDDEN if _is_secret(unquote(name), value) else value}" for name, equals, value in pairs
+    )
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}{'?' if shown else ''}{shown}"
 
 
-def guard(url: str) -> None:
-    """Keep what an address carries out of messages and logs."""
-    parts = urlsplit(url)
-    if parts.password:
-        keep_secret(parts.password)
-        keep_secret(f"{unquote(parts.username or '')}:{unquote(parts.password)}")
-    for _, value in parse_qsl(parts.query):
-        keep_secret(value)
+def guard_logs() -> None:
+    """Keep secrets out of what others log of a request."""
     for name in _LOGGERS:  # httpx logs every address it asks
         logger = logging.getLogger(name)
         if not any(isinstance(each, _Redacting) for each in logger.filters):
@@ -96,7 +116,6 @@ def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:
             raise SettingError(f"the header {header} is to come from the variable {variable}, which is not set")
         headers[header] = os.environ[variable]
     for header, value in headers.items():
-        keep_secret(value)
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header) or not re.fullmatch(r"[\x20-\x7e\t]*", value):
             raise SettingError(f"a header must be a name and one line of plain characters, got another for {header!r}")
     return headers
@@ -110,5 +129,10 @@ class _Redacting(logging.Filter):
         return True
 
 
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
+def _is_secret(name: str, value: str) -> bool:
+    return bool(_SECRET_NAMES.search(name)) or len(value) >= _LONG
+
+
+def _forms(text: str) -> tuple[str, ...]:
+    in_base64 = base64.b64encode(text.encode()).decode()
+    return text, quote(text), quote(text, safe=""), json.dumps(text)[1:-1], in_base64

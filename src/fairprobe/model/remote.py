@@ -25,7 +25,7 @@ from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm
 from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
-from fairprobe.model.redaction import guard, shown_source
+from fairprobe.model.redaction import guard_logs, hiding, shown_source
 from fairprobe.model.services import (
     InvalidAnswerError,
     OpenInference,
@@ -37,6 +37,9 @@ from fairprobe.model.services import (
 )
 from fairprobe.model.sklearn import checked_columns, natural_dtype
 from fairprobe.model.transport import Persistence, TooLargeError, Transport
+
+ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
+"""A host, with a user and a port, and whatever follows."""
 
 
 def connect(
@@ -73,7 +76,7 @@ def connect(
             repeats itself.
         ca_file: certificates to trust in place of the usual ones.
     """
-    if not re.match(r"https?://[^/\s]+", url, re.IGNORECASE):
+    if not re.fullmatch(ADDRESS, url, re.IGNORECASE):
         raise SettingError(f"the address of a model must be http://... or https://..., got {shown_source(url)!r}")
     for name in answers or {}:
         if name not in OUTPUTS:
@@ -90,11 +93,11 @@ def connect(
         headers=tuple((header_from_env or {}).items()),
     )
     rows = None if batch_rows is None else checked_count("batch_rows", batch_rows)
-    guard(url)
     model = RemoteModel(
         service_at(url, protocol), patience, answers or {}, rows, checked_count("cache_rows", cache_rows, at_least=0)
     )
-    model.look()
+    with hiding(model._transport.secrets):
+        model.look()
     return model
 
 
@@ -126,6 +129,7 @@ class RemoteModel:
         self._size = BatchSize(self._batch_rows)
         self._caches: dict[str | None, AnswerCache] = {}
         self._is_afresh = False
+        guard_logs()
         self._transport = Transport(self.service.url, self._patience)
         self._workers = Connections(self._patience.connections)
         self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
@@ -136,7 +140,6 @@ class RemoteModel:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        guard(self.service.url)
         self._set_up()
 
     def __repr__(self) -> str:

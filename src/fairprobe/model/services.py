@@ -134,11 +134,11 @@ class OpenInference:
         if answer is None and len(outputs) > 1:
             raise SettingError(
                 f"a service that gives several outputs needs the name of the one that counts, got "
-                f"{', '.join(map(str, named))}: say answers={{'label': NAME}} (--answer label=NAME)"
+                f"{shortened(', '.join(map(str, named)))}: say answers={{'label': NAME}} (--answer label=NAME)"
             )
         tensor = outputs[0] if answer is None else named.get(answer)
         if tensor is None:
-            raise InvalidAnswerError(f"no output named {answer!r}, but {', '.join(map(str, named))}")
+            raise InvalidAnswerError(f"no output named {answer!r}, but {shortened(', '.join(map(str, named)))}")
         return _of_tensor(tensor, n_rows)
 
     def told(self, content: Any) -> tuple[str, ...] | None:

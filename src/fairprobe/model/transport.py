@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -17,8 +18,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
 
 from fairprobe.errors import ModelError, SettingError
+from fairprobe.model import redaction
 from fairprobe.model.pacing import RateLimit
-from fairprobe.model.redaction import headers_from_environment, shortened, shown_source
 from fairprobe.model.services import InvalidAnswerError
 
 FIRST_DELAY: Final = 0.1
@@ -38,6 +39,9 @@ CONNECT_SECONDS: Final = 10.0
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
 """An answer may be so large, and so much larger for each row."""
+
+LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
+"""Hosts that are this machine: what is sent to them passes no network."""
 
 WRITTEN: Final = 65_536
 """Bytes of a request that are written at once."""
@@ -68,7 +72,7 @@ class Reply:
     @property
     def words(self) -> str:
         """In a line, without secrets."""
-        text = shortened(self.data[:4000].decode(errors="replace"))
+        text = redaction.shortened(self.data[:4000].decode(errors="replace"))
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
@@ -93,17 +97,20 @@ class Transport:
         self.patience = patience
         self.n_sent = 0
         """Rows sent, those of repeated requests each time."""
-        self._shown = shown_source(url)
+        self._shown = redaction.shown_source(url)
         self._rate = RateLimit(patience.rate_limit)
         self._lock = threading.Lock()
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
         self._deadline = _Deadline()
-        self._client = _client(patience)
+        headers = redaction.headers_from_environment(dict(patience.headers))
+        self.secrets = redaction.secrets_of(url, headers.values())
+        """Never shown of what this service answers."""
+        self._client = _client(url, patience, headers)
 
     def get(self, url: str) -> Reply:
-        """Whatever a service answers to a plain look at an address."""
+        """Whatever a service answers to a plain look at an address; to be called inside `hiding` its secrets."""
         for attempt in range(3):
             try:
                 return self._exchange("GET", url, None, ANSWER_BYTES)
@@ -119,7 +126,8 @@ class Transport:
         with self._lock:
             self.n_sent += n_rows
         try:
-            return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
+            with redaction.hiding(self.secrets):
+                return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
         except _FailedError:
             return False
 
@@ -142,7 +150,9 @@ class Transport:
             with self._lock:
                 self.n_sent += n_rows
             try:
-                answer = read(self._accepted(self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)))
+                with redaction.hiding(self.secrets):
+                    reply = self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
+                    answer = read(self._accepted(reply))
             except (_FailedError, InvalidAnswerError) as failure:
                 tries += 1
                 self._repeat_or_end(failure, tries, cancelled, is_bold=is_bold)
@@ -222,7 +232,7 @@ class Transport:
         except httpx.TimeoutException:
             raise _FailedError(f"no answer within {self.patience.timeout:g} s") from None
         except httpx.TransportError as error:
-            what = shortened(str(error)) or type(error).__name__
+            what = redaction.shortened(str(error)) or type(error).__name__
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise ModelError(
                     f"the certificate of {self._shown} must verify, got {what}: name the file of its authority by "
@@ -265,12 +275,20 @@ class _Deadline(threading.local):
         return left
 
 
-def _client(patience: Persistence) -> Any:
+def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     try:
         import httpx
         import orjson  # noqa: F401  # what requests are written by
     except ImportError as error:
         raise SettingError(f"a model behind an address needs {error.name}: pip install 'fairprobe[http]'") from None
+    address = httpx.URL(url)
+    sent = [*headers, *(["Authorization, of the address"] if address.userinfo else [])]
+    is_open = bool(sent) and address.scheme == "http"
+    if is_open and not LOOPBACK.fullmatch(address.host):
+        raise SettingError(
+            f"a header must not be sent over plain http, where others can read it, got {', '.join(sent)} for "
+            f"{redaction.shown_source(url)}: use https://, or unset what it comes from"
+        )
     verify: Any = True
     if patience.ca_file is not None:
         import ssl
@@ -281,12 +299,13 @@ def _client(patience: Persistence) -> Any:
             rule = f"must be a file of certificates, got {patience.ca_file}: {error}"
             raise SettingError.about("ca_file", rule) from None
     return httpx.Client(
-        headers={"Accept-Encoding": "identity", **headers_from_environment(dict(patience.headers))},
+        headers={"Accept-Encoding": "identity", **headers},
         timeout=httpx.Timeout(patience.timeout, connect=min(patience.timeout, CONNECT_SECONDS), pool=None),
         # As many as there are threads that ask; those that were given up keep nobody waiting.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=patience.connections),
         verify=verify,
         follow_redirects=False,  # headers are for the address that was given
+        trust_env=not is_open,  # a proxy would read them
     )
 
 

@@ -38,7 +38,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Replayed:
     """What became of each case."""
 

@@ -86,7 +86,7 @@ class Way:
         return f"{self.what}: {', '.join(shares)}, accuracy {points or 0.0:+.2f} points"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Retrained:
     """A model in which discriminatory inputs are rarer, or the one given if none was accepted, and the evidence.
 

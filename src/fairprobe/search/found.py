@@ -38,7 +38,7 @@ MIN_COMPARABLE = 0.9
 """A smaller part of the inputs that can be compared is worth a remark."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Found:
     """The cases of one search, and what it took to find them."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Mask
+from fairprobe.csv_tables import write_csv as write_frame
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import RunError, SettingError
 from fairprobe.search.found import Found
@@ -158,7 +159,7 @@ def write_csv(frames: Iterator[pd.DataFrame], path: Path, most: int | None) -> i
     n = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         for frame in _cut(frames, most):
-            frame.to_csv(file, index=False, header=not n)
+            write_frame(frame, file, header=not n)
             n += len(frame)
     return n
 

@@ -1,0 +1,53 @@
+"""CSV as it is written: no spreadsheet takes a text in it for a formula, and what is read back are the same values."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+_STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
+"""What a spreadsheet takes for the beginning of a formula; the full-width ones, too."""
+
+_BLANK = r"[^\S\t\r\n]*"
+
+_FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n])(?='*{_BLANK}{_STARTS}))"
+"""Where a formula, or what some take for the beginning of a cell or a line, would begin."""
+
+_BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
+
+
+def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = True) -> None:
+    """Write a frame; a text that a spreadsheet would run has an apostrophe before it. Numbers stay as they are."""
+    told = _replaced(frame, _BARE, "'")
+    # Python quotes no bare carriage return, which ends a line to those who read it.
+    has_returns = any("\r" in text for name, column in told.items() for text in (str(name), *_texts(column)))
+    quoting = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+    told.to_csv(target, index=False, header=header, quoting=quoting, lineterminator="\n")
+
+
+def restored(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table that `write_csv` wrote, with the texts as they were."""
+    return _replaced(frame, _MARKED, "")
+
+
+def _replaced(frame: pd.DataFrame, pattern: re.Pattern[str], mark: str) -> pd.DataFrame:
+    def changed(value: Any) -> Any:
+        return pattern.sub(mark, value) if isinstance(value, str) else value
+
+    told = frame.rename(columns=changed)
+    for place, (_, column) in enumerate(frame.items()):  # by place, as two columns may have one name
+        if any(map(pattern.search, _texts(column))):
+            told.isetitem(place, column.astype(object).map(changed))
+    return told
+
+
+def _texts(column: pd.Series[Any]) -> set[str]:
+    if getattr(column.dtype, "kind", "O") in "iufb":
+        return set()
+    return {value for value in column.astype(object) if isinstance(value, str)}
