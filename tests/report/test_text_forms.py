@@ -1,6 +1,5 @@
 """Markdown, JUnit XML and the model card: they say the same, and every value in them is text."""
 
-import dataclasses
 import re
 from xml.etree import ElementTree as ET
 
@@ -8,8 +7,6 @@ import pytest
 from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
-from fairprobe.estimate.share import Share
-from fairprobe.estimate.verdict import Outcome, verdict
 from fairprobe.report.junit import junit
 from fairprobe.report.markdown import markdown, text, value
 from fairprobe.report.model_card import model_card

@@ -17,11 +17,9 @@ from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import (
     between,
-    classes_of_model,
     figure_parts,
     side_by_side,
     verdict_lines,
-    with_outcomes,
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
@@ -30,6 +28,7 @@ from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
+from fairprobe.estimate.favourable import favourable_in
 from fairprobe.estimate.populations import sides_of
 from fairprobe.estimate.share import POPULATIONS, WHICH, percent
 from fairprobe.estimate.verdict import GATES
@@ -94,7 +93,7 @@ OPTIONS = [
         choices=(*GATES, *WHICH),
     ),
     o.STORE,
-    o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
+    o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
     o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
     *o.PRINTED,
@@ -186,9 +185,9 @@ class Estimate(Command):
                 raise SettingError(f"--gate {self.which} needs that share, got {got}")
         self._check_populations()
         self.model = self.load_model()
-        output, favourable = self.keywords["output"], self.request["favourable"]
-        classes = classes_of_model(self.model, output, favourable)
-        self.with_outcomes = partial(with_outcomes, classes=classes, output=output, favourable=favourable)
+        asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
+        text = self.request["favourable"]
+        self.keywords["favourable"] = favourable_in(text, self.model, self.domain, self.rows, as_text=True, **asked)
 
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""
@@ -253,7 +252,7 @@ class Estimate(Command):
         try:
             for name in self.populations:
                 self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
-                sets = {key: self.with_outcomes(share) for key, share in self._estimate(name).items()}
+                sets = self._estimate(name)
                 self.unfinished = None
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:
@@ -344,7 +343,7 @@ class Estimate(Command):
         seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
         rows = self._row_lines() if self._first_rows() else []
         verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
-        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"])
+        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.keywords["favourable"])
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()
