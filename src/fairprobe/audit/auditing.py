@@ -16,10 +16,12 @@ from fairprobe.audit import gating
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.content import AuditParts, content_of, domain_words, plain
 from fairprobe.audit.folder import RunFolder
+from fairprobe.audit.libraries import versions_of
 from fairprobe.audit.result import Audit
 from fairprobe.audit.sensitivity import sensitivity
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
+from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
@@ -217,6 +219,9 @@ class Auditing:
         parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
+        parts.versions = versions_of(self.model)
+        for check, message in health_of_columns(self.rows, self.domain):
+            parts.remark(check, message, "data")
         self.asker = Asker(self.model, self.domain, output=settings.output, batch=settings.batch)
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
             self.model, self.domain, self.rows, settings.output, settings.batch
