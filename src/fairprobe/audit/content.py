@@ -322,16 +322,17 @@ def _certificate(parts: AuditParts) -> dict[str, Any]:
     """The model's answers to all comparable rows, by which twins are compared."""
     share = parts.main.get("rows")
     sides = [] if share is None else [share, share.plain]
-    return {twins_of(side): _answers(side) for side in sides if side is not None and side.record is not None}
+    return {twins_of(side): _answers(side, parts) for side in sides if side is not None and side.record is not None}
 
 
-def _answers(share: Share) -> dict[str, Any]:
+def _answers(share: Share, parts: AuditParts) -> dict[str, Any]:
     assert share.record is not None
     rows = share.record.rows
     assert rows is not None
     said = {
         "members": list(rows.members),
         "row": rows.index.tolist(),
+        "position": parts.rows.index.get_indexer(rows.index).tolist(),
         "outputs": [rows.of_row(place) for place in range(len(rows.index))],
         "not_comparable": share.n_not_comparable,
         "left_out": share.n_left_out,
@@ -345,22 +346,25 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     share = parts.main.get("rows")
     sides = [] if share is None else [side for side in (share, share.plain) if side is not None]
     flips: list[dict[str, Any]] = []
-    flipped: set[Any] = set()
+    flipped: set[int] = set()
     for side in sides:
         if side.cases is None or side.twins is None or side.answers is None:
             continue
-        flipped |= set(side.cases.index.tolist())
+        positions = parts.rows.index.get_indexer(side.cases.index).tolist()
+        flipped |= set(positions)
         some = slice(parts.settings.max_cases)
         records = zip(
+            positions[some],
             side.cases.index[some].tolist(),
             side.cases[some].astype(object).to_dict("records"),
             side.twins[some].astype(object).to_dict("records"),
             side.answers[some].to_dict("records"),
             strict=True,
         )
-        for row, case, twin, answers in records:
+        for position, row, case, twin, answers in records:
             flip = {
                 "row": row,
+                "position": position,
                 "changes": [[name, *each] for name, each in _changes(case, twin, mask)],
                 "answers": {who: said for who, said in answers.items() if said is not None},
                 "population": twins_of(side),
