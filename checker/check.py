@@ -38,8 +38,8 @@ def check(audit):
     note("no two shares are of the same", len(founds) == len(audit["shares"]))
     can = resting.check_verdict(audit, main, founds, is_asked and all(is_seen[each["id"]] for each in main), note)
     rows, question = audit["rows"], audit["question"]
-    told = [(each["population"], each["position"], [each["row"], each["answers"]]) for each in rows["flips"]]
-    right = all(flips.get((twins, place)) == answers for twins, place, answers in told)
+    known = [[twins, *told] for (twins, _), told in flips.items()]
+    right = all([each["population"], each["row"], each["answers"]] in known for each in rows["flips"])
     note(f"{rows['n_flipped']:,} rows flip", right and rows["n_flipped"] == len({place for _, place in flips}))
     gaps = [(gap(case["outputs"], question["output"]), case["gap"]) for case in audit["cases"]]
     note(f"gaps of {len(gaps):,} cases", all(same(*each) and each[0] > question["threshold"] for each in gaps))

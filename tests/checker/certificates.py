@@ -138,7 +138,6 @@ def certificate(limit: float | None = 0.01, *, show_rows: bool = False) -> dict[
     flips = [
         {
             "row": place,
-            "position": place,
             "changes": changes(row, twins),
             "answers": dict(zip(MEMBERS, outputs[place], strict=True)),
             "population": twins,
@@ -288,7 +287,7 @@ def scored() -> dict[str, Any]:
         members = [[as_member(row, sex, linked=twins == "linked") for sex in ("Female", "Male")] for row in rows]
         part["outputs"] = [[0.01 * one["age"] + 0.25 * answer(*one.values()) for one in pair] for pair in members]
     for flip in audit["rows"]["flips"]:
-        outputs = audit["certificate"][flip["population"]]["outputs"][flip["position"]]
+        outputs = audit["certificate"][flip["population"]]["outputs"][flip["row"]]
         flip["answers"] = dict(zip(MEMBERS, outputs, strict=True))
     for case in audit["cases"]:
         case["outputs"] = [0.01 * case["case"]["age"] + 0.25, 0.01 * case["case"]["age"]]

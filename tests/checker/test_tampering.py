@@ -19,7 +19,6 @@ RECOMPUTED = {
     "certificate.plain.position",
     "question.max_share",
     "question.min_comparable",
-    "rows.flips.position",
     "about.data.n_rows",
     "cases.gap",
     "certificate.linked.left_out",

@@ -182,17 +182,13 @@ class Auditing:
         self.domain = domain
         self.rows = domain.as_frame(X)
         self.labels = _checked_labels(y, self.rows, needed=settings.retrain)
-        is_unique = self.rows.index.is_unique
-        if not is_unique:
-            self.rows = self.rows.reset_index(drop=True)
         self.settings = settings
         self.seed = seed
         self.progress = teller(progress)
         self.parts = AuditParts(domain, self.rows, settings, seed)
-        if not is_unique:
-            self.parts.remark(
-                "repeated-index", "the rows' index repeats itself: rows go by their place, from 0", "shares"
-            )
+        if not self.rows.index.is_unique:
+            self.rows = self.parts.rows = self.rows.reset_index(drop=True)
+            self.parts.remark("repeated-index", "the rows' index repeats itself: rows go by place, from 0", "shares")
         self.folder: RunFolder | None = None
         self.store: Path | None = None
         """Where what is asked is kept, a run for each part."""
@@ -204,7 +200,7 @@ class Auditing:
         """Those asked for, that of the gate first: it makes the verdict."""
         _check_names("mask", settings.mask, domain)
         _check_directions(settings, domain)
-        asked = {"output": settings.output, "threshold": settings.threshold, "batch": settings.batch}
+        asked: dict[str, Any] = {name: getattr(settings, name) for name in ("output", "threshold", "batch")}
         self.favourable = favourable_in(settings.favourable, model, domain, self.rows, **asked)
         """The good outcome, which the model does give."""
 
@@ -290,7 +286,9 @@ class Auditing:
                 self.parts.interrupted = self.phase
             except Exception as error:
                 if not self.parts.sets:
-                    failure = _as_failure(error)
+                    if isinstance(error, InputError):
+                        raise  # nothing is known yet
+                    failure = error if isinstance(error, RunError) else RunError(_in_words(error))
                     self.parts.interrupted = f"{self.phase}, which failed: {error}"
                 self.failed(phase, error)
             if self.parts.interrupted is not None:
@@ -542,13 +540,6 @@ class Auditing:
                 self.parts.remark(check, message, self.phase)
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-
-
-def _as_failure(error: Exception) -> RunError:
-    """What is raised of an error that leaves no verdict; one of input is raised as it is, as nothing is known yet."""
-    if isinstance(error, InputError):
-        raise error
-    return error if isinstance(error, RunError) else RunError(_in_words(error))
 
 
 def _in_words(error: Exception) -> str:

@@ -350,21 +350,18 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     for side in sides:
         if side.cases is None or side.twins is None or side.answers is None:
             continue
-        positions = parts.rows.index.get_indexer(side.cases.index).tolist()
-        flipped |= set(positions)
+        flipped |= set(parts.rows.index.get_indexer(side.cases.index).tolist())
         some = slice(parts.settings.max_cases)
         records = zip(
-            positions[some],
             side.cases.index[some].tolist(),
             side.cases[some].astype(object).to_dict("records"),
             side.twins[some].astype(object).to_dict("records"),
             side.answers[some].to_dict("records"),
             strict=True,
         )
-        for position, row, case, twin, answers in records:
+        for row, case, twin, answers in records:
             flip = {
                 "row": row,
-                "position": position,
                 "changes": [[name, *each] for name, each in _changes(case, twin, mask)],
                 "answers": {who: said for who, said in answers.items() if said is not None},
                 "population": twins_of(side),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from types import CodeType, ModuleType
+from importlib.metadata import packages_distributions, version
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from fairprobe._version import __version__
@@ -16,72 +17,47 @@ from fairprobe._version import __version__
 PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
 """Always told."""
 
-MOST_LOOKED_AT, MOST_OF_A_LIST = 5_000, 20
-"""Objects that are looked at in a model, and members of a list or a mapping in it; chosen."""
+MOST_LOOKED_AT = 5_000
+"""Objects in a model that are looked at, those nearest to it first; chosen."""
 
 
 def versions_of(model: Any) -> dict[str, str]:
     """By name: this package, Python, the packages that every audit uses, and those that the model comes from."""
     names = {*PACKAGES}
-    for root in _roots(model) - {"fairprobe"}:
+    for root in _roots(model) - {"fairprobe", *sys.stdlib_module_names}:
         names |= {*_by_module().get(root, ())}
-    found = {name: told for name in sorted(names) if (told := _version(name)) is not None}
-    return {"fairprobe": __version__, "python": platform.python_version(), **found}
+    return {
+        "fairprobe": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in sorted(names)},
+    }
 
 
 @cache
-def _by_module() -> Mapping[str, list[str]]:
-    return packages_distributions()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+def _by_module() -> dict[str, Sequence[str]]:
+    return {**packages_distributions()}
 
 
 def _roots(model: Any) -> set[str]:
     """The first names of the modules that the classes of a model and of its parts come from."""
-    roots, seen, queue = set(), {id(model)}, deque([model])
+    roots, seen, queue = set(), {id(model): model}, deque([model])
     while queue and len(seen) < MOST_LOOKED_AT:
         each = queue.popleft()
-        if isinstance(each, ModuleType):
-            names, parts = [each.__name__], iter(())
-        else:
-            names = [getattr(one, "__module__", None) for one in (*type(each).__mro__, each)]
-            parts = _parts(each)
+        names = [getattr(one, "__module__", None) for one in (*type(each).__mro__, each)]
+        names += [each.__name__] if isinstance(each, ModuleType) else []
         roots |= {name.partition(".")[0] for name in names if isinstance(name, str)}
-        for part in parts:
-            if id(part) not in seen:
-                seen.add(id(part))
-                queue.append(part)
-    return roots - sys.stdlib_module_names
+        new = {id(part): part for part in _parts(each) if id(part) not in seen}
+        seen |= new
+        queue.extend(new.values())
+    return roots
 
 
-def _parts(of: Any) -> Iterator[Any]:
-    """What an object holds, or a function refers to."""
-    if isinstance(of, Mapping):
-        yield from [*of.values()][:MOST_OF_A_LIST]
-    elif isinstance(of, (list, tuple, set, frozenset)):
-        yield from [*of][:MOST_OF_A_LIST]
-    attributes = getattr(of, "__dict__", None)
-    if isinstance(attributes, dict) and not isinstance(of, type):
-        yield from attributes.values()
-    yield from (getattr(of, name, None) for name in ("__self__", "__wrapped__", "func", "args"))
-    for cell in getattr(of, "__closure__", None) or ():
-        yield from () if cell is None else _content(cell)
-    code = getattr(of, "__code__", None)
-    if isinstance(code, CodeType):
-        known = getattr(of, "__globals__", {})
-        yield from (known[name] for name in _names(code) if name in known)
-
-
-def _content(cell: Any) -> Iterator[Any]:
-    try:
-        yield cell.cell_contents
-    except ValueError:  # it is empty as yet
-        return
+def _parts(of: Any) -> Sequence[Any]:
+    """What an object holds, or a function refers to; not what a class or a module does."""
+    if isinstance(of, FunctionType):
+        named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
+        return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]
+    return () if isinstance(of, (type, ModuleType)) else gc.get_referents(of)
 
 
 def _names(code: CodeType) -> Iterator[str]:

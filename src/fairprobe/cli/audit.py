@@ -25,7 +25,6 @@ from fairprobe.cli.words import aligned, counted, duration, note, progress, say,
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimate.estimation import plan
-from fairprobe.estimate.favourable import favourable_in
 from fairprobe.estimate.share import POPULATIONS, ROLES, WHICH, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
@@ -140,9 +139,7 @@ class AuditCommand(Command):
             self.rows = rows
         check_linked(self.request["linked"], self.domain)
         self.model = self.load_model()
-        asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
-        text = self.request["favourable"]
-        good = favourable_in(text, self.model, self.domain, self.rows, as_text=True, **asked)
+        good = self.good_outcome(self.domain, self.rows)
         self.keywords["favourable"] = None if good is None else good.word
         self.settings = replace(self.settings, favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:

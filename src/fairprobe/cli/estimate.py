@@ -28,7 +28,6 @@ from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
-from fairprobe.estimate.favourable import favourable_in
 from fairprobe.estimate.populations import sides_of
 from fairprobe.estimate.share import POPULATIONS, WHICH, percent
 from fairprobe.estimate.verdict import GATES
@@ -185,9 +184,7 @@ class Estimate(Command):
                 raise SettingError(f"--gate {self.which} needs that share, got {got}")
         self._check_populations()
         self.model = self.load_model()
-        asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
-        text = self.request["favourable"]
-        self.keywords["favourable"] = favourable_in(text, self.model, self.domain, self.rows, as_text=True, **asked)
+        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""

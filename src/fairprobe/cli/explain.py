@@ -21,7 +21,7 @@ from fairprobe.cli.search import Search
 from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
-from fairprobe.estimate.favourable import classes_of, favourable_in
+from fairprobe.estimate.favourable import classes_of
 from fairprobe.explain import Explanation, explain
 from fairprobe.explain.evidence import Budget, careful_oracle
 from fairprobe.explain.explaining import MAX_QUERIES
@@ -138,9 +138,7 @@ class Explain(Search):
         if self.rows is not None and source.label is not None and source.label in source.table().columns:
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
         self._check_labels(classes_of(self.model))
-        asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
-        text = self.request["favourable"]
-        good = favourable_in(text, self.model, self.compared, self.rows, as_text=True, **asked)
+        good = self.good_outcome(self.compared, self.rows)
         self.favourable = None if good is None else good.word
         self.population = self._population()
         if self.request["cases"] is None:

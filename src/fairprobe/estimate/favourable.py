@@ -15,7 +15,7 @@ from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
-from fairprobe.estimate.populations import FEW, Population, judged, judged_frame
+from fairprobe.estimate.populations import FEW, Population
 from fairprobe.model.adapters import abilities_of
 
 if TYPE_CHECKING:
@@ -113,22 +113,14 @@ def _found(word: Any, targets: Sequence[Population], read: Reading) -> Favourabl
 
 
 def favourable_in(
-    word: Any,
-    model: Any,
-    domain: Domain,
-    rows: Any,
-    *,
-    output: str,
-    threshold: float | None,
-    batch: str | None = None,
-    as_text: bool = False,
+    word: Any, model: Any, domain: Domain, rows: Any, *, as_text: bool = False, **asked: Any
 ) -> Favourable | None:
-    """The good outcome of a model on rows, where there are some, and in the domain; see `favourable_of`."""
-    if word is None:
-        return None
-    populations = [each for each in (rows, "domain") if each is not None]
-    targets = [Population(model, domain, each, threshold, output, batch) for each in populations]
-    return favourable_of(word, targets, as_text=as_text)
+    """The good outcome of a model on rows, where there are some, and in the domain; see `favourable_of`.
+
+    The other arguments are `output`, `threshold` and `batch`, as in `estimate`.
+    """
+    populations = [] if word is None else [each for each in (rows, "domain") if each is not None]
+    return favourable_of(word, [Population(model, domain, each, **asked) for each in populations], as_text=as_text)
 
 
 def classes_of(model: Any) -> list[Any] | None:
@@ -178,10 +170,7 @@ def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
     for target in targets:
         first = next(target.parts(FEW, 0)) if target.rows is None else target.rows.iloc[:FEW]
         for part in chain([first], target.parts(MOST_LOOKED_AT, 0)):
-            if target.rows is None:
-                batch = judged(target.oracle, part)
-            else:
-                batch = judged_frame(target.oracle, part, [target.domain.sensitive], twice=False)
+            batch = target.judged(part)
             everyone = np.ones(batch.outputs.shape[:2], dtype=bool)
             yield batch.outputs[everyone if batch.present is None else batch.present]
 
