@@ -166,7 +166,7 @@ def _look_into(run: Auditing, *, explain: bool) -> None:
         try:
             run.go(phase)
         except Exception as error:
-            run.failed(phase, error)
+            run.failed(phase, error, "failed")
         if run.parts.interrupted is not None:
             raise KeyboardInterrupt
 

@@ -70,6 +70,23 @@ def test_nothing_is_asked_of_a_model_that_tells_its_classes():
     assert estimate(Told(), DOMAIN, ROWS, favourable="never").worse_off is None  # no hit gets it
 
 
+@pytest.mark.parametrize("wrong", ["1", True, "yes", 2])
+def test_classes_that_are_told_are_held_to_as_well(wrong):
+    from sklearn.tree import DecisionTreeClassifier
+
+    X = pd.DataFrame({"x": np.arange(40) % 10, "sex": np.arange(40) // 20})
+    tree, domain = (
+        DecisionTreeClassifier().fit(X, X["sex"]),
+        Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"]),
+    )
+    with pytest.raises(SettingError, match="one of 0, 1; got"):
+        estimate(tree, domain, X, favourable=wrong)
+    limit = {"domain": domain, "max_share": {"sex=0": 0.9}, "favourable": wrong}
+    with pytest.raises(SettingError, match="one of 0, 1; got"):
+        assert_no_discrimination(tree, X, **limit)
+    assert estimate(tree, domain, X, favourable=np.int64(1)).worse_off == "sex=0"
+
+
 def test_a_rare_outcome_is_seen():
     """One row of 400 gets it as one of its members alone, and none of the first 256."""
 

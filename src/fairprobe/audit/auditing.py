@@ -300,12 +300,12 @@ class Auditing:
             raise failure
         return result
 
-    def failed(self, phase: str, error: Exception) -> None:
+    def failed(self, phase: str, error: Exception, check: str | None = None) -> None:
         """Keep what a phase found before it failed, and say why it did."""
         found = getattr(error, "found", None)
         if isinstance(found, Found):
             self.parts.found = found
-        self.parts.remark(f"no-{phase}", _in_words(error), phase)
+        self.parts.remark(check or f"no-{phase}", _in_words(error), phase)
 
     def go(self, phase: str) -> None:
         """One phase; what health checks have to say is kept."""
@@ -463,12 +463,15 @@ class Auditing:
         parts, settings = self.parts, self.settings
         if parts.found is None or not parts.found.n_cases:
             return
+        good, word = self.favourable, settings.favourable
+        if good is not None and good.place is not None and good.place > 1 and not good.is_class:
+            word = None if good.is_low else good.column  # of more than two classes an explanation takes a class alone
         parts.why = explain(
             parts.found,
             self.model,
             self.rows,
             self.labels,
-            favourable=settings.favourable,
+            favourable=word,
             max_queries=settings.explain_queries,
             seed=self.seed,
             batch=settings.batch,

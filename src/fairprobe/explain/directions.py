@@ -331,8 +331,7 @@ class _Classes(_Outcomes):
         what = "probability" if evidence.oracle.asker.output == "proba" else "score"
         favourable = evidence.favourable
         self._class: int | None = n_classes - 1 if n_classes == 2 else None
-        is_end = favourable in ENDS and favourable not in classes
-        self._class = n_classes - 1 if is_end else self._class
+        is_end = self._class is not None and favourable in ENDS and favourable not in classes
         self._sign = -1.0 if is_end and favourable == "lowest" else 1.0
         order = ("lower", "higher") if self._sign > 0 else ("higher", "lower")
         super().__init__(evidence.oracle, [f"the {how} {what} of {label}" for label in classes for how in order])
