@@ -463,15 +463,12 @@ class Auditing:
         parts, settings = self.parts, self.settings
         if parts.found is None or not parts.found.n_cases:
             return
-        good, word = self.favourable, settings.favourable
-        if good is not None and good.place is not None and good.place > 1 and not good.is_class:
-            word = None if good.is_low else good.column  # of more than two classes an explanation takes a class alone
         parts.why = explain(
             parts.found,
             self.model,
             self.rows,
             self.labels,
-            favourable=word,
+            favourable=None if self.favourable is None else self.favourable.in_explanations,
             max_queries=settings.explain_queries,
             seed=self.seed,
             batch=settings.batch,

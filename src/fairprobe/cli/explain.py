@@ -139,7 +139,7 @@ class Explain(Search):
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
         self._check_labels(classes_of(self.model))
         good = self.good_outcome(self.compared, self.rows)
-        self.favourable = None if good is None else good.word
+        self.favourable = None if good is None else good.in_explanations
         self.population = self._population()
         if self.request["cases"] is None:
             self._check_limits()

@@ -52,6 +52,13 @@ class Favourable:
         """Whether it is a class by its name, no end."""
         return self.place is not None and self.word == self.column
 
+    @property
+    def in_explanations(self) -> Any:
+        """The word as an explanation takes it: of more than two classes a class alone, so None for the lowest."""
+        if self.place is None or self.place < 2 or self.is_class:
+            return self.word
+        return None if self.is_low else self.column
+
     def worse_off(self, outcomes: pd.DataFrame | None) -> str | None:
         """The combination that gets it least often; None if two are level."""
         if outcomes is None:
