@@ -100,7 +100,7 @@ def assert_no_discrimination(
         max_share: the share allowed; or by who is worse off: ``{"sex=Female": 0.01}``, with `favourable`.
         domain: what an input may be, with its constraints and links; by default what the rows span.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
-        favourable: the good outcome.
+        favourable: the good outcome, as in `audit`.
         rows_are: "held-out", "training" or "unknown", as in `estimate`: training rows never pass.
         output: "label", "score", "proba" or "value": what is compared.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
@@ -165,8 +165,8 @@ def _look_into(run: Auditing, *, explain: bool) -> None:
     for phase in ("search", "why") if explain else ("search",):
         try:
             run.go(phase)
-        except FairprobeError as error:
-            run.parts.remark("failed", f"{error}", phase)
+        except Exception as error:
+            run.failed(phase, error, "failed")
         if run.parts.interrupted is not None:
             raise KeyboardInterrupt
 

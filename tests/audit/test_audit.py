@@ -12,7 +12,7 @@ from audited import SMALL, linked_domain, model, rows, score, small, titled
 
 import fairprobe
 from fairprobe import Domain
-from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.errors import DataError, ModelError, RunError, SettingError
 from fairprobe.store.hashes import canonical, digest, sealed
 
 
@@ -159,19 +159,101 @@ def test_it_shows_itself(plain_audit):
     assert small(populations=["rows"], selfcheck=False).content["about"]["selfcheck"] is None
 
 
-def test_a_failing_model_keeps_what_is_done():
+def fails_after(n_calls):
     calls = []
 
     def fails(frame):
         calls.append(len(frame))
-        if len(calls) > 4:
+        if len(calls) > n_calls:
             raise ValueError("no more")
         return model(frame)
 
-    with pytest.raises(ModelError) as caught:
-        small(fails, max_share=0.01)
-    assert caught.value.found.interrupted.startswith("shares, which failed")
-    assert "rows" in caught.value.found.shares
+    return fails
+
+
+def test_a_failing_model_keeps_what_is_done():
+    audit = small(fails_after(4), max_share=0.01)
+    assert (audit.verdict.outcome, audit.exit_code, audit.interrupted) == ("violated", 1, None)
+    assert [*audit.shares] == ["rows"]
+    remarks = {each["check"] for each in audit.content["health"]}
+    assert {"no-share", "no-search"} <= remarks
+    assert audit.proxies is not None  # which asks no model
+
+
+def test_without_the_share_that_the_limit_binds_nothing_passes():
+    with pytest.raises(ModelError, match="no more") as caught:
+        small(fails_after(2), max_share=0.99)
+    audit = caught.value.found
+    assert audit.interrupted.startswith("shares, which failed")
+    assert (audit.verdict.outcome, audit.shares) == ("inconclusive", {})
+
+
+PHASES = {"_impact": "impact", "search": "search", "explain": "why", "proxies": "proxies", "sensitivity": "sensitivity"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), SettingError("a budget"), RunError("a fault")])
+@pytest.mark.parametrize("what", PHASES)
+def test_any_error_of_a_phase_is_a_remark_of_it(monkeypatch, what, error):
+    from fairprobe.audit import auditing
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(auditing.Auditing if what.startswith("_") else auditing, what, fail)
+    audit = small(max_share=0.01, favourable="yes", populations=["rows"])
+    (remark,) = [each for each in audit.content["health"] if each["check"].startswith("no-")]
+    assert (remark["check"], remark["phase"]) == (f"no-{PHASES[what]}", PHASES[what])
+    assert str(error) in remark["message"]
+    assert (audit.verdict.outcome, audit.exit_code) == ("violated", 1)
+    parts = {"search": audit.found, "explain": audit.why, "proxies": audit.proxies}
+    lost = {what, *(["explain"] if what == "search" else [])}
+    assert {name for name, part in parts.items() if part is None} == lost & {*parts}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), RunError("a fault")])
+def test_an_error_of_the_bound_share_never_passes(monkeypatch, error):
+    from fairprobe.audit import auditing
+
+    real = auditing.breakdown
+
+    def fail(model, domain, population, **arguments):
+        if isinstance(population, str):
+            return real(model, domain, population, **arguments)
+        raise error
+
+    monkeypatch.setattr(auditing, "breakdown", fail)
+    with pytest.raises(RunError) as caught:
+        small(lambda frame: frame["age"] > 40, max_share=0.5)
+    assert caught.value.found.verdict.outcome == "inconclusive"
+
+
+def test_large_families_keep_their_explanation():
+    """30 members: the cases found are as many as can be asked about again."""
+    frame = rows().assign(race=list("abcde") * 8, size=[1, 2, 3] * 13 + [1])
+    options = {**SMALL, "search_cases": 10_000, "populations": ["rows"], "max_share": 0.01}
+    audit = fairprobe.audit(model, frame, sensitive=["sex", "race", "size"], **options)
+    assert audit.why is not None
+    assert audit.found.n_cases == SMALL["explain_queries"] // (4 * 30 * 2)
+    assert "fewer-cases" in {each["check"] for each in audit.content["health"]}
+
+
+def test_labels_with_another_index_and_few_rows_lose_one_phase_each():
+    labels = pd.Series(["yes", "no"] * 20)
+    audit = fairprobe.audit(model, rows(), labels, sensitive=["sex"], max_share=0.01, retrain=True, **SMALL)
+    phases = {each["phase"]: each["message"] for each in audit.content["health"] if each["check"].startswith("no-")}
+    assert {"why", "retraining"} <= {*phases}
+    assert audit.verdict.outcome == "violated"
+
+
+def test_rows_are_counted_not_the_labels_of_their_index():
+    frame = rows().set_axis(["a", "b"] * 20)
+    labels = pd.Series(model(frame), frame.index)
+    audit = fairprobe.audit(model, frame, labels, sensitive=["sex"], max_share=0.01, **SMALL)
+    assert audit.content["rows"]["n_flipped"] == audit.shares["rows"].hits == 10
+    assert len({flip["row"] for flip in audit.content["rows"]["flips"]}) == 10
+    checks = {each["check"] for each in audit.content["health"]}
+    assert "repeated-index" in checks
+    assert "no-why" not in checks
 
 
 def test_interrupted_phases_are_kept(monkeypatch):

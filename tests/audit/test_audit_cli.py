@@ -23,6 +23,9 @@ def interrupted(frame):
         raise KeyboardInterrupt
     return model(frame)
 
+def whole(frame):
+    return (model(frame) == "yes").astype(int)
+
 def fails(frame):
     if len(frame) < 100:
         raise ValueError("no")
@@ -60,6 +63,14 @@ def test_a_config_is_found_and_options_override_it(here, capsys):
     assert "rows: 25% of the rows" in said.err
     assert main(["audit", "fairprobe.toml", "--model", "audited_model:model", "--max-share", "0.9"]) == 0
     assert "rows-unknown" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_dry_run_reads_the_good_outcome_as_the_run_does(here, capsys, more):
+    limit = ["--max-share", "sex=Female: 0.9", "--populations", "rows", "--model", "audited_model:whole"]
+    assert main(["audit", "fairprobe.toml", *limit, "--favourable", "1", "--rows-are", "held-out", *more]) == 0
+    assert main(["audit", "fairprobe.toml", *limit, "--favourable", "2", *more]) == 2
+    assert "one of 0, 1" in capsys.readouterr().err
 
 
 def test_of_a_project(here, capsys):
@@ -109,7 +120,7 @@ def test_a_wrong_config(here, capsys, text, message):
         (["--data", "rowz.csv"], "did you mean 'rows.csv'?"),
         (["--out", "rows.csv"], "must be a folder that can be written to"),
         (["--max-share", "lots"], "must be a number"),
-        (["--favourable", "maybe"], "one of no, yes"),
+        (["--favourable", "maybe"], "one of 'no', 'yes'"),
         (["--html", "report.pdf"], "must end in .html"),
         (["--mask", "twon"], "did you mean 'town'?"),
     ],

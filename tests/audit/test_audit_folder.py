@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def test_attempts_are_counted(tmp_path):
         (7, "passed", True),
     ]
     small(titled, max_share=0.01, folder=folder)  # another model
-    assert len((folder / "attempts.jsonl").read_text().splitlines()) == 3
+    ends = [json.loads(line)["outcome"] for line in (folder / "attempts.jsonl").read_text().splitlines()]
+    assert ends == ["not finished", "violated", "not finished", "passed", "not finished", "violated"]
 
 
 @needs_forms
@@ -81,6 +83,38 @@ def test_one_that_is_broken_off_is_counted_too(tmp_path):
         small(fails, folder=tmp_path)
     attempt = json.loads((tmp_path / "attempts.jsonl").read_text())
     assert attempt["outcome"] == "not finished"
+
+
+def attempt_of(seed, outcome="not finished"):
+    return {"model": "m", "data": "d", "config_hash": "c", "seed": seed, "date": None, "outcome": outcome}
+
+
+def test_attempts_made_at_once_are_all_kept(tmp_path):
+    """Each reads before any of the others has written, and each ends while others begin."""
+    folders = [RunFolder(tmp_path) for _ in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda seed: folders[seed].begin(attempt_of(seed)), range(40)))
+        list(pool.map(lambda seed: folders[seed].end(attempt_of(seed, "passed")), range(40)))
+    told = folders[0].end(attempt_of(0, "passed"))
+    assert sorted(each["seed"] for each in told) == list(range(40))
+    assert {each["outcome"] for each in told} == {"passed"}
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_a_torn_last_line_is_left_out(tmp_path, cut):
+    RunFolder(tmp_path).begin(attempt_of(0))
+    path = tmp_path / "attempts.jsonl"
+    path.write_text(path.read_text() + json.dumps(attempt_of(1))[:-cut])
+    told = RunFolder(tmp_path).end(attempt_of(2, "passed"))
+    assert [(each["seed"], each["outcome"]) for each in told] == [(0, "not finished"), (2, "passed")]
+    assert len(RunFolder(tmp_path).end(attempt_of(3, "passed"))) == 3
+
+
+@pytest.mark.parametrize("content", ["no JSON\n", "5\n", "[]\n"])
+def test_attempts_that_cannot_be_read_are_refused(tmp_path, content):
+    (tmp_path / "attempts.jsonl").write_text(content)
+    with pytest.raises(SettingError, match="must hold the attempts of before"):
+        RunFolder(tmp_path).begin(attempt_of(0))
 
 
 @needs_forms

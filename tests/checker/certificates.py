@@ -155,6 +155,7 @@ def certificate(limit: float | None = 0.01, *, show_rows: bool = False) -> dict[
             twins: {
                 "members": MEMBERS,
                 "row": list(range(len(rows))),
+                "position": list(range(len(rows))),
                 "outputs": outputs,
                 "not_comparable": 0,
                 "left_out": 0,
@@ -205,10 +206,24 @@ def impact(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def frame_of_audit(limit: float | None, *, show_rows: bool) -> dict[str, Any]:
     """What stands around the figures."""
-    config = {"max_share": limit, "confidence": 0.95, "n_samples": 250, "seed": 0}
+    kinds = {"age": ("integer", "18 to 89"), "kin": ("category", ", ".join(KIN)), "sex": ("category", "Female, Male")}
+    domain = {
+        "parameters": [
+            {"name": name, "kind": kind, "words": words, "is_sensitive": name == "sex"}
+            for name, (kind, words) in kinds.items()
+        ],
+        "constraints": [],
+        "links": ["kin follows sex: Wife, Husband"],
+        "hidden": [],
+        "n_inputs": "432",
+        "n_valid": None,
+    }
+    settings = {"max_share": limit, "gate": None, "favourable": 1, "output": "label", "threshold": None, "linked": None}
+    effort = {"confidence": 0.95, "min_comparable": 0.9, "populations": None, "n_experiments": 4, "n_samples": 250}
+    config = {**settings, **effort, "rows_are": "held-out", "mask": [], "domain": domain}
     outcome = "no-limit" if limit is None else "violated"
     attempt = {"seed": 0, "date": None, "outcome": outcome, "config_hash": digest(config), "is_this": True}
-    kinds = {"age": ("integer", "18 to 89"), "kin": ("category", ", ".join(KIN)), "sex": ("category", "Female, Male")}
+    bound = ["rows/linked/sex", "rows/plain/sex"]
     return {
         "format": "fairprobe-audit",
         "format_version": 1,
@@ -239,23 +254,15 @@ def frame_of_audit(limit: float | None, *, show_rows: bool) -> dict[str, Any]:
             "gate": "rows",
             "min_comparable": 0.9,
         },
-        "domain": {
-            "parameters": [
-                {"name": name, "kind": kind, "words": words, "is_sensitive": name == "sex"}
-                for name, (kind, words) in kinds.items()
-            ],
-            "constraints": [],
-            "links": ["kin follows sex: Wife, Husband"],
-            "hidden": [],
-            "n_inputs": "432",
-            "n_valid": None,
-        },
+        "domain": domain,
         "verdict": {
             "outcome": outcome,
             "sentence": "a sentence",
             "exit_code": int(limit is not None),
             "population": "rows",
-            "bound": ["rows/linked/sex", "rows/plain/sex"],
+            "bound": bound,
+            "outcomes": {} if limit is None else dict.fromkeys(bound, outcome),
+            "condition": None,
             "why": "a reason",
             "directions": [],
         },
@@ -287,8 +294,29 @@ def scored() -> dict[str, Any]:
         case["gap"] = 0.25
     for each in audit["shares"]:
         each |= {"threshold": 0.125, "resolution": 1e-12, "outcomes": None}
-    audit["question"] |= {"output": "score", "threshold": 0.125, "favourable": "highest"}
-    return renewed(audit)
+    return renewed(asked(audit, output="score", threshold=0.125, favourable="highest"))
+
+
+def asked(audit: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """With another question, and the configuration that asks it."""
+    audit["question"] |= changes
+    audit["about"]["config"] |= changes
+    return with_config(audit)
+
+
+def with_config(audit: dict[str, Any]) -> dict[str, Any]:
+    """With the hash of the configuration made again, wherever it is said."""
+    audit["about"]["config_hash"] = audit["about"]["attempts"][0]["config_hash"] = digest(audit["about"]["config"])
+    return audit
+
+
+def concluded(audit: dict[str, Any], outcome: str, **outcomes: str) -> dict[str, Any]:
+    """With another verdict, said wherever it is."""
+    audit["verdict"] |= {"outcome": outcome, "exit_code": {"passed": 0, "violated": 1, "inconclusive": 4}[outcome]}
+    told = {share: outcomes.get(share.split("/")[1], outcome) for share in audit["verdict"]["bound"]}
+    audit["verdict"]["outcomes"] = told
+    audit["about"]["attempts"][0]["outcome"] = outcome
+    return audit
 
 
 def other(frame: Any) -> list[int]:

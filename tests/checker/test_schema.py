@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from certificates import certificate, scored
+from test_forgeries import MADE, OPEN, made
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -21,6 +22,11 @@ def test_the_schema_is_one():
 @pytest.mark.parametrize("make", [certificate, scored, lambda: certificate(None), lambda: certificate(show_rows=True)])
 def test_audits_keep_to_it(make):
     assert [error.message for error in VALIDATOR.iter_errors(make())] == []
+
+
+@pytest.mark.parametrize("name", [*MADE, *OPEN])
+def test_audits_of_the_library_keep_to_it(name):
+    assert [error.message for error in VALIDATOR.iter_errors(made(name))] == []
 
 
 def without(*path):

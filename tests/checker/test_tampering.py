@@ -9,6 +9,16 @@ import pytest
 from certificates import certificate, renewed, scored
 
 RECOMPUTED = {
+    "about.attempts.seed",
+    "about.config.confidence",
+    "about.config.max_share",
+    "about.config.min_comparable",
+    "about.config.n_experiments",
+    "about.seed",
+    "certificate.linked.position",
+    "certificate.plain.position",
+    "question.max_share",
+    "question.min_comparable",
     "about.data.n_rows",
     "cases.gap",
     "certificate.linked.left_out",
@@ -32,6 +42,7 @@ RECOMPUTED = {
     "shares.low",
     "shares.lower",
     "shares.n",
+    "shares.n_left_out",
     "shares.threshold",
     "shares.upper",
     "shares.value",
@@ -39,8 +50,11 @@ RECOMPUTED = {
 }
 """Refused wherever they stand, even with all digests renewed."""
 
-OF_LABELS = {"certificate.linked.outputs", "certificate.plain.outputs", "shares.outcomes.0", "shares.outcomes.1"}
-OF_SCORES = {"cases.outputs", "rows.flips.row"}
+OF_LABELS = {
+    *("certificate.linked.outputs", "certificate.plain.outputs", "shares.outcomes.0", "shares.outcomes.1"),
+    *("about.config.favourable", "question.favourable", "shares.resolution"),
+}
+OF_SCORES = {"about.config.threshold", "cases.outputs", "rows.flips.row"}
 """The same, of labels or of scores only: another label leaves a case's gap, a slightly other score a row."""
 
 IN_PLACES = {
@@ -52,17 +66,11 @@ IN_PLACES = {
     "impact.n",
     "rows.flips.row",
     "shares.confidence",
-    "shares.n_left_out",
     "shares.n_not_comparable",
 }
 """Refused where something else tells them: of rows that flip, of shares that are not exact."""
 
 ONLY_SEALED = {
-    "about.attempts.seed",
-    "about.config.confidence",
-    "about.config.max_share",
-    "about.config.seed",
-    "about.seed",
     "cases.case.age",
     "cases.id",
     "cases.origin.distance",
@@ -71,9 +79,6 @@ ONLY_SEALED = {
     "cases.plausibility",
     "cases.regions",
     "cases.severity",
-    "question.favourable",
-    "question.max_share",
-    "question.min_comparable",
     "sampling.n_inputs",
     "sampling.n_queries",
     "search.n_cases",

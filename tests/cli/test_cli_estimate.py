@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import fairprobe as library
-from fairprobe.cli.estimate_words import match
 from fairprobe.domain import Domain
+from fairprobe.estimate.favourable import match
 from fairprobe.testing import box, odd_one_out
 
 SAMPLE = ("--method", "sample", "--experiments", 20, "--samples", 500)
@@ -287,11 +287,20 @@ def test_who_is_worse_off(estimate, model, arguments, favourable, named):
     assert content["domain"]["worse_off"] == named.split(" ")[0]
 
 
-def test_outcome_that_no_discriminatory_input_gets_is_noted(estimate):
-    outcome = estimate(*SAMPLE, "--favourable", "perhaps", model="toys:words")
+def test_an_outcome_that_is_never_seen_is_refused(estimate):
+    estimate(*SAMPLE, "--favourable", "perhaps", model="toys:words").refuses(
+        "that was seen", "'no', 'yes'", "'perhaps'"
+    )
+
+
+def test_outcome_that_no_discriminatory_input_gets_is_said(estimate, folder):
+    (folder / "rare.py").write_text(
+        "import numpy as np\nimport toys\n"
+        "def model(X):\n    return np.where(X[:, 0] == 20, 'perhaps', toys.words(X)).astype(object)\n"
+    )
+    outcome = estimate(*SAMPLE, "--favourable", "perhaps", model="rare:model")
     assert outcome.code == 0
-    assert "note: favourable-unseen: " in outcome.err
-    assert "'perhaps', only no, yes" in outcome.err
+    assert "None of them gets perhaps." in outcome.out
 
 
 def test_labels_of_a_fitted_model(estimate, folder):
@@ -303,7 +312,7 @@ def test_labels_of_a_fitted_model(estimate, folder):
     outcome = estimate("--favourable", "rich", *SAMPLE, "--output", "proba", "--threshold", 0.5, model="fitted:tree")
     assert re.search(r"^ +poor +rich$", outcome.out, re.MULTILINE)
     assert "sex=0 gets rich least often" in outcome.out
-    estimate("--favourable", "wealthy", model="fitted:tree").refuses("--favourable", "poor, rich", "'wealthy'")
+    estimate("--favourable", "wealthy", model="fitted:tree").refuses("--favourable", "'poor', 'rich'", "'wealthy'")
 
 
 def test_labels_that_are_python_strings(estimate, folder):

@@ -89,7 +89,7 @@ def test_incomplete_command(fairprobe, arguments, parts):
 @pytest.mark.parametrize(
     ("arguments", "favourable", "parts"),
     [
-        (["--output", "value", "--threshold", "0.1"], "high", ["lowest, highest", "'high'"]),
+        (["--output", "value", "--threshold", "0.1"], "high", ["'lowest', 'highest'", "'high'"]),
         ([], "3", ["one of -1, 1", "'3'"]),
     ],
 )

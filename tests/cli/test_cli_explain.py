@@ -65,6 +65,11 @@ def test_the_same_again(explain, fairprobe):
     assert "Who is worse off: sex=0 is worse off than sex=1" in first.out
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--from", "domain"]])
+def test_a_good_outcome_that_is_never_seen_is_refused(explain, more):
+    explain(*FEW, "--favourable", "yess", *more).refuses("--favourable must be an outcome that was seen", "'yess'")
+
+
 def test_rows_and_labels(explain, loans):
     some = ("--max-cases", 200, "--explain-queries", 100_000, "--from", "domain")
     outcome = explain(*some, "--favourable", "yes", model="clf:fitted", where=loans)

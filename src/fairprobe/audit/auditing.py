@@ -16,24 +16,28 @@ from fairprobe.audit import gating
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.content import AuditParts, content_of, domain_words, plain
 from fairprobe.audit.folder import RunFolder
+from fairprobe.audit.libraries import versions_of
 from fairprobe.audit.result import Audit
 from fairprobe.audit.sensitivity import sensitivity
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
+from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
-from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
+from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.estimate.favourable import favourable_in
 from fairprobe.estimate.share import UNBOUND
-from fairprobe.estimate.survey import combination_words, worse_off
+from fairprobe.estimate.survey import combination_words
 from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
 from fairprobe.frames import as_values
 from fairprobe.model import Model
-from fairprobe.model.adapters import abilities_of, columns_of
+from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
+from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search import search
+from fairprobe.search import Found, search
 from fairprobe.search.settings import StopReason
 from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
 
@@ -98,7 +102,8 @@ def audit(
         domain: what an input may be, with its constraints and links; by default what the rows span.
         max_share: the share allowed; or by who is worse off: ``{"sex=Female": 0.01}``, with `favourable`.
         gate: the population that the limit is about, by default the rows; "plain" or "linked" names one share of it.
-        favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
+        favourable: the good outcome, to say who is worse off, as in `estimate`: a label or class that the model gives,
+            or "highest" or "lowest".
         rows_are: "held-out", "training" or "unknown", the default: as in `estimate`.
         output: "label", "score", "proba" or "value": what is compared.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
@@ -133,7 +138,9 @@ def audit(
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
 
-    Ctrl-C keeps the phases that are done: the result says which one was under way.
+    Ctrl-C keeps the phases that are done: the result says which one was under way. A phase that fails leaves a remark,
+    as `no-why`, and the others go on; without the share that the limit binds there is no result but an error, whose
+    `found` is the audit so far.
 
     >>> import pandas as pd
     >>> from fairprobe import audit
@@ -180,6 +187,9 @@ class Auditing:
         self.seed = seed
         self.progress = teller(progress)
         self.parts = AuditParts(domain, self.rows, settings, seed)
+        if not self.rows.index.is_unique:
+            self.rows = self.parts.rows = self.rows.reset_index(drop=True)
+            self.parts.remark("repeated-index", "the rows' index repeats itself: rows go by place, from 0", "shares")
         self.folder: RunFolder | None = None
         self.store: Path | None = None
         """Where what is asked is kept, a run for each part."""
@@ -190,8 +200,10 @@ class Auditing:
         self.populations: dict[str, Any] = {}
         """Those asked for, that of the gate first: it makes the verdict."""
         _check_names("mask", settings.mask, domain)
-        _check_outcome(model, settings)
         _check_directions(settings, domain)
+        asked: dict[str, Any] = {name: getattr(settings, name) for name in ("output", "threshold", "batch")}
+        self.favourable = favourable_in(settings.favourable, model, domain, self.rows, **asked)
+        """The good outcome, which the model does give."""
 
     # Before the work
 
@@ -204,11 +216,17 @@ class Auditing:
         parts.about = {**about, "selfcheck": _checked_itself() if selfcheck is True else selfcheck or None}
         parts.name = about["name"] or type(self.model).__name__
         parts.kind = type(self.model).__name__
+        parts.versions = versions_of(self.model)
+        for check, message in health_of_columns(self.rows, self.domain):
+            parts.remark(check, message, "data")
         self.asker = Asker(self.model, self.domain, output=settings.output, batch=settings.batch)
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
             self.model, self.domain, self.rows, settings.output, settings.batch
         )
         parts.sampling.append(_sampled("hash", "canaries, which tell one model from another", "uniform", n_queries))
+        if self.favourable is not None and self.favourable.n_queries:
+            n_queries = self.favourable.n_queries
+            parts.sampling.append(_sampled("favourable", "whether the outcome is ever seen", "rows, inputs", n_queries))
         parts.data_hash = hash_of_data(self.rows[list(self.domain.names)], self.labels)
         parts.config = self._config()
         if self.folder is not None:
@@ -260,23 +278,35 @@ class Auditing:
     # The phases
 
     def run(self) -> Audit:
-        """All phases; interrupted or failed, those that are done are kept."""
+        """All phases; one that fails leaves a remark, and the others go on. Without the share of the gate all fails."""
         failure: RunError | None = None
-        try:
-            for phase in PHASES:
+        for phase in PHASES:
+            try:
                 self.go(phase)
-                if self.parts.interrupted is not None:
-                    break
-        except KeyboardInterrupt:
-            self.parts.interrupted = self.phase
-        except RunError as error:
-            failure, self.parts.interrupted = error, f"{self.phase}, which failed: {error}"
+            except KeyboardInterrupt:
+                self.parts.interrupted = self.phase
+            except Exception as error:
+                if not self.parts.sets:
+                    if isinstance(error, InputError):
+                        raise  # nothing is known yet
+                    failure = error if isinstance(error, RunError) else RunError(_in_words(error))
+                    self.parts.interrupted = f"{self.phase}, which failed: {error}"
+                self.failed(phase, error)
+            if self.parts.interrupted is not None:
+                break
         with deferred():  # Ctrl-C while all is written down comes too late, and loses nothing
             result = self._result()
         if failure is not None:
             failure.found = result
             raise failure
         return result
+
+    def failed(self, phase: str, error: Exception, check: str | None = None) -> None:
+        """Keep what a phase found before it failed, and say why it did."""
+        found = getattr(error, "found", None)
+        if isinstance(found, Found):
+            self.parts.found = found
+        self.parts.remark(check or f"no-{phase}", _in_words(error), phase)
 
     def go(self, phase: str) -> None:
         """One phase; what health checks have to say is kept."""
@@ -293,14 +323,16 @@ class Auditing:
             return
         self.phase = phase
         self._tell(f"{phase} ...")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", HealthWarning)
-            work[phase]()
-        self.keep_health(caught)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", HealthWarning)
+                work[phase]()
+        finally:
+            self.keep_health(caught)
 
     def judged(self) -> gating.Judged:
         """What the shares so far say of the limits."""
-        return gating.judged(self.parts.main, self.settings)
+        return gating.judged(self.parts.main, self.settings, self.favourable)
 
     def _result(self) -> Audit:
         parts = self.parts
@@ -325,10 +357,10 @@ class Auditing:
         for name, population in self.populations.items():
             try:
                 parts.sets[name] = self._estimate(population, name)
-            except DomainError as error:  # constraints that leave too little to draw from
+            except Exception as error:
                 if not parts.sets:
-                    raise
-                parts.remark("no-share", f"{name}: {error}", "shares")
+                    raise  # that of the gate comes first: without it there is no verdict
+                parts.remark("no-share", f"{name}: {_in_words(error)}", "shares")
                 continue
             self._tell(f"{name}: {parts.main[name].sentence()}", is_over=True)
 
@@ -353,27 +385,19 @@ class Auditing:
             seed=self.seed,
             batch=settings.batch,
             linked=linked,
+            favourable=self.favourable,
             rows_are=settings.rows_are,
             gate=settings.gate if is_gate else UNBOUND,
             store=self._next_store(name),
             progress=self._under_way(name),
         )
-        *apart, together = map(self._with_worse_off, found.values())
+        *apart, together = found.values()
         return [*(gating.at_confidence(share, settings.confidence) for share in apart), together]
 
     def _next_store(self, name: str) -> Path | None:
         """Parts come in the same order each time, so that a number tells those of one name apart."""
         self._n_stored += 1
         return None if self.store is None else self.store / f"{self._n_stored:02d}-{name}"
-
-    def _with_worse_off(self, share: Share) -> Share:
-        """Who is worse off among the hits, where the good outcome is among what they got."""
-        good, outcomes, classes = self.settings.favourable, share.outcomes, abilities_of(self.model).classes
-        if outcomes is not None and self.settings.output == "proba" and classes is not None:
-            outcomes = outcomes.rename(columns=dict(enumerate(classes)))  # which are told by position
-        plain = None if share.plain is None else self._with_worse_off(share.plain)
-        seen = good is not None and outcomes is not None and good in outcomes.columns
-        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, good) if seen else None, plain=plain)
 
     def _impact(self) -> None:
         """How often real rows get the good outcome as they are, by sensitive value."""
@@ -403,11 +427,15 @@ class Auditing:
                 "nothing-to-compare", "no twin differs to the model, so there is nothing to search for", "search"
             )
             return
+        n_cases = self._n_cases()
+        if n_cases < settings.search_cases:
+            why = f"explain_queries={settings.explain_queries:,} are to do for asking about each and its twins again"
+            parts.remark("fewer-cases", f"the search ends at {n_cases:,} cases, as {why}", "search")
         within: dict[str, Any] = {}
         if self._density is not None:
             within = {"density": self._density, "min_plausibility": settings.min_plausibility}
         arguments = {
-            "max_cases": settings.search_cases,
+            "max_cases": n_cases,
             "max_inputs": settings.max_inputs,
             "max_barren": settings.max_barren,
             "threshold": settings.threshold,
@@ -428,6 +456,12 @@ class Auditing:
             parts.interrupted = self.phase
         self._tell(f"search: {parts.found.n_cases:,} cases in {parts.found.n_inputs:,} inputs", is_over=True)
 
+    def _n_cases(self) -> int:
+        """Cases to search for: where explaining could not ask about all of them twice, as many as take half of it."""
+        cost = len(self.domain.families) * (1 if is_repeatable(self.model) else 2)
+        most, budget = self.settings.search_cases, self.settings.explain_queries
+        return most if 2 * most * cost <= budget else max(1, min(most, budget // (4 * cost)))
+
     def _why(self) -> None:
         parts, settings = self.parts, self.settings
         if parts.found is None or not parts.found.n_cases:
@@ -437,7 +471,7 @@ class Auditing:
             self.model,
             self.rows,
             self.labels,
-            favourable=settings.favourable,
+            favourable=None if self.favourable is None else self.favourable.in_explanations,
             max_queries=settings.explain_queries,
             seed=self.seed,
             batch=settings.batch,
@@ -448,15 +482,12 @@ class Auditing:
     def _proxies(self) -> None:
         """What of the other columns gives the sensitive ones away."""
         parts = self.parts
-        try:
-            parts.proxies = proxies(
-                self.rows[list(self.domain.names)],
-                self.domain.sensitive,
-                confidence=self.settings.confidence,
-                seed=self.seed,
-            )
-        except DataError as error:
-            parts.remark("no-proxies", f"{error}", "proxies")
+        parts.proxies = proxies(
+            self.rows[list(self.domain.names)],
+            self.domain.sensitive,
+            confidence=self.settings.confidence,
+            seed=self.seed,
+        )
 
     def _sensitivity(self) -> None:
         """How the verdict hangs on what was chosen, on the population that it is about."""
@@ -469,30 +500,28 @@ class Auditing:
             parts.sampling.append(_sampled("sensitivity", "the same inputs again", name, share.n_queries, share.n))
             return share
 
-        parts.sensitivity = list(sensitivity(parts.main[name], self.domain, settings, estimate))
+        parts.sensitivity = list(sensitivity(parts.main[name], self.domain, settings, self.favourable, estimate))
 
     def _retraining(self) -> None:
         from fairprobe.retrain import retrain
 
         parts, settings = self.parts, self.settings
-        try:
-            parts.retrained = retrain(
-                self.model,
-                self.rows,
-                self.labels,
-                self.domain,
-                max_seconds=settings.retrain_seconds,
-                favourable=settings.favourable,
-                seed=self.seed,
-                confidence=settings.confidence,
-                threshold=settings.threshold,
-                output=settings.output,
-                batch=settings.batch,
-                search_seconds=None,
-                progress=self._under_way("retraining") or False,
-            )
-        except SettingError as error:  # a model that cannot be cloned, say
-            parts.remark("no-retraining", f"{error}", "retraining")
+        good = self.favourable
+        parts.retrained = retrain(
+            self.model,
+            self.rows,
+            self.labels,
+            self.domain,
+            max_seconds=settings.retrain_seconds,
+            favourable=None if good is None or not (good.is_label or good.is_class) else good.word,
+            seed=self.seed,
+            confidence=settings.confidence,
+            threshold=settings.threshold,
+            output=settings.output,
+            batch=settings.batch,
+            search_seconds=None,
+            progress=self._under_way("retraining") or False,
+        )
 
     # What is told meanwhile
 
@@ -514,6 +543,10 @@ class Auditing:
                 self.parts.remark(check, message, self.phase)
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _in_words(error: Exception) -> str:
+    return str(error) if isinstance(error, FairprobeError) else f"{type(error).__name__}: {error}"
 
 
 def _sampled(phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> dict[str, Any]:
@@ -560,17 +593,9 @@ def _checked_labels(y: Any, rows: pd.DataFrame, *, needed: bool) -> Any:
     y = as_values(y)
     if len(y) != len(rows):
         raise DataError.about("y", f"must have a label for each of the {len(rows):,} rows, got {len(y):,}")
-    return y
-
-
-def _check_outcome(model: Any, settings: AuditSettings) -> None:
-    """Refuse a good outcome that the model cannot give."""
-    good, classes = settings.favourable, abilities_of(model).classes
-    if good is None or settings.output not in ("label", "proba") or classes is None:
-        return
-    if good not in list(classes):
-        known = ", ".join(map(repr, np.asarray(classes).tolist()))
-        raise SettingError.about("favourable", f"must be an outcome of the model, one of {known}; got {good!r}")
+    index = getattr(y, "index", None)
+    # In the order of the rows, whatever these go by.
+    return y.to_numpy() if index is not None and not callable(index) and index.equals(rows.index) else y
 
 
 def _check_directions(settings: AuditSettings, domain: Domain) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import math
-import platform
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe._version import __version__
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.gating import Judged, id_of, twins_of
 from fairprobe.audit.privacy import Mask
@@ -42,8 +40,6 @@ FORMAT_VERSION = 1
 MOST_POINTS = 200
 """Of a running mean."""
 
-PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
-
 
 @dataclass
 class AuditParts:
@@ -58,6 +54,7 @@ class AuditParts:
     kind: str = ""
     model_hash: str | None = None
     model_hash_of: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
     n_sent: int | None = None
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
     data_hash: str = ""
@@ -115,7 +112,7 @@ def content_of(parts: AuditParts) -> dict[str, Any]:
         ],
         "cases": _cases(parts, mask),
         "search": None if parts.found is None else _without_time(parts.found.summary()),
-        "why": _told(parts.why, mask),
+        "why": _why(parts, mask),
         "plots": _plots(parts),
         "proxies": None if parts.proxies is None else parts.proxies.summary(),
         "retraining": _told(parts.retrained, mask),
@@ -151,7 +148,7 @@ def _about(parts: AuditParts, mask: Mask) -> dict[str, Any]:
         "config_hash": digest(parts.config),
         "seed": parts.seed,
         "date": about.get("date"),
-        "versions": _versions(),
+        "versions": parts.versions,
         "interrupted": parts.interrupted,
         "selfcheck": None if selfcheck is None else dict(selfcheck),
         "attempts": parts.attempts or [_only_attempt(parts)],
@@ -167,16 +164,6 @@ def _only_attempt(parts: AuditParts) -> dict[str, Any]:
     outcome = "interrupted" if parts.interrupted else parts.judged.outcome
     attempt = {"seed": parts.seed, "date": parts.about.get("date"), "outcome": outcome}
     return {**attempt, "config_hash": digest(parts.config), "is_this": True}
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {
-        "fairprobe": __version__,
-        "python": platform.python_version(),
-        **{package: version(package) for package in PACKAGES},
-    }
 
 
 def _question(parts: AuditParts) -> dict[str, Any]:
@@ -335,16 +322,17 @@ def _certificate(parts: AuditParts) -> dict[str, Any]:
     """The model's answers to all comparable rows, by which twins are compared."""
     share = parts.main.get("rows")
     sides = [] if share is None else [share, share.plain]
-    return {twins_of(side): _answers(side) for side in sides if side is not None and side.record is not None}
+    return {twins_of(side): _answers(side, parts) for side in sides if side is not None and side.record is not None}
 
 
-def _answers(share: Share) -> dict[str, Any]:
+def _answers(share: Share, parts: AuditParts) -> dict[str, Any]:
     assert share.record is not None
     rows = share.record.rows
     assert rows is not None
     said = {
         "members": list(rows.members),
         "row": rows.index.tolist(),
+        "position": parts.rows.index.get_indexer(rows.index).tolist(),
         "outputs": [rows.of_row(place) for place in range(len(rows.index))],
         "not_comparable": share.n_not_comparable,
         "left_out": share.n_left_out,
@@ -358,11 +346,11 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     share = parts.main.get("rows")
     sides = [] if share is None else [side for side in (share, share.plain) if side is not None]
     flips: list[dict[str, Any]] = []
-    flipped: set[Any] = set()
+    flipped: set[int] = set()
     for side in sides:
         if side.cases is None or side.twins is None or side.answers is None:
             continue
-        flipped |= set(side.cases.index.tolist())
+        flipped |= set(parts.rows.index.get_indexer(side.cases.index).tolist())
         some = slice(parts.settings.max_cases)
         records = zip(
             side.cases.index[some].tolist(),
@@ -534,6 +522,15 @@ def plain(value: Any) -> Any:
 
 def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
     return None if result is None else mask.everywhere(plain(_without_time(result.summary())))
+
+
+def _why(parts: AuditParts, mask: Mask) -> Any:
+    """The explanation, which takes the rows for those that the model was fitted to, as what they are."""
+    told = _told(parts.why, mask)
+    if told is not None and parts.settings.rows_are != "training":
+        for region in filter(None, (each["in_data"] for each in told["regions"])):
+            region["sentence"] = region["sentence"].replace(" training rows lie inside", " rows lie inside", 1)
+    return told
 
 
 TIMES = ("seconds", "max_seconds", "search_seconds")

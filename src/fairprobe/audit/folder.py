@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -39,38 +40,51 @@ class RunFolder:
 
     def begin(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
         """Note an attempt before its outcome is known, so that one which is broken off is counted too."""
-        return self._noted(attempt, keep=True)
+        if not any(_identity(each) == _identity(attempt) for each in self._read()):
+            self._append(attempt)
+        return self._on_the_same(attempt)
 
     def end(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
         """Note what came of it; gives all attempts on the same model and data."""
-        return self._noted(attempt, keep=False)
+        if attempt not in self._read():
+            self._append(attempt)
+        return self._on_the_same(attempt)
 
-    def _noted(self, attempt: dict[str, Any], *, keep: bool) -> list[dict[str, Any]]:
-        """The same attempt made again is one, and keeps its place."""
-        attempts = self._read()
-        same = [each for each in attempts if _identity(each) == _identity(attempt)]
-        if same:
-            if not keep or same[0].get("outcome") == attempt["outcome"]:
-                attempts[attempts.index(same[0])] = attempt
-        else:
-            attempts.append(attempt)
-        lines = "".join(f"{json.dumps(each, sort_keys=True)}\n" for each in attempts)
-        self.write_by(ATTEMPTS, lambda part: part.write_text(lines, encoding="utf-8"))
-        ours = [each for each in attempts if (each["model"], each["data"]) == (attempt["model"], attempt["data"])]
+    def _on_the_same(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        ours = [each for each in self._read() if (each["model"], each["data"]) == (attempt["model"], attempt["data"])]
         names = ("seed", "date", "outcome", "config_hash")
         return [
             {**{name: each[name] for name in names}, "is_this": _identity(each) == _identity(attempt)} for each in ours
         ]
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _append(self, attempt: dict[str, Any]) -> None:
+        """In one write at the end of the file: of two audits at once, each finds its line."""
         path = self.path / ATTEMPTS
+        try:
+            with path.open("ab+", buffering=0) as file:
+                is_torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+                line = b"\n" * is_torn + json.dumps(attempt, sort_keys=True).encode() + b"\n"
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The attempts, each as it is said to have ended last, in the order that they began in."""
+        path, attempts = self.path / ATTEMPTS, {}
         if not path.exists():
             return []
         try:
-            return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        except (OSError, ValueError) as error:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if line.startswith("{") and not line.endswith("}"):
+                    continue  # torn, by a crash while it was written
+                if line.strip():
+                    attempt = json.loads(line)
+                    attempts[_identity(attempt)] = {**dict.fromkeys((*IDENTITY, "date", "outcome")), **attempt}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             rule = f"must hold the attempts of before in {ATTEMPTS}"
             raise SettingError.about("folder", f"{rule}, got a file that cannot be read: {error}") from None
+        return list(attempts.values())
 
     # Results
 

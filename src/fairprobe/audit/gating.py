@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from fairprobe.arrays import Mask
 from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.errors import SettingError
 from fairprobe.estimate import Outcome, Share, Verdict, verdict
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.estimate.record import RowAnswers
+from fairprobe.estimate.favourable import Favourable
 from fairprobe.estimate.share import WHICH, as_number, percent
 from fairprobe.estimate.survey import split_confidence
 from fairprobe.estimate.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified
@@ -104,7 +101,7 @@ def twins_of(share: Share) -> str:
     return "linked" if share.linked else "plain"
 
 
-def judged(shares: Mapping[str, Share], settings: AuditSettings) -> Judged:
+def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
     """Hold the shares, by population, against the limits."""
     if not shares:
         return Judged(str(Outcome.INCONCLUSIVE), "inconclusive: no share was measured", settings.gate or "rows", ())
@@ -115,7 +112,7 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings) -> Judged:
     sides = [said.share] if which or said.share.plain is None else [said.share, said.share.plain]
     bound = tuple(map(id_of, sides))
     if settings.directions:
-        directions = _directions(sides, settings)
+        directions = _directions(sides, settings, good)
         worst = max(directions, key=lambda each: SEVERITY.index(each.verdict.outcome))
         outcome = str(worst.verdict.outcome)
         sentence = f"{qualified(outcome, worst.share)}: {worst.sentence()}"
@@ -141,17 +138,18 @@ def _tail(said: Verdict) -> str:
     return said.sentence.rpartition(")")[2]
 
 
-def _directions(sides: list[Share], settings: AuditSettings) -> list[Direction]:
+def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> list[Direction]:
     """By side and combination: the rows where that one is worse off; the error is split over the combinations."""
     found = []
     for side in sides:
         record = side.record
-        if record is None or record.rows is None:
+        if record is None or record.rows is None or good is None:
             raise SettingError.about("max_share", f"by direction is about rows, got the population {side.population!r}")
         # The confidence of a side is split over the sides already.
         confidence = split_confidence(side.confidence, len(settings.directions))
         for combination, limit in settings.directions.items():
-            worse = worse_off_rows(record.rows, combination, settings.favourable, side.threshold + side.resolution)
+            rows, place = record.rows, record.rows.members.index(combination)
+            worse = good.denied(rows.outputs, rows.present, place, side.threshold + side.resolution)
             hits = int((worse & record.hits).sum())
             value = hits / side.n if side.n else math.nan
             share = replace(side, value=value, hits=hits, plain=None, **bounds_of(side, hits, confidence))
@@ -174,21 +172,3 @@ def at_confidence(share: Share, confidence: float) -> Share:
         return share
     plain = None if share.plain is None else at_confidence(share.plain, confidence)
     return replace(share, **bounds_of(share, share.hits, confidence), mean_low=None, mean_high=None, plain=plain)
-
-
-def worse_off_rows(rows: RowAnswers, combination: str, favourable: Any, above: float) -> Mask:
-    """Where this member is denied what another member of the family gets.
-
-    Of labels: it does not get the favourable one, and another does. Of numbers: another is better by more than `above`.
-    """
-    place = rows.members.index(combination)
-    others = np.arange(len(rows.members)) != place
-    present, mine = rows.present, rows.present[place]
-    if rows.outputs.ndim == 3:
-        raise SettingError.about("max_share", "by direction is for labels, scores and values, got probabilities")
-    if favourable in ("highest", "lowest") and rows.outputs.dtype.kind == "f":
-        sign = 1 if favourable == "highest" else -1
-        best = np.where(present & others[:, None], sign * rows.outputs, -np.inf).max(axis=0)
-        return np.asarray(mine & (best - sign * rows.outputs[place] > above))
-    is_good = np.asarray(rows.outputs == favourable) & present
-    return np.asarray(mine & ~is_good[place] & is_good[others].any(axis=0))

@@ -11,6 +11,7 @@ from fairprobe.audit.gating import at_confidence, judged
 from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimate import Share
+from fairprobe.estimate.favourable import Favourable
 from fairprobe.estimate.share import as_number, percent
 
 CONFIDENCES = (0.9, 0.99)
@@ -21,23 +22,25 @@ Estimate = Callable[..., Share]
 """The share of the gate's population, in another domain or with another threshold."""
 
 
-def sensitivity(share: Share, domain: Domain, settings: AuditSettings, estimate: Estimate) -> Iterator[dict[str, Any]]:
+def sensitivity(
+    share: Share, domain: Domain, settings: AuditSettings, good: Favourable | None, estimate: Estimate
+) -> Iterator[dict[str, Any]]:
     """One thing changed at a time; a row for each."""
     for confidence in CONFIDENCES:
         if confidence != settings.confidence:
-            yield _row(f"bounds at {percent(confidence)}", _at(share, confidence, settings), settings)
+            yield _row(f"bounds at {percent(confidence)}", _at(share, confidence, settings), settings, good)
     if settings.threshold:
         for factor in FACTORS:
             other = factor * settings.threshold
             what = f"threshold {other:g} instead of {settings.threshold:g}"
-            yield _row(what, estimate(threshold=other), replace(settings, threshold=other))
+            yield _row(what, estimate(threshold=other), replace(settings, threshold=other), good)
     for what, changed in _without_one(domain if settings.linked is not False else domain.without_links()):
         try:
             measured = estimate(domain=changed)
         except DomainError:
             continue  # without it nothing is left to compare: the table has no such row
         gate = settings.gate if changed.links else (settings.gate or "").replace("linked", "plain") or None
-        yield _row(what, measured, replace(settings, gate=gate))
+        yield _row(what, measured, replace(settings, gate=gate), good)
 
 
 def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
@@ -55,8 +58,8 @@ def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:
     return at_confidence(share, 1 - (1 - confidence) * (1 - share.confidence) / (1 - settings.confidence))
 
 
-def _row(what: str, share: Share, settings: AuditSettings) -> dict[str, Any]:
-    said = judged({share.population: share}, settings)
+def _row(what: str, share: Share, settings: AuditSettings, good: Favourable | None) -> dict[str, Any]:
+    said = judged({share.population: share}, settings, good)
     if "plain" in (settings.gate or "").split() and share.plain is not None:
         share = share.plain
     return {

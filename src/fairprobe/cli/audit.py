@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from fairprobe.audit import Audit, audit
@@ -20,7 +20,6 @@ from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.config import OUTSIDE, read_config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import match
 from fairprobe.cli.options import Option, number, number_or_none, setting, whole
 from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
@@ -28,7 +27,6 @@ from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimate.estimation import plan
 from fairprobe.estimate.share import POPULATIONS, ROLES, WHICH, percent
 from fairprobe.estimate.verdict import GATES
-from fairprobe.model.asking import Asker
 from fairprobe.oracle import checked_threshold
 from fairprobe.report.phrases import between
 
@@ -37,9 +35,6 @@ VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 TOLD = "What is told"
 N_SHOWN = 5
 """Regions shown."""
-
-N_TRIED = 1000
-"""Rows that tell which outcomes there are, of a model that does not say."""
 
 _setting = partial(setting, audit)
 _argument = typer.Argument(
@@ -76,7 +71,7 @@ OPTIONS = [
     o.several("max_share", "LIMIT", 'The share allowed, as 0.01; or by who is worse off: "sex=Female: 0.01".', VERDICT),
     o.option("gate", "NAME", "The population that it is about. Default: rows.", VERDICT, choices=(*GATES, *WHICH)),
     _setting("min_comparable", number, "Nothing passes unless so much could be compared.", VERDICT),
-    o.option("favourable", "OUTCOME", "The good outcome: a label; for scores highest or lowest.", VERDICT),
+    o.option("favourable", "OUTCOME", "The good outcome: a label or class; for numbers highest or lowest.", VERDICT),
     o.switch("show_rows", "Show real rows in the report, not only their index and what differs.", TOLD),
     o.several("mask", "COLUMN", "Columns whose values appear in no output.", TOLD),
     _setting("max_cases", whole, "Cases in the report.", TOLD),
@@ -156,26 +151,11 @@ class AuditCommand(Command):
             self.rows = rows
         check_linked(self.request["linked"], self.domain)
         self.model: Any = self.load_model() if self.is_run else None
-        self.keywords["favourable"] = self._favourable() if self.is_run else None
+        good = self.good_outcome(self.domain, self.rows) if self.is_run else None
+        self.keywords["favourable"] = None if good is None else good.word
+        self.settings = replace(self.settings, favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
-
-    def _favourable(self) -> Any:
-        """The outcome that a text stands for."""
-        text = self.request["favourable"]
-        if text is None or text in ("highest", "lowest"):
-            return text
-        output, known = self.keywords["output"], getattr(self.model, "classes_", None)
-        if output not in ("label", "proba"):
-            raise SettingError(f"--favourable must be highest or lowest for --output {output}, got {text!r}")
-        if known is None:
-            asker = Asker(self.model, self.domain, batch=self.keywords["batch"])
-            known = sorted(set(asker.ask_frame(self.domain.typed(self.rows.head(N_TRIED))).tolist()), key=str)
-        chosen = match(text, np.asarray(known).tolist())
-        if chosen is None:
-            listed = ", ".join(map(str, known))
-            raise SettingError(f"--favourable must be an outcome of the model, one of {listed}; got {text!r}")
-        return chosen[0]
 
     def work(self) -> None:
         """The audit; what is known when it fails or is interrupted is kept."""

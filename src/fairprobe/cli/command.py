@@ -22,6 +22,7 @@ from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, 
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
+from fairprobe.estimate.favourable import Favourable, favourable_in
 from fairprobe.estimate.share import percent
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
@@ -92,6 +93,7 @@ class Command(ABC):
     keywords: dict[str, Any]
     """What the function of the library is called with."""
     domain: Domain
+    model: Any
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -133,6 +135,11 @@ class Command(ABC):
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
         with spinner(f"loading {self.request.model_name}{fitted}"):
             return load_model(name, **self._loading())
+
+    def good_outcome(self, domain: Domain, rows: Any) -> Favourable | None:
+        """The outcome that the text of --favourable stands for."""
+        asked = {name: self.keywords[name] for name in ("output", "threshold", "batch")}
+        return favourable_in(self.request["favourable"], self.model, domain, rows, as_text=True, **asked)
 
     def _loading(self) -> dict[str, Any]:
         """What the options say of how it is loaded."""

@@ -17,11 +17,9 @@ from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.estimate_words import (
     between,
-    classes_of_model,
     figure_parts,
     side_by_side,
     verdict_lines,
-    with_outcomes,
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
 from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
@@ -94,7 +92,7 @@ OPTIONS = [
         choices=(*GATES, *WHICH),
     ),
     o.STORE,
-    o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
+    o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
     o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
     *o.PRINTED,
@@ -186,9 +184,7 @@ class Estimate(Command):
                 raise SettingError(f"--gate {self.which} needs that share, got {got}")
         self._check_populations()
         self.model = self.load_model()
-        output, favourable = self.keywords["output"], self.request["favourable"]
-        classes = classes_of_model(self.model, output, favourable)
-        self.with_outcomes = partial(with_outcomes, classes=classes, output=output, favourable=favourable)
+        self.keywords["favourable"] = self.good_outcome(self.domain, self.rows)
 
     def _populations(self) -> dict[str, Any]:
         """What `estimate` takes for each, by name."""
@@ -255,7 +251,7 @@ class Estimate(Command):
         try:
             for name in self.populations:
                 self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
-                sets = {key: self.with_outcomes(share) for key, share in self._estimate(name).items()}
+                sets = self._estimate(name)
                 self.unfinished = None
                 self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
                 if self.by_parameter:
@@ -347,7 +343,7 @@ class Estimate(Command):
         rows = self._row_lines() if self._first_rows() else []
         verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
         limit = self.keywords["max_share"]
-        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.request["favourable"], limit)
+        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.keywords["favourable"], limit)
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()

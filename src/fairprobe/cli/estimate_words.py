@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairprobe.cli.words import WIDTH, aligned, listed, magnitude, note
-from fairprobe.errors import SettingError
+from fairprobe.cli.words import WIDTH, aligned, magnitude
 from fairprobe.estimate import Outcome, Share, Verdict
+from fairprobe.estimate.favourable import Favourable
 from fairprobe.estimate.share import POPULATIONS, interval_words, percent
-from fairprobe.estimate.survey import worse_off
 from fairprobe.estimate.verdict import MIN_COMPARABLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS = {"rows": "all rows", "sequential": "until settled"}
-
-ENDS = ("lowest", "highest")
-"""The outcomes of a model that gives a number: which end of the family's numbers a member gets."""
 
 MOST_ROWS = 8
 MOST_COLUMNS = 5
@@ -32,7 +26,7 @@ def figure_parts(
     rows: list[str],
     breakdowns: Mapping[str, Mapping[str, Share]],
     verdict: list[str],
-    favourable: str | None,
+    favourable: Favourable | None,
     limit: float | None = None,
 ) -> list[list[str]]:
     """The figures and what they say, part by part; with the lines that say which rows, and the verdict's."""
@@ -137,74 +131,27 @@ def _remedy(verdict: Verdict) -> str:
 # Who gets what
 
 
-def classes_of_model(model: Any, output: str, favourable: str | None) -> Sequence[Any] | None:
-    """The model's classes, in order; None if it does not tell. A good outcome that it cannot give is refused."""
-    given = getattr(model, "classes_", None)
-    classes = np.asarray(given).tolist() if given is not None and np.ndim(given) == 1 else None
-    known = None if output == "score" else classes
-    if output == "value" or (output == "score" and len(classes or ()) == 2):
-        known = ENDS
-    if favourable is not None and known is not None and match(favourable, known) is None:
-        raise SettingError(f"--favourable must be an outcome of the model, one of {listed(known)}; got {favourable!r}")
-    return classes
-
-
-def with_outcomes(share: Share, classes: Sequence[Any] | None, output: str, favourable: str | None) -> Share:
-    """The share with outcomes under the names of classes, and with who is worse off."""
-    if share.plain is not None:
-        share = replace(share, plain=with_outcomes(share.plain, classes, output, favourable))
-    outcomes = share.outcomes
-    if outcomes is None:
-        return share
-    # Of class probabilities the library knows only the position of the likeliest class.
-    if output != "label" and classes is not None and not set(outcomes.columns) & set(ENDS):
-        outcomes = outcomes.rename(columns=dict(enumerate(classes)))
-    chosen = match(favourable, outcomes.columns) if favourable is not None else None
-    if chosen is not None:
-        return replace(share, outcomes=outcomes, worse_off=worse_off(outcomes, chosen[0]))
-    if favourable is not None:
-        seen = f"no discriminatory input gets the outcome {favourable!r}, only {listed(outcomes.columns)}"
-        note(f"favourable-unseen: {seen}")
-    return replace(share, outcomes=outcomes)
-
-
-def match(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:
-    """The outcome that a text stands for, in a tuple, as it may be a false one; None if there is none.
-
-    >>> match("1", [0, 1]), match("true", [False, True]), match("1", [0.0, 1.0]), match("yes", ["no"])
-    ((1,), (True,), (1.0,), None)
-    """
-    for reading in (str, lambda outcome: str(outcome).lower(), _as_number):
-        wanted = reading(text)
-        found = [outcome for outcome in outcomes if wanted is not None and reading(outcome) == wanted]
-        if len(found) == 1:
-            return (found[0],)
-    return None
-
-
-def _as_number(outcome: Any) -> float | None:
-    try:
-        return None if isinstance(outcome, bool) else float(outcome)
-    except (TypeError, ValueError):
-        return None
-
-
-def outcome_lines(share: Share, favourable: str | None) -> list[str]:
+def outcome_lines(share: Share, good: Favourable | None) -> list[str]:
     """What each combination of sensitive values gets, over the discriminatory inputs."""
     outcomes = share.outcomes
     if outcomes is None or outcomes.empty:
         return []
     names = {"rows": "rows", "domain": "inputs of the domain", "density": "inputs drawn from the density"}
     what = names.get(share.population, "inputs that the constraints allow")
-    chosen = match(favourable, outcomes.columns) if favourable is not None else None
     along = f", {' and '.join(share.linked)} changed along" if share.linked else ""
     lines = [f"How often each gets which outcome, among the discriminatory {what}{along}:"]
-    lines += _outcome_table(outcomes, outcomes.columns[-1] if chosen is None else chosen[0])
-    if chosen is not None and share.worse_off is None:
-        lines.append(f"  No one of them alone gets {chosen[0]} least often.")
-    elif chosen is not None:
-        least = f"{share.worse_off} gets {chosen[0]} least often"
-        lines.append(f"  {least}: worse off, if {chosen[0]} is the favourable outcome.")
+    is_seen = good is not None and good.column in outcomes.columns
+    lines += _outcome_table(outcomes, good.column if good is not None and is_seen else outcomes.columns[-1])
+    if good is None:
+        return lines
+    often = "most" if good.is_low and good.place is not None else "least"
+    if not is_seen:
+        lines.append(f"  None of them gets {good.column}.")
+    elif share.worse_off is None:
+        lines.append(f"  No one of them alone gets {good.column} {often} often.")
+    else:
+        what = f"{share.worse_off} gets {good.column} {often} often"
+        lines.append(f"  {what}: worse off, if {good.word} is the favourable outcome.")
     return lines
 
 

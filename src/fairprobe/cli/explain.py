@@ -14,15 +14,14 @@ from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import DryRun, Request
-from fairprobe.cli.data import number_or_text
 from fairprobe.cli.destination import Destination, checked_folder
-from fairprobe.cli.estimate_words import classes_of_model, match
 from fairprobe.cli.explain_words import figure_parts, title_of
 from fairprobe.cli.options import option, setting, whole
 from fairprobe.cli.search import Search
 from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.estimate.favourable import classes_of
 from fairprobe.explain import Explanation, explain
 from fairprobe.explain.evidence import Budget, careful_oracle
 from fairprobe.explain.explaining import MAX_QUERIES
@@ -138,9 +137,9 @@ class Explain(Search):
         source = self.request.source
         if self.rows is not None and source.label is not None and source.label in source.table().columns:
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
-        classes = classes_of_model(self.model, self.keywords["output"], self.request["favourable"])
-        self._check_labels(classes)
-        self.classes = classes
+        self._check_labels(classes_of(self.model))
+        good = self.good_outcome(self.compared, self.rows)
+        self.favourable = None if good is None else good.in_explanations
         self.population = self._population()
         if self.request["cases"] is None:
             self._check_limits()
@@ -239,7 +238,7 @@ class Explain(Search):
                 self.labels,
                 self.population,
                 **told,
-                favourable=self._favourable(),
+                favourable=self.favourable,
                 max_regions=self.max_regions,
                 max_queries=self.max_queries,
                 seed=self.keywords["seed"],
@@ -250,19 +249,6 @@ class Explain(Search):
         for part in (why.directions, why.influence, why.severity):
             for check, message in part.health:
                 note(f"{check}: {message}")
-
-    def _favourable(self) -> Any:
-        """The outcome that --favourable stands for."""
-        text = self.request["favourable"]
-        if text is None:
-            return None
-        seen: list[Any] = [] if self.classes is None else list(self.classes)
-        if self.keywords["output"] in ("score", "value"):
-            seen = ["lowest", "highest"]
-        elif not seen and self.found is not None:
-            seen = list(dict.fromkeys(self.found.outputs.to_numpy().ravel().tolist()))
-        found = match(text, seen)
-        return found[0] if found is not None else number_or_text(text)
 
     def _write(self) -> None:
         """The figures, then the plots."""

@@ -12,11 +12,11 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import match
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
+from fairprobe.estimate.favourable import match
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT

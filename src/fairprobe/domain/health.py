@@ -12,6 +12,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.derived import Derived
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
@@ -73,16 +74,23 @@ Numbers = Codes
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
     """What can be said of the rows that a domain was inferred from."""
-    rows = _spread(frame)
     of_rules = health_of_rules(frame, domain)  # first, as it may refuse
+    return health_of_columns(frame, domain) + of_rules
+
+
+def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
+    """What can be said of the columns of rows, but for those that a domain says to follow from others."""
+    rows = _spread(frame)
     remarks: list[Remark] = []
     for parameter in domain.parameters:
+        if isinstance(parameter, Derived):
+            continue
         column = frame[parameter.name]
         remarks += _missing_markers(column, parameter)
         remarks += _single_valued(parameter)
         remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
         remarks += _named_as_label(parameter)
-    return remarks + _determined_columns(rows, domain) + of_rules
+    return remarks + _determined_columns(rows, domain)
 
 
 def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
@@ -223,11 +231,12 @@ def _named_as_label(parameter: Parameter) -> Iterator[Remark]:
 def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     if len(rows) < LEAST_ROWS:
         return []
-    columns = {name: _numbered(rows[name]) for name in domain.names}
+    following = {link.column for link in domain.links} | {p.name for p in domain.parameters if isinstance(p, Derived)}
+    columns = {name: _numbered(rows[name]) for name in domain.names if name not in following}
     columns = {name: column for name, column in columns.items() if 0 < column.max() < MOST_VALUES}
     found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
     with_sensitive = [pair for pair in found if pair[0] in domain.sensitive]
-    links = propose(domain, rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
+    links = propose(domain.without_links(), rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
     sensitive = [_of_sensitive(*pair) + _proposed(links, *pair[:2]) for pair in with_sensitive]
     others = [f"{one!r} {how} {other!r}" for one, other, how in found if one not in domain.sensitive]
     remarks = [("determined-column", text) for text in sensitive]

@@ -12,6 +12,7 @@ from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimate.favourable import favourable_of
 from fairprobe.estimate.populations import Population, bound, sides_of
 from fairprobe.estimate.share import Share, percent
 from fairprobe.estimate.survey import Survey, split_confidence, warn_of
@@ -126,8 +127,9 @@ def compare(
         targets = [
             Population(model, side, population, threshold, output, batch, may_lack=True) for model in (model_a, model_b)
         ]
+        good = favourable_of(favourable, targets)
         surveys = [
-            Survey(target, [side.sensitive], confidence, seed, n_samples=n_samples, favourable=favourable)
+            Survey(target, [side.sensitive], confidence, seed, n_samples=n_samples, favourable=good)
             for target in targets
         ]
         # By turns, so that a second model that fails is found out at once.

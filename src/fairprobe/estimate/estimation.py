@@ -19,6 +19,7 @@ from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence
 from fairprobe.estimate.exact import Solved, solve
+from fairprobe.estimate.favourable import favourable_of
 from fairprobe.estimate.populations import ROWS_A_CALL, JudgedFamilies, Population, bound, chunk, judged_rows, sides_of
 from fairprobe.estimate.share import Remark, Share, checked_role, percent
 from fairprobe.estimate.spread import JudgingTask, LostInputs, Workers, spread_families
@@ -88,7 +89,9 @@ def estimate(
         max_seconds: stop sampling after so long; the interval is then valid whenever one stops.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
-        favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
+        favourable: the good outcome, to say who is worse off: a label; for scores and values "highest" or "lowest"; for
+            probabilities a class, or "highest" or "lowest" of the last one. One that the model never gives is refused;
+            a model that does not tell its classes is asked about inputs until one gets it, beside `n_queries`.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: in a domain with links, True compares linked twins, False those that differ in the sensitive parameters
@@ -219,6 +222,7 @@ def stored_shares(
     workers: Workers | None = None,
 ) -> list[list[Share]]:
     """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    options = replace(options, favourable=favourable_of(options.favourable, targets))
     if store is None:
         return [Estimation(target, sets, options, progress, workers=workers).shares() for target in targets]
     seed = recorded_settings(store).get("seed") if options.seed is None else options.seed
@@ -439,7 +443,9 @@ def _plan_of(model: Any, domain: Domain, population: Any, arguments: dict[str, A
         return options_of(how).plan(domain, n_rows, arguments["output"])
     names = ("threshold", "output", "batch", "weights", "groups")
     target = Population(model, domain, population, *(arguments[name] for name in names))
-    planned = Estimation(target, [domain.sensitive], options_of(arguments)).plan
+    options = options_of(arguments)
+    options = replace(options, favourable=favourable_of(options.favourable, [target]))
+    planned = Estimation(target, [domain.sensitive], options).plan
     seeds = itertools.count(checked_seed(arguments["seed"]))
     count = Count(target.oracle, domain.sensitive, 1)
 

@@ -53,9 +53,11 @@ class Proxies:
         for name, rows in self.table.groupby("sensitive", sort=False):
             every = rows[rows["column"] == TOGETHER].iloc[0]
             told = rows[(rows["column"] != TOGETHER) & (rows["low"] > 0.5)].head(3)
-            alone = ", ".join(f"{row.column} {row.auc:.2f}" for row in told.itertuples())
+            many = len({*rows["value"]}) > 1  # then each figure says of which value it is
+            alone = ", ".join(f"{row.column} {row.auc:.2f}{f' ({row.value})' * many}" for row in told.itertuples())
+            whose = f" ({every.value})" * many
             parts.append(
-                f"{name} is told by all other columns together with an AUC of {every.auc:.2f} "
+                f"{name}{whose} is told by all other columns together with an AUC of {every.auc:.2f} "
                 f"({every.low:.2f} to {every.high:.2f})"
                 + (f", alone most by {alone}" if alone else "; none alone is shown to tell it")
             )

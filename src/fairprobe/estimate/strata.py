@@ -24,6 +24,7 @@ from fairprobe.domain.parameters import Category
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import checked_confidence
 from fairprobe.estimate.bounds.stratified import strata_bounds
+from fairprobe.estimate.favourable import favourable_of
 from fairprobe.estimate.populations import Population, chunk, judged
 from fairprobe.estimate.share import Share
 from fairprobe.estimate.survey import Survey
@@ -66,7 +67,9 @@ def estimate_strata(
     checked_confidence(confidence)
     boxes, weights = _checked_boxes(checked_domain(domain), strata)
     target = Population(model, domain, "domain", threshold, output, batch)
-    survey = Survey(target, [domain.sensitive], confidence, checked_seed(seed), favourable=favourable)
+    survey = Survey(
+        target, [domain.sensitive], confidence, checked_seed(seed), favourable=favourable_of(favourable, [target])
+    )
     survey.detail = f"{len(boxes)} strata and the rest"
     rng = np.random.default_rng(np.random.SeedSequence(survey.seed, spawn_key=ESTIMATE_STREAM))
     checked_count("n_samples", n_samples, at_least=len(weights))

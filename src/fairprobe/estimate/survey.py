@@ -15,9 +15,10 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
-from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimate.bounds import intervals
 from fairprobe.estimate.bounds.clustered import clustered
+from fairprobe.estimate.favourable import Favourable, classes_of, named_outcomes
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimate.share import UNBOUND, WHICH, Remark, Share, checked_role
@@ -134,7 +135,7 @@ class Survey:
         seed: int,
         *,
         n_samples: int = 1000,
-        favourable: Any = None,
+        favourable: Favourable | None = None,
         rows_are: str | None = None,
     ) -> None:
         self.population = population
@@ -288,6 +289,8 @@ class Survey:
         """A share with what is common to all of the call filled in."""
         if self.population.rows is not None and self._rows_are == "training":
             two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
+        if self.population.oracle.asker.output != "label":
+            fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(self.population.model))
         return Share(
             value,
             *two_sided,
@@ -306,7 +309,7 @@ class Survey:
             linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
             hidden=self.population.domain.hidden,
             rows_are=self._rows_are,
-            worse_off=worse_off(fields["outcomes"], self._favourable),
+            worse_off=None if self._favourable is None else self._favourable.worse_off(fields["outcomes"]),
             **fields,
         )
 
@@ -379,15 +382,3 @@ def combination_words(domain: Domain, position: int) -> str:
     """A combination of sensitive values in words."""
     codes = zip(domain.sensitive, domain.combinations[position], strict=True)
     return ", ".join(f"{name}={domain[name].decode(np.array([code]))[0]}" for name, code in codes)
-
-
-def worse_off(outcomes: pd.DataFrame | None, favourable: Any) -> str | None:
-    """The combination with the lowest rate of the favourable outcome; None if none was named or two are level."""
-    if favourable is None or outcomes is None:
-        return None
-    if favourable not in outcomes.columns:
-        seen = ", ".join(map(repr, outcomes.columns))
-        raise SettingError.about("favourable", f"must be an outcome that was seen, one of {seen}; got {favourable!r}")
-    asked = outcomes[outcomes.sum(axis=1) > 0]
-    rates = (asked[favourable] / asked.sum(axis=1)).sort_values()
-    return None if len(rates) < 2 or rates.iloc[0] == rates.iloc[1] else str(rates.index[0])

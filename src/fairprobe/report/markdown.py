@@ -13,11 +13,14 @@ from fairprobe.report.phrases import (
     ROLES,
     answer,
     between,
+    confidence,
     count,
     figure,
     number_of,
     outcome_words,
     percent,
+    retrained_rows,
+    retrained_words,
     said,
     shown,
     verdict_words,
@@ -119,11 +122,12 @@ def shares_table(content: Content, shares: Iterable[Mapping[str, Any]]) -> str:
             " and ".join(map(value, share["sensitive"])) + (" (bound by the limit)" if share["id"] in bound else ""),
             percent(share["value"]),
             "exact" if share["method"] == "exact" else between(share),
+            confidence(share),
             f"{count(share['hits'])} of {count(share['n'])}",
         ]
         for share in shares
     ]
-    return table(["Population", "Twins", "Sensitive", "#Share", "Interval", "#Hits"], rows)
+    return table(["Population", "Twins", "Sensitive", "#Share", "Interval", "#Confidence", "#Hits"], rows)
 
 
 def _rows(content: Content) -> str:
@@ -204,7 +208,7 @@ def _retraining(content: Content) -> str:
         return ""
     rows = [
         [
-            "Real rows, linked" if name == "linked" else POPULATIONS.get(name, value(name)),
+            text(retrained_rows(told, name)),
             percent(told["before"][name]["value"]),
             percent(after["value"]),
             between(after),
@@ -212,8 +216,8 @@ def _retraining(content: Content) -> str:
         for name, after in told["after"].items()
     ]
     rows.append(["Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""])
-    outcome = "A retrained model was accepted." if told["accepted"] else "No retrained model was shown to be better."
-    return f"## Retraining\n\n{outcome}\n\n{table(['Of', '#Before', '#After', 'Interval after'], rows)}"
+    head = ["Of", "#Before", "#After", "Interval after"]
+    return f"## Retraining\n\n{text(retrained_words(told))}\n\n{table(head, rows)}"
 
 
 def _sensitivity(content: Content) -> str:

@@ -127,6 +127,34 @@ def outcome_words(verdict: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, [OUTCOMES.get(verdict["outcome"], verdict["outcome"]), verdict["condition"]]))
 
 
+def confidence(of: Mapping[str, Any]) -> str:
+    """The confidence of the interval of a share; what is exact or a count has none.
+
+    >>> confidence({"low": 0.1, "confidence": 0.975}), confidence({"low": None, "confidence": 0.95})
+    ('97.5%', '')
+    """
+    return "" if of["low"] is None or of.get("method") == "exact" else percent(of["confidence"])
+
+
+def retrained_rows(told: Mapping[str, Any], population: str) -> str:
+    """What the shares before and after retraining are of."""
+    if population not in ("rows", "linked"):
+        return POPULATIONS.get(population, population)
+    seen = "that it was fitted to" if told["on_fitted_rows"] else "held back from fitting"
+    return f"{number_of(told['before'][population]['n'], 'row')} {seen}{', linked twins' * (population == 'linked')}"
+
+
+def retrained_words(told: Mapping[str, Any]) -> str:
+    """Whose figures stand before and after, and on which rows, so that nobody takes them for the audit's shares."""
+    said = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
+    after = "the new model" if told["accepted"] else "the model given"
+    unseen = "; figures come from rows and inputs that neither fitting nor choosing has seen" * told["is_reported"]
+    return (
+        f"{said}, after {number_of(len(told['rounds']), 'round')}. Before is {told['before_is']}; after is {after}"
+        f"{unseen}. These are other figures than the shares of the audited model on all rows."
+    )
+
+
 def verdict_words(verdict: Mapping[str, Any]) -> str:
     """The verdict's sentence without the outcome, which stands before it.
 

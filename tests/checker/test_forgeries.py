@@ -1,0 +1,442 @@
+"""Audits of the library are right; what their verdict rests on cannot be changed unseen, one field or all that fit."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from certificates import concluded, intervals, renewed, with_config
+
+import fairprobe
+from fairprobe import Domain, Link
+from fairprobe.audit.audit_settings import AuditSettings
+from fairprobe.audit.auditing import Auditing
+
+SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
+
+
+def rows(n=120):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 60, n), "sex": rng.choice(["Female", "Male"], n)})
+    return frame.assign(title=np.where(rng.random(n) < 0.3, "Dr", np.where(frame["sex"] == "Male", "Mr", "Ms")))
+
+
+def model(frame):
+    """Men get it two years earlier, whoever is called Mr three."""
+    least = 40 - 2 * (frame["sex"] == "Male") - (frame["title"] == "Mr")
+    return np.where(frame["age"] >= least, "yes", "no")
+
+
+def score(frame):
+    return frame["age"] / 100 + 0.1 * ((frame["sex"] == "Male") & (frame["age"] > 55))
+
+
+class Odds:
+    feature_names_in_ = np.array(["age", "sex", "title"])
+
+    def predict_proba(self, frame):
+        return np.column_stack([1 - score(frame), score(frame)])
+
+    def predict(self, frame):
+        return self.predict_proba(frame).argmax(axis=1)
+
+
+def moody():
+    """Answers the other way round each third time it is asked."""
+    calls = []
+
+    def answer(frame):
+        calls.append(1)
+        return np.where(
+            (frame["age"] >= 40) ^ (len(calls) % 3 == 0), "yes", np.where(frame["sex"] == "Male", "no", "oh")
+        )
+
+    return answer
+
+
+def plain():
+    return Domain.from_frame(rows(), sensitive=["sex"])
+
+
+def listed():
+    """A third value that rows have and that is not compared."""
+    frame = rows().assign(sex=lambda frame: frame["sex"].where(frame["age"] > 22))
+    return Domain.from_frame(frame, sensitive={"sex": ["Female", "Male", None]})
+
+
+def numbers():
+    return Domain.from_frame(coded_rows(), sensitive=["sex", "old"])
+
+
+def coded_rows():
+    return rows().assign(sex=lambda frame: (frame["sex"] == "Male") * 1, old=lambda frame: frame["age"] > 50)
+
+
+def coded(frame):
+    return np.where(frame["age"] + 2 * frame["sex"] + frame["old"] >= 40, 1, 0)
+
+
+def linked():
+    return Domain.from_frame(rows(), sensitive=["sex"]).with_links(
+        [Link("title", "sex", [{"Male": "Mr", "Female": "Ms"}])]
+    )
+
+
+HELD = {"rows_are": "held-out"}
+SIDES = {"sex=Female": 0.2, "sex=Male": 0.01}
+MADE = {
+    "violated": (model, {"max_share": 0.001, **HELD}),
+    "passed": (model, {"max_share": 0.5, **HELD}),
+    "unknown": (model, {"max_share": 0.5}),
+    "training": (model, {"max_share": 0.01, "rows_are": "training"}),
+    "open": (model, {"max_share": 0.05, **HELD}),
+    "no-limit": (model, {}),
+    "linked": (model, {"max_share": 0.5, "domain": linked, **HELD}),
+    "gate": (model, {"max_share": 0.5, "domain": linked, "gate": "rows plain", **HELD}),
+    "one-side": (model, {"max_share": 0.5, "domain": linked, "linked": True, **HELD}),
+    "density": (model, {"max_share": 0.5, "gate": "density", "populations": ["density"]}),
+    "sides": (model, {"max_share": SIDES, "favourable": "yes", **HELD}),
+    "linked sides": (model, {"max_share": SIDES, "favourable": "yes", "domain": linked, **HELD}),
+    "score": (score, {"max_share": 0.5, "output": "score", "threshold": 0.05, **HELD}),
+    "score sides": (score, {"max_share": SIDES, "output": "value", "threshold": 0.05, "favourable": "lowest"}),
+    "moody": (moody, {"max_share": 0.5, **HELD}),
+    "listed": (model, {"max_share": 0.5, "domain": listed, **HELD}),
+    "codes": (coded, {"max_share": 0.5, "domain": numbers, **HELD}),
+    "masked": (model, {"max_share": SIDES, "favourable": "yes", "mask": ["title"], **HELD}),
+}
+"""Those whose verdict a file shows."""
+
+OPEN = {
+    "exact": (model, {"max_share": 0.5, "gate": "domain", "populations": ["domain"], **HELD}),
+    "proba sides": (
+        Odds,
+        {"max_share": SIDES, "output": "proba", "threshold": 0.05, "favourable": "highest"},
+    ),
+}
+"""Those whose verdict rests on what it does not show."""
+
+
+@cache
+def _made(name):
+    build, arguments = {**MADE, **OPEN}[name]
+    arguments = {"populations": ["rows"], **arguments}
+    domain = arguments.pop("domain", plain)()
+    settings = AuditSettings(**{**SMALL, **arguments})
+    return shares_of(
+        build() if build in (moody, Odds) else build, domain, coded_rows() if build is coded else rows(), settings
+    )
+
+
+def shares_of(model, domain, frame, settings):
+    """What an audit writes down, without the phases that no verdict rests on."""
+    run = Auditing(model, domain, frame, None, settings, 0)
+    run.prepare({"name": "toy", "date": None}, None, False)
+    for phase in ("shares", "impact", "sensitivity"):
+        run.go(phase)
+    return run._result().content
+
+
+def made(name):
+    return copy.deepcopy(_made(name))
+
+
+@pytest.mark.parametrize(("name", "code"), [*((name, 0) for name in MADE), *((name, 3) for name in OPEN)])
+def test_audits_of_the_library_are_right(run, name, code):
+    given, out = run(made(name))
+    assert given == code, out
+
+
+def test_rows_left_out_may_hold_what_would_change_the_verdict(run):
+    """20 of 120 rows without a value: were all of them hits, 5% would not be kept."""
+    frame = rows()
+    frame.loc[frame.index[:20], "sex"] = None
+    limits = [
+        AuditSettings(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
+        for limit in (0.05, 0.5)
+    ]
+    said = [shares_of(lambda frame: frame["age"] > 40, plain(), frame, settings) for settings in limits]
+    assert [each["verdict"]["outcome"] for each in said] == ["passed", "passed"]
+    assert [run(each)[0] for each in said] == [3, 0]
+
+
+def test_a_whole_audit_is_right(run):
+    audit = fairprobe.audit(model, rows(), domain=linked(), max_share=0.01, favourable="yes", selfcheck=False, **SMALL)
+    code, out = run(audit.content)
+    assert code == 0, out
+
+
+# One field at a time
+
+FREE = {"sentence", "detail", "n_queries", "seed", "worse_off", "outcomes", "history", "why", "message"}
+"""What the verdict does not rest on."""
+
+
+def others(value):
+    """Other values that a field might be given."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1, 0, -1, True, 10**9]
+    if isinstance(value, float):
+        return [value / 2, 1.5 * value, 0.0, 1.0, 2, True, -0.1]
+    if isinstance(value, str):
+        return ["", "other", *("plain", "linked", "rows", "domain", "passed", "violated", "inconclusive", "exact")]
+    if isinstance(value, list):
+        return [[], value[:-1], [*value, "more"]]
+    return [0.0, "other", True] if value is None else [{}, None]
+
+
+def fields(audit):
+    """The path of every field that the verdict rests on: of the shares bound, of what was asked and what was said."""
+    bound = [place for place, share in enumerate(audit["shares"]) if share["id"] in audit["verdict"]["bound"]]
+    if audit["verdict"]["outcome"] == "no-limit":
+        bound = []
+    yield from _below(audit["question"], ("question",))
+    yield from _below(audit["verdict"], ("verdict",))
+    for place in bound:
+        yield from _below(audit["shares"][place], ("shares", place))
+        if audit["shares"][place]["evidence"]["kind"] == "rows":
+            part = audit["certificate"][audit["shares"][place]["twins"]]
+            for name in ("members", "position", "row", "outputs", "not_comparable", "left_out", "again"):
+                if name in part:
+                    yield "certificate", audit["shares"][place]["twins"], name
+    yield from _below(audit["domain"]["links"], ("domain", "links"))
+    yield from (("domain", "hidden"), ("about", "data", "role"), ("about", "interrupted"))
+    if audit["verdict"]["population"] == "rows":
+        yield "about", "data", "n_rows"
+    config = ("max_share", "gate", "min_comparable", "favourable", "rows_are", "output", "threshold", "confidence")
+    yield from (("about", "config", name) for name in config)
+
+
+def _below(part, path):
+    yield path
+    for key in part if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else ():
+        is_remark = key == "health" and {each["check"] for each in part[key]}.isdisjoint({"stochastic-model"})
+        if key not in FREE and not is_remark:
+            yield from _below(part[key], (*path, key))
+
+
+EQUAL = [(("about", "config", "threshold"), 0.0), (("about", "config", "gate"), 0.0), (("about", "config", "gate"), "")]
+"""Nothing said in other words: no threshold of labels is 0, and no gate is the first population."""
+
+
+def forged(audit, path, value):
+    """With one field changed and every digest, that of the configuration too, made again."""
+    audit = copy.deepcopy(audit)
+    *way, last = path
+    place = audit
+    for key in way:
+        place = place[key]
+    place[last] = value
+    return renewed(with_config(audit) if path[:2] == ("about", "config") else audit)
+
+
+def value_at(audit, path):
+    for key in path:
+        audit = audit[key]
+    return audit
+
+
+def code_of(check, audit):
+    check.seen.clear()
+    try:
+        is_shown = check.check(audit)
+    except Exception:
+        return 1
+    return 1 if False in check.seen else 0 if is_shown else 3
+
+
+QUICK = ("passed", "density", "linked sides")
+EACH = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in MADE]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_one_field_that_the_verdict_rests_on_is_not_changed_unseen(check, name):
+    audit = made(name)
+    assert code_of(check, audit) == 0
+    unseen = [
+        (path, other)
+        for path in fields(audit)
+        for other in others(value_at(audit, path))
+        if (path, other) not in EQUAL
+        if type(other) is not type(value_at(audit, path)) or other != value_at(audit, path)
+        if code_of(check, forged(audit, path, other)) == 0
+    ]
+    assert unseen == []
+
+
+# Twelve kinds, each with all that follows from it made to fit
+
+
+def by_title(frame):
+    """Nobody's answer changes with sex alone."""
+    return np.where((frame["title"] == "Mr") & (frame["age"] > 30), "yes", "no")
+
+
+@cache
+def _caught(name):
+    builds = {"linked": (by_title, linked()), "plain": (model, plain()), "moody": (moody(), plain())}
+    settings = AuditSettings(
+        max_share=0.001, populations=["rows", "domain", "density"], method="sample", **SMALL, **HELD
+    )
+    return shares_of(*builds[name], rows(), settings)
+
+
+def bounded(share, hits, n, **more):
+    """A share with other counts and the bounds that follow from them."""
+    share |= {"hits": hits, "n": n, "value": hits / n, **intervals(hits, n, share["confidence"]), **more}
+
+
+def counted(share, n):
+    return {"kind": "bits", "n": n, "hits": base64.b64encode(np.packbits(np.zeros(n, dtype=bool)).tobytes()).decode()}
+
+
+def side_of(audit, twins, population="rows"):
+    return next(s for s in audit["shares"] if (s["population"], s["twins"]) == (population, twins))
+
+
+def dropped(audit):
+    audit["shares"].remove(side_of(audit, "linked"))
+    audit["verdict"]["bound"] = ["rows/plain/sex"]
+    plain_share = side_of(audit, "plain")
+    plain_share["confidence"] = 0.95
+    bounded(plain_share, plain_share["hits"], plain_share["n"])
+
+
+def renamed(audit):
+    side_of(audit, "linked").update(id="rows/other/sex", twins="other")
+    audit["verdict"]["bound"] = ["rows/plain/sex"]
+
+
+def not_main(audit):
+    side_of(audit, "linked")["is_main"] = False
+    audit["verdict"]["bound"] = ["rows/plain/sex"]
+
+
+def of_nothing(audit):
+    side_of(audit, "linked").update(sensitive=["title"], id="rows/linked/title", is_main=False)
+    audit["verdict"]["bound"] = ["rows/plain/sex"]
+
+
+def without_links(audit):
+    dropped(audit)
+    audit["domain"]["links"] = []
+
+
+def resolved(audit):
+    for share in audit["shares"]:
+        share["resolution"] = 1.0
+        if share["population"] == "rows":
+            bounded(share, 0, share["n"], outcomes=None)
+    audit["rows"] = {"n_flipped": 0, "flips": []}
+
+
+def blunted(audit):
+    for each in (audit["question"], audit["about"]["config"], *audit["shares"]):
+        each["threshold"] = 1.0
+    for share in audit["shares"]:
+        if share["population"] == "rows":
+            bounded(share, 0, share["n"], outcomes=None)
+    audit["rows"], audit["cases"] = {"n_flipped": 0, "flips": []}, []
+
+
+def proved(audit):
+    for twins in audit["certificate"]:
+        share = side_of(audit, twins)
+        share.update(method="exact", evidence={"kind": "counts"}, hits=0, outcomes=None)
+        share.update(dict.fromkeys(("value", "low", "high", "lower", "upper"), 0.0))
+
+
+def sampled(audit):
+    for twins in audit["certificate"]:
+        share = side_of(audit, twins)
+        bounded(share, 0, share["n"], evidence=counted(share, share["n"]), outcomes=None)
+    audit["rows"] = {"n_flipped": 0, "flips": []}
+
+
+def elsewhere(audit):
+    """About inputs of a density, without a hit."""
+    for name in ("gate", "population"):
+        audit["question" if name == "gate" else "verdict"][name] = "density"
+    audit["verdict"]["bound"] = [each["id"] for each in audit["shares"] if each["population"] == "density"]
+    for share in audit["shares"]:
+        if share["population"] == "density":
+            bounded(share, 0, share["n"], evidence=counted(share, share["n"]), history=[0.0, 0.0], outcomes=None)
+
+
+def limited(limit):
+    def change(audit):
+        audit["question"]["max_share"] = limit
+
+    return change
+
+
+def left_out(audit):
+    """All rows that flip are said to have no known value."""
+    for twins, part in audit["certificate"].items():
+        kept = [place for place, each in enumerate(part["outputs"]) if len(set(each)) == 1]
+        part["left_out"] += len(part["row"]) - len(kept)
+        for name in ("row", "position", "outputs"):
+            part[name] = [part[name][place] for place in kept]
+        bounded(side_of(audit, twins), 0, len(kept), n_left_out=part["left_out"], outcomes=None)
+    audit["rows"] = {"n_flipped": 0, "flips": []}
+
+
+def designed(**more):
+    def change(audit):
+        for twins in audit["certificate"]:
+            side_of(audit, twins).update(low=0.0, high=0.0005, lower=0.0, upper=0.0005, **more)
+
+    return change
+
+
+def steadied(audit):
+    for share in audit["shares"]:
+        share["health"] = []
+    audit["question"]["max_share"] = audit["about"]["config"]["max_share"] = 0.9
+
+
+KINDS = {
+    "the linked share dropped": ("linked", dropped),
+    "renamed": ("linked", renamed),
+    "not main": ("linked", not_main),
+    "of another parameter": ("linked", of_nothing),
+    "the links as well": ("linked", without_links),
+    "a resolution of 1": ("plain", resolved),
+    "a threshold of 1": ("plain", blunted),
+    "exact": ("plain", proved),
+    "bits instead of rows": ("plain", sampled),
+    "another population": ("plain", elsewhere),
+    "true": ("plain", limited(True)),
+    "2": ("plain", limited(2)),
+    "0.9": ("plain", limited(0.9)),
+    "rows left out": ("plain", left_out),
+    "a design": ("plain", designed(design="in 20 groups")),
+    "weights": ("plain", designed(weight_compared=1.0)),
+    "a method": ("plain", designed(method="sequential")),
+    "stochastic-model": ("moody", steadied),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_forged_pass_is_refused_or_open(check, kind):
+    base, forge = KINDS[kind]
+    audit = copy.deepcopy(_caught(base))
+    assert (code_of(check, audit), audit["verdict"]["outcome"]) == (
+        0,
+        "inconclusive" if base == "moody" else "violated",
+    )
+    forge(audit)
+    audit["sensitivity"] = []
+    assert code_of(check, renewed(with_config(concluded(audit, "passed")))) in (1, 3)
+
+
+def test_other_settings_are_another_question(check):
+    """What is changed wherever it is said is right of another question, which the file then says."""
+    audit = copy.deepcopy(_caught("plain"))
+    audit["question"]["max_share"] = audit["about"]["config"]["max_share"] = 0.9
+    assert code_of(check, renewed(with_config(concluded(audit, "passed")))) == 0
