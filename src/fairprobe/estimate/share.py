@@ -55,7 +55,7 @@ class Share:
     hits: int
     """How many of them are discriminatory."""
     method: str
-    """One of exact, sample, sequential (it stopped when tight), strata, rows."""
+    """One of exact, sample, sequential (it stopped when tight), rows."""
     population: str
     """One of domain, valid, rows, density."""
     confidence: float
@@ -105,7 +105,7 @@ class Share:
     answers: pd.DataFrame | None = field(default=None, compare=False)
     """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """What the hits were counted from; None where nothing was, as the share is exact or one of strata."""
+    """What the hits were counted from; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -166,9 +166,6 @@ class Share:
         if not self.hits and limit is None:
             whole = "the people they are drawn from" if self.population == "rows" else whole
             return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
-        if self.method == "strata":
-            between = f"between {percent(self.low)} and {percent(self.high)}"
-            return f"{percent(self.value)} of {whole}, {confident} {between} ({self.n:,} inputs in {self.detail})"
         between = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
         if self.population == "rows":
             counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
