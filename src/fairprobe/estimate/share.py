@@ -135,7 +135,15 @@ class Share:
     @property
     def is_stochastic(self) -> bool:
         """Whether the model answered the same row differently."""
-        return any(name == "stochastic-model" for name, _ in self.health)
+        return self._has("stochastic-model")
+
+    @property
+    def is_few(self) -> bool:
+        """Whether rows with weights or in groups are too few for a pass."""
+        return self._has("few-groups")
+
+    def _has(self, check: str) -> bool:
+        return any(name == check for name, _ in self.health)
 
     def sentence(self, limit: float | None = None) -> str:
         """The share in words; of a linked one, the plain one too.
