@@ -362,7 +362,8 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     for side in sides:
         if side.cases is None or side.twins is None or side.answers is None:
             continue
-        flipped |= set(side.cases.index.tolist())
+        assert side.record is not None and side.record.rows is not None
+        flipped |= set(side.record.rows.places[side.record.hits].tolist())
         some = slice(parts.settings.max_cases)
         records = zip(
             side.cases.index[some].tolist(),

@@ -118,6 +118,8 @@ def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
 def _remedy(verdict: Verdict) -> str:
     if verdict.share.is_stochastic:
         return "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode."
+    if verdict.share.is_few:
+        return "More groups would settle it, or weights that differ less."
     if verdict.share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."
     if verdict.max_share == 0:

@@ -154,12 +154,15 @@ class Survey:
         self._lost: list[str] = []
         self._kept: list[tuple[Any, Any, Any]] = []
         self._answers: list[RowAnswers] = []
+        self._n_rows = 0
+        """Real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
         """Do without some inputs."""
         if self.population.weights is not None or self.population.groups is not None:
             raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
         self.n_lost += n
+        self._n_rows += n
         self._lost.append(why)
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
@@ -170,6 +173,7 @@ class Survey:
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
             self._answers.append(self._told(batch, batch.rows))
+            self._n_rows += len(batch.own)
             rows = np.flatnonzero(self.counts[-1].are_hits[-1])
             if len(rows):
                 self._kept.append(self._described(batch, batch.rows, rows))
@@ -183,6 +187,7 @@ class Survey:
         assert present is not None
         return RowAnswers(
             members.index[rows],
+            self.population.places[self._n_rows + rows],
             tuple(combination_words(oracle.domain, place) for place in range(n)),
             batch.outputs[:n, rows],
             present[:n, rows],

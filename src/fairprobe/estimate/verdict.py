@@ -130,7 +130,8 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
     if not share.n or (share.comparable < min_comparable and not low > limit):
         return Outcome.INCONCLUSIVE, (
-            f"only {percent(share.comparable)} of {POPULATIONS[share.population]} could be compared, "
+            f"only {percent(share.comparable)} of {POPULATIONS[share.population]}"
+            f"{'' if share.weight_compared is None else ', by weight,'} could be compared, "
             f"less than the {percent(min_comparable)} that it takes"
         )
     if share.is_stochastic:

@@ -87,7 +87,7 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
     share = float(of_hits.sum()) / total
     spread = float(((of_hits - share * by_group) ** 2).sum()) * len(by_group) / max(1, len(by_group) - 1) / total**2
     # Where all groups are alike, nothing is known of how rows in one go together.
-    telling = share * (1 - share) / spread if spread > 1e-15 else total**2 / float((by_group**2).sum())
+    telling = share * (1 - share) / spread if spread > 1e-24 else total**2 / float((by_group**2).sum())
     return Clustered(share, two, one, len(by_group), min(telling, total**2 / float((weight**2).sum())))
 
 
