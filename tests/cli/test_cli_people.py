@@ -24,6 +24,9 @@ def by_role(frame):
 def by_both(frame):
     return np.where((frame["role"] == "Husband") | ((frame["sex"] == "M") & (frame["age"] > 50)), "yes", "no")
 
+def other_race(frame):
+    return np.where(frame["race"].astype(object) == "Unknown", 1, 0)
+
 def blind(frame):
     assert "sex" not in frame
     return by_role(frame)
@@ -539,3 +542,18 @@ def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
     assert "d.toml says --label loan" in outcome.err
     domain = json.loads(outcome.out)["domain"]
     assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
+
+
+def test_categories_that_no_row_has_are_not_compared(run):
+    """A Parquet file keeps the categories that a filter left behind."""
+    rows = pd.read_csv("people.csv").dropna(how="all").drop(columns=["id", "w", "loan", "role"])
+    rows["race"] = pd.Categorical(rows["race"], categories=["A", "Unknown", "B"])
+    rows.to_parquet("people.parquet")
+    command = ("estimate", "--data", "people.parquet", "--population", "rows", "--json")
+    said = run(*command, "--sensitive", "race", model="other_race")
+    assert json.loads(said.out)["shares"]["rows"]["hits"] == 0
+    assert "unseen-values" in said.err
+    assert "'race' is not compared at 'Unknown', which no row has" in said.err
+    said = run(*command, "--sensitive", "race=A,Unknown", model="other_race")
+    assert json.loads(said.out)["shares"]["rows"]["hits"] == 6
+    assert "'race' is compared at 'Unknown', which no row has" in said.err

@@ -360,10 +360,10 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     flips: list[dict[str, Any]] = []
     flipped: set[Any] = set()
     for side in sides:
-        if side.cases is None or side.twins is None or side.answers is None:
+        told = None if side.record is None else side.record.rows
+        if side.cases is None or side.twins is None or side.answers is None or side.record is None or told is None:
             continue
-        assert side.record is not None and side.record.rows is not None
-        flipped |= set(side.record.rows.places[side.record.hits].tolist())
+        flipped |= set(told.places[side.record.hits].tolist())
         some = slice(parts.settings.max_cases)
         records = zip(
             side.cases.index[some].tolist(),

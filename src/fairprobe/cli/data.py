@@ -171,17 +171,18 @@ class Source:
             raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
         if not compared:
             raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
-        from fairprobe.domain.infer import infer_parameters
+        from fairprobe.domain.infer import infer_parameters, only_seen
 
         parameters = infer_parameters(rows)
+        sensitive, remarks = only_seen(rows, parameters, _sensitive(parameters, compared))
         domain = Domain(
             parameters,
-            _sensitive(parameters, compared),
+            sensitive,
             self.constraint or (),
             self._links(parameters),
             names(self.hidden or ()),
         )
-        warn_of_health(health_of_data(rows, domain))
+        warn_of_health([*remarks, *health_of_data(rows, domain)])
         return domain
 
     def _given(self, reference: str, compared: Compared) -> Domain:

@@ -13,6 +13,7 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.infer import unseen_remark, unseen_values
 from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.propose import propose
@@ -82,6 +83,8 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
         remarks += _single_valued(parameter)
         remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
         remarks += _named_as_label(parameter)
+        if parameter.name in domain.sensitive and (unseen := unseen_values(frame, parameter)):
+            remarks.append(unseen_remark(parameter.name, unseen, "is compared at"))
     return remarks + _determined_columns(rows, domain) + of_rules
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.checks import nearest
 from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ WIDE = 100
 """Above that many levels a step of one is too small to get anywhere."""
 
 MOST_DECIMALS = 6
+
+MOST_CODES = 12
+"""Levels of a whole number that may be codes of categories: chosen, as for proxies."""
+
+MOST_SHOWN = 5
+"""Values that no row has, named in a remark."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
@@ -55,6 +62,42 @@ def infer_parameter(column: pd.Series[Any]) -> Parameter:
     if pd.api.types.is_float_dtype(column.dtype):
         return _number(name, present.to_numpy(dtype=np.float64), missing, dtype)
     return _listed(name, present, missing, dtype)
+
+
+def only_seen(
+    frame: pd.DataFrame, parameters: Iterable[Parameter], sensitive: Mapping[str, Sequence[Any] | None]
+) -> tuple[dict[str, Sequence[Any] | None], list[tuple[str, str]]]:
+    """The values to compare of inferred parameters, and remarks on those left out.
+
+    A category, or a code of one, that no row has is compared only if it is listed: a model has never seen it, so its
+    answer is chance.
+    """
+    compared, remarks = dict(sensitive), []
+    for parameter in parameters:
+        if (
+            parameter.name in compared
+            and compared[parameter.name] is None
+            and (unseen := unseen_values(frame, parameter))
+        ):
+            values = map(plain, parameter.decode(np.arange(parameter.levels - parameter.missing)))
+            compared[parameter.name] = [value for value in values if value not in unseen]
+            remarks.append(unseen_remark(parameter.name, unseen, "is not compared at"))
+    return compared, remarks
+
+
+def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
+    """The values of a parameter that no row has; none of a number with more values than codes have."""
+    if not isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_CODES:
+        return []
+    codes = np.setdiff1d(np.arange(parameter.levels - parameter.missing), parameter.encode(frame[parameter.name]))
+    return [plain(value) for value in parameter.decode(codes)]
+
+
+def unseen_remark(name: str, unseen: Sequence[Any], how: str) -> tuple[str, str]:
+    """The health check that names values which no row has."""
+    shown = ", ".join(map(repr, unseen[:MOST_SHOWN])) + (", ..." if len(unseen) > MOST_SHOWN else "")
+    rule = f"the values listed in sensitive={{{name!r}: [...]}} are compared, else those that rows have"
+    return "unseen-values", f"the sensitive parameter {name!r} {how} {shown}, which no row has: {rule}"
 
 
 def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integer:
