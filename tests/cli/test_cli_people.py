@@ -27,6 +27,9 @@ def by_both(frame):
 def other_race(frame):
     return np.where(frame["race"].astype(object) == "Unknown", 1, 0)
 
+def by_sex(frame):
+    return np.where(frame["sex"] == "M", 1, 0)
+
 def blind(frame):
     assert "sex" not in frame
     return by_role(frame)
@@ -557,3 +560,21 @@ def test_categories_that_no_row_has_are_not_compared(run):
     said = run(*command, "--sensitive", "race=A,Unknown", model="other_race")
     assert json.loads(said.out)["shares"]["rows"]["hits"] == 6
     assert "'race' is compared at 'Unknown', which no row has" in said.err
+
+
+@pytest.mark.parametrize("command", ["estimate", "search", "audit"])
+def test_a_limit_that_is_broken_is_said_whatever_is_missing(run, command):
+    """A Parquet file keeps pandas' own missing values."""
+    rows = pd.DataFrame(
+        {"age": pd.array([55, None, 60] * 20, dtype="Int64"), "sex": ["F", "M"] * 30, "role": "Single", "race": "A"}
+    )
+    rows["job"] = pd.array(["a", None, "b"] * 20, dtype="string")
+    rows.to_parquet("people.parquet")
+    limit = {
+        "estimate": ("--population", "rows", "--max-share", "0.01"),
+        "audit": ("--max-share", "0.01", "--no-selfcheck"),
+    }
+    asked = (*limit.get(command, ("--max-inputs", "2000")), "--batch", "frame")
+    said = run(command, "--data", "people.parquet", "--sensitive", "sex", *asked, model="by_sex")
+    assert said.code == (0 if command == "search" else 1), said.err
+    assert "sex F -> M" in said.out or command == "audit"

@@ -124,7 +124,7 @@ def test_coverage_with_a_few_surveys(settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_coverage(settings):
-    check_coverage(settings, 400)
+    check_coverage(settings, 200)
 
 
 # End to end

@@ -23,6 +23,7 @@ from fairprobe.domain import Density, Domain
 from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.estimate.populations import known_rows
 from fairprobe.estimate.survey import combination_words, worse_off
 from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
@@ -378,7 +379,7 @@ class Auditing:
         if settings.favourable is None or settings.output != "label":
             return
         asker = Asker(self.model, self.domain, output="label", batch=settings.batch)
-        rows = self.domain.typed(self.rows)
+        rows, _ = known_rows(self.domain, self.rows)  # as for shares: what is unknown is not asked about
         good = np.asarray(asker.ask_frame(rows) == settings.favourable)
         parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
         for name in self.domain.sensitive:

@@ -153,6 +153,3 @@ def _check_frame(frame: Any) -> None:
     odd = [name for name in frame.columns if not isinstance(name, str)]
     if odd:
         raise DataError(f"columns must be named by strings, got {odd[0]!r}")
-    repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
-    if repeated:
-        raise DataError(f"columns must have distinct names, got {', '.join(repeated)} more than once")

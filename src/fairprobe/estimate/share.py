@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
 from fairprobe.checks import nearest
+from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
 from fairprobe.notebook import as_html
 
@@ -196,11 +197,7 @@ class Share:
         lines = []
         for place, label in enumerate(self.cases.index[:n]):
             case, twin = self.cases.iloc[place], self.twins.iloc[place]
-            changed = [
-                f"{name} {case[name]} -> {twin[name]}"
-                for name in dict.fromkeys([*self.sensitive, *self.cases.columns])
-                if not (case[name] == twin[name] or (case[name] != case[name] and twin[name] != twin[name]))
-            ]
+            changed = changes_in_words(case, twin, self.sensitive)
             said = _answers_in_words({who: out for who, out in self.answers.iloc[place].items() if out is not None})
             lines.append(f"row {label}: {', '.join(changed)} ({said})")
         return lines

@@ -148,6 +148,7 @@ class Survey:
         self._rows_are = checked_role(rows_are)
         self._started = time.monotonic()
         self._n_contradicted = 0
+        self._n_at_threshold = 0
         self._contradicted: Any = None
         self.n_lost = 0
         """Inputs of which nothing is known: all of them are cases for an upper bound, none for a lower one."""
@@ -170,6 +171,10 @@ class Survey:
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
+        oracle = self.population.oracle
+        if oracle.threshold and not oracle.is_label:
+            present = self.counts[-1].members(batch)
+            self._n_at_threshold += int(oracle.are_at_threshold(batch.outputs, present).sum())
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
             self._answers.append(self._told(batch, batch.rows))
@@ -335,6 +340,12 @@ class Survey:
                 "rounding",
                 f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
                 f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
+            )
+        if self._n_at_threshold:
+            yield (
+                "at-threshold",
+                f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
+                "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
             )
         if not self._n_contradicted:
             return
