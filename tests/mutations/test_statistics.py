@@ -63,10 +63,8 @@ def what_is_tried_was_learned_from(patch):
     proxies = module("proxies")
     alone = proxies._alone
 
-    def of_all(binned, targets, is_tried):
-        return alone(
-            np.concatenate([binned, binned]), [np.concatenate([one, one]) for one in targets], _twice(is_tried)
-        )
+    def of_all(binned, ones, is_tried):
+        return alone(np.concatenate([binned, binned]), np.concatenate([ones, ones], axis=1), _twice(is_tried))
 
     def _twice(is_tried):
         return np.concatenate([np.zeros(len(is_tried), dtype=bool), is_tried])

@@ -121,7 +121,7 @@ class Domain:
 
         frame, given = as_pandas(frame), tuple(parameters)
         inferred = infer_parameters(frame, given)
-        own = [each for each in inferred if each not in given]
+        own = (each for each in inferred if each not in given)
         compared, remarks = only_seen(frame, own, _checked_sensitive(sensitive))
         domain = cls(inferred, compared, constraints, links, hidden)
         warn_of_health([*remarks, *health_of_data(frame, domain)], stacklevel=3)

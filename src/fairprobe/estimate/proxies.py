@@ -128,22 +128,16 @@ def proxies(
     found = []
     for name in names:
         known = rows[name].notna().to_numpy()
-        targets = {value: is_one[known] for value, is_one in _targets(rows[name]).items()}
-        number = np.zeros(int(known.sum()), dtype=np.int64)
-        for place, is_one in enumerate(targets.values(), 1):
-            number[is_one] = place
-        is_tried = _half(number, rng)
-        mine = {column: binned[known] for column, binned in codes.items()}
-        scores = [_alone(binned, list(targets.values()), is_tried) for binned in mine.values()]
-        matrix = np.column_stack(list(mine.values())).astype(np.float64)
-        scores.append(_together(matrix, number, len(targets), is_tried, seed))
-        ones = np.stack(list(targets.values()))[:, is_tried]
-        table = _Scored(np.stack(scores), ones)
+        targets = _targets(rows[name])
+        ones = np.stack(list(targets.values()))[:, known]
+        is_tried = _half(number := np.arange(1, len(ones) + 1) @ ones, rng)
+        mine = [codes[column][known] for column in columns]
+        scores = [_alone(binned, ones, is_tried) for binned in mine]
+        scores.append(_together(np.column_stack(mine).astype(np.float64), number, len(ones), is_tried, seed))
+        table = _Scored(np.stack(scores), ones[:, is_tried])
         shown = table.beat_chance(error / 2, rng)
-        found += [
-            (name, column, *table.best(place, list(targets), error / len(scores), shown))
-            for place, column in enumerate([*columns, TOGETHER])
-        ]
+        for place, column in enumerate([*columns, TOGETHER]):
+            found.append((name, column, *table.best(place, list(targets), error / len(scores), shown)))
     return Proxies(_table(found, names), confidence, len(rows), seed)
 
 
@@ -203,16 +197,12 @@ def _half(number: Codes, rng: np.random.Generator) -> Mask:
     return is_tried
 
 
-def _alone(binned: Codes, targets: list[Mask], is_tried: Mask) -> Floats:
+def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
     """By target, each row's score: the rate among the rows to learn from that have the same value."""
-    n_bins = int(binned.max()) + 1
-    counts = np.bincount(binned[~is_tried], minlength=n_bins) + SMOOTHING
-    scores = []
-    for is_one in targets:
-        own = is_one[~is_tried]
-        ones = np.bincount(binned[~is_tried], weights=own, minlength=n_bins)
-        scores.append(((ones + SMOOTHING * own.mean()) / counts)[binned[is_tried]])
-    return np.stack(scores)
+    learned, n_bins = binned[~is_tried], int(binned.max()) + 1
+    counts = np.bincount(learned, minlength=n_bins) + SMOOTHING
+    hits = [np.bincount(learned, own, minlength=n_bins) + SMOOTHING * own.mean() for own in ones[:, ~is_tried]]
+    return np.asarray((np.stack(hits) / counts)[:, binned[is_tried]])
 
 
 def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
@@ -284,7 +274,7 @@ def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
     above, below = _rank(ones, rest), 1 - _rank(rest, ones)
     auc, few = float(above.mean()), float(min(len(ones), len(rest)))
     variance = float(above.var(ddof=1) / len(ones) + below.var(ddof=1) / len(rest))
-    return auc, auc * (1 - auc) / variance if variance else few
+    return auc, (auc * (1 - auc) / variance if variance else 0.0) or few
 
 
 def wilson(fraction: float, n: float, reach: float) -> tuple[float, float, float]:

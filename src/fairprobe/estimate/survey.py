@@ -17,7 +17,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.estimate.bounds import intervals
-from fairprobe.estimate.bounds.clustered import FEWEST_EFFECTIVE, FEWEST_GROUPS, Clustered, clustered
+from fairprobe.estimate.bounds.clustered import clustered
 from fairprobe.estimate.populations import JudgedFamilies, Population
 from fairprobe.estimate.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimate.share import WHICH, Remark, Share, checked_role
@@ -253,7 +253,7 @@ class Survey:
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
         compared = None if weights is None else float(weights.sum()) / self.population.total_weight
         share = self.share(count, "rows", said.two_sided, said.one_sided, said.share)
-        health = (*share.health, ("few-groups", _few_groups(said))) if said.is_few else share.health
+        health = (*share.health, *said.remarks())
         return replace(share, design=" ".join(design), weight_compared=compared, health=health)
 
     def share(
@@ -358,13 +358,6 @@ class Survey:
             yield "rounding-decides", f"{hits}: they lie so near to the boundary that rounding decides"
         else:
             yield "stochastic-model", f"the model answers the same row differently: {hits}"
-
-
-def _few_groups(said: Clustered) -> str:
-    return (
-        f"{said.n_groups:,} groups of rows that tell as much as {said.effective_n:,.0f} alike: with fewer than "
-        f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows, an interval is not sure enough to pass a limit"
-    )
 
 
 def split_confidence(confidence: float, n: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,13 @@ class Clustered(NamedTuple):
         """Whether there is too little for an approximation that a verdict may rest on."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
+    def remarks(self) -> Iterator[tuple[str, str]]:
+        """The health check of too few groups."""
+        if self.is_few:
+            told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
+            fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
+            yield "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
+
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:
     """The weighted share, its two-sided interval and its one-sided bounds.
@@ -78,10 +86,11 @@ def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confiden
     error = 1 - checked_confidence(confidence)
     weight = np.ones(len(hits)) if weights is None else weights
     group = np.arange(len(hits)) if groups is None else np.unique(groups, return_inverse=True)[1].reshape(-1)
-    by_group = np.bincount(group, weights=weight)
-    of_hits, of_misses = (np.bincount(group, weights=weight * some)[by_group > 0] for some in (hits, ~hits))
-    by_group, total = by_group[by_group > 0], float(weight.sum())
-    if not len(by_group):
+    by_group = np.bincount(group, weights=weight).astype(np.float64)
+    some = by_group > 0
+    of_hits, of_misses = (np.bincount(group, weights=weight * each)[some].astype(float) for each in (hits, ~hits))
+    by_group, total = by_group[some], float(weight.sum())
+    if not total:
         return Clustered(math.nan, (0.0, 1.0), (0.0, 1.0), 0, 0.0)
     two, one = ((1 - _most(of_misses, by_group, each), _most(of_hits, by_group, each)) for each in (error / 2, error))
     share = float(of_hits.sum()) / total
