@@ -32,8 +32,6 @@ if TYPE_CHECKING:
         causal_search,
         chance_of_finding,
         estimate,
-        estimate_strata,
-        propose_strata,
     )
     from fairprobe.estimate.compare import Comparison, compare
     from fairprobe.estimate.proxies import Proxies, proxies
@@ -77,10 +75,8 @@ __all__ = [
     "datasets",
     "errors",
     "estimate",
-    "estimate_strata",
     "explain",
     "load_model",
-    "propose_strata",
     "proxies",
     "repair",
     "retrain",
@@ -114,8 +110,6 @@ _HOMES = {
         "causal_search",
         "chance_of_finding",
         "estimate",
-        "estimate_strata",
-        "propose_strata",
     ),
     "fairprobe.estimate.compare": ("Comparison", "compare"),
     "fairprobe.estimate.proxies": ("Proxies", "proxies"),

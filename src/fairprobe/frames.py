@@ -27,6 +27,7 @@ def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(rows, pd.DataFrame):
+        _check_distinct(rows.columns.tolist())
         return rows
     table = _as_arrow(rows)
     if table is not None:
@@ -82,14 +83,18 @@ def _of_arrow(table: Any) -> pd.DataFrame:
     names = table.column_names
     if table.schema.pandas_metadata and len(set(names)) == len(names):
         return table.to_pandas()  # it knows what it was
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(f"columns must have distinct names, got {', '.join(repeated)} more than once")
+    _check_distinct(names)
     columns = {name: _column(table.column(name)) for name in names}
     for field in table.schema:
         if any(key.startswith(b"_PL_ENUM") for key in field.metadata or {}):
             columns[field.name] = columns[field.name].cat.as_unordered()
     return pd.DataFrame(columns)
+
+
+def _check_distinct(names: Sequence[Any]) -> None:
+    if len(set(names)) < len(names):
+        repeated = ", ".join(dict.fromkeys(str(name) for name in names if names.count(name) > 1))
+        raise DataError(f"columns must have distinct names, got {repeated} more than once")
 
 
 def _column(column: Any) -> pd.Series[Any]:

@@ -23,6 +23,9 @@ from fairprobe.model.answers import checked_output
 from fairprobe.model.asking import Answering
 from fairprobe.model.measuring import tolerance
 
+LAST_BITS = 2.0
+"""Roundings of an output, within which a gap may be the threshold: each of two outputs is off by half of one."""
+
 MOST_SETS = 62
 """Sets of sensitive parameters that a case is held against; of six parameters, the one of all is left out."""
 
@@ -151,6 +154,12 @@ class Oracle:
     def are_discriminatory(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
         """Which families are, by the outputs of their members (rows) that are present."""
         return self._exceed(self._gaps(outputs, present))
+
+    def are_at_threshold(self, outputs: NDArray[Any], present: Mask | None = None) -> Mask:
+        """Which gaps are the threshold but for rounding: 1.1 - 1.0 is above 0.1, and 0.3 - 0.2 is not."""
+        apart = np.abs(self._gaps(outputs, present) - self.threshold)
+        sizes = np.abs(outputs).reshape(*outputs.shape[:2], -1).max(axis=(0, 2))
+        return np.asarray((apart > 0) & (apart <= LAST_BITS * np.finfo(np.float64).eps * sizes))
 
     def outcomes(self, outputs: NDArray[Any], present: Mask) -> dict[Any, Mask]:
         """Which members get which outcome: a label, the likeliest class by its position, or the end of the scores."""

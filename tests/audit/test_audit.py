@@ -315,3 +315,17 @@ def test_bad_input(arguments, message):
 def test_labels_must_fit():
     with pytest.raises(DataError, match="40 rows"):
         fairprobe.audit(model, rows(), ["yes"], sensitive=["sex"])
+
+
+def test_rows_that_flip_are_counted_not_their_labels():
+    """All rows have the same label in their index, as frames put together may."""
+    rows = pd.DataFrame({"age": range(20, 60), "sex": ["Female", "Male"] * 20}, index=[0] * 40)
+    content = fairprobe.audit(
+        lambda frame: frame["sex"] == "Male",
+        rows,
+        sensitive=["sex"],
+        max_share=0.01,
+        populations=["rows"],
+        selfcheck=False,
+    ).content
+    assert content["rows"]["n_flipped"] == 40

@@ -24,6 +24,12 @@ def by_role(frame):
 def by_both(frame):
     return np.where((frame["role"] == "Husband") | ((frame["sex"] == "M") & (frame["age"] > 50)), "yes", "no")
 
+def other_race(frame):
+    return np.where(frame["race"].astype(object) == "Unknown", 1, 0)
+
+def by_sex(frame):
+    return np.where(frame["sex"] == "M", 1, 0)
+
 def blind(frame):
     assert "sex" not in frame
     return by_role(frame)
@@ -539,3 +545,36 @@ def test_retraining_takes_label_and_rules_from_a_file(fairprobe, retrain):
     assert "d.toml says --label loan" in outcome.err
     domain = json.loads(outcome.out)["domain"]
     assert (domain["links"], len(domain["constraints"])) == (["age with sex (0 +0, 1 +2)"], 1)
+
+
+def test_categories_that_no_row_has_are_not_compared(run):
+    """A Parquet file keeps the categories that a filter left behind."""
+    rows = pd.read_csv("people.csv").dropna(how="all").drop(columns=["id", "w", "loan", "role"])
+    rows["race"] = pd.Categorical(rows["race"], categories=["A", "Unknown", "B"])
+    rows.to_parquet("people.parquet")
+    command = ("estimate", "--data", "people.parquet", "--population", "rows", "--json")
+    said = run(*command, "--sensitive", "race", model="other_race")
+    assert json.loads(said.out)["shares"]["rows"]["hits"] == 0
+    assert "unseen-values" in said.err
+    assert "'race' is not compared at 'Unknown', which no row has" in said.err
+    said = run(*command, "--sensitive", "race=A,Unknown", model="other_race")
+    assert json.loads(said.out)["shares"]["rows"]["hits"] == 6
+    assert "'race' is compared at 'Unknown', which no row has" in said.err
+
+
+@pytest.mark.parametrize("command", ["estimate", "search", "audit"])
+def test_a_limit_that_is_broken_is_said_whatever_is_missing(run, command):
+    """A Parquet file keeps pandas' own missing values."""
+    rows = pd.DataFrame(
+        {"age": pd.array([55, None, 60] * 20, dtype="Int64"), "sex": ["F", "M"] * 30, "role": "Single", "race": "A"}
+    )
+    rows["job"] = pd.array(["a", None, "b"] * 20, dtype="string")
+    rows.to_parquet("people.parquet")
+    limit = {
+        "estimate": ("--population", "rows", "--max-share", "0.01"),
+        "audit": ("--max-share", "0.01", "--no-selfcheck"),
+    }
+    asked = (*limit.get(command, ("--max-inputs", "2000")), "--batch", "frame")
+    said = run(command, "--data", "people.parquet", "--sensitive", "sex", *asked, model="by_sex")
+    assert said.code == (0 if command == "search" else 1), said.err
+    assert "sex F -> M" in said.out or command == "audit"

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairprobe.estimate.bounds import stratified
 from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, mean_interval, upper_bound
 from fairprobe.estimate.bounds.paired import paired_difference
 from fairprobe.estimate.bounds.sequence import ConfidenceSequence, time_uniform_interval
-from fairprobe.estimate.bounds.stratified import strata_bounds
 
 CONFIDENCE = 0.95
 FALSE_ALARM = 1e-4
@@ -222,93 +220,3 @@ def test_coverage_of_differences(n, only_a, only_b):
 @pytest.mark.parametrize(("n", "only_a", "only_b"), PAIRS)
 def test_coverage_of_differences_in_full(n, only_a, only_b):
     simulate_differences(2_000, n, only_a, only_b)
-
-
-# Strata
-
-
-def test_exact_coverage_of_two_strata():
-    weights, n = np.array([0.8, 0.2]), np.array([5, 9])
-    outcomes = np.array([(i, j) for i in range(n[0] + 1) for j in range(n[1] + 1)])
-    ends = np.array([strata_bounds(weights, outcome, n, CONFIDENCE)[1:] for outcome in outcomes]).T
-    for shares in np.stack(np.meshgrid(*[np.linspace(0, 1, 26) ** 2] * 2), axis=-1).reshape(-1, 2):
-        chances = stats.binom.pmf(outcomes, n, shares).prod(axis=1)
-        share = weights @ shares
-        assert chances[(ends[0] <= share + 1e-12) & (share <= ends[1] + 1e-12)].sum() >= CONFIDENCE
-
-
-def test_exact_coverage_of_the_one_sided_bounds_of_two_strata():
-    weights, n = np.array([0.8, 0.2]), np.array([5, 9])
-    outcomes = np.array([(i, j) for i in range(n[0] + 1) for j in range(n[1] + 1)])
-    ends = np.array([strata_bounds(weights, outcome, n, CONFIDENCE, one_sided=True)[1:] for outcome in outcomes]).T
-    for shares in np.stack(np.meshgrid(*[np.linspace(0, 1, 26) ** 2] * 2), axis=-1).reshape(-1, 2):
-        chances = stats.binom.pmf(outcomes, n, shares).prod(axis=1)
-        share = weights @ shares
-        assert chances[ends[0] <= share + 1e-12].sum() >= CONFIDENCE
-        assert chances[share <= ends[1] + 1e-12].sum() >= CONFIDENCE
-
-
-@pytest.mark.parametrize("one_sided", [False, True])
-def test_the_errors_of_strata_add_up(one_sided, monkeypatch):
-    """What is spent on the strata's own bounds and on the tails is what is allowed: once, however many bounds."""
-    own, tails = [], []
-    lower, least = stratified.exact_lower, stratified._least_sum
-    monkeypatch.setattr(stratified, "exact_lower", lambda hits, n, each: own.append(each) or lower(hits, n, each))
-    monkeypatch.setattr(stratified, "_least_sum", lambda *args: tails.append(np.exp(args[-1])) or least(*args))
-    strata_bounds([0.7, 0.2, 0.1], [3, 2, 0], [50, 40, 30], 0.9, split=[1, 2, 3], one_sided=one_sided)
-    (each,) = own
-    assert len(tails) == 2
-    spent_on_strata = 1 - np.prod(1 - 2 * each)
-    spent = spent_on_strata + (max(tails) if one_sided else sum(tails))
-    assert spent == pytest.approx(0.1, rel=1e-9)
-    assert spent_on_strata == pytest.approx(0.02, rel=1e-9)
-
-
-def test_a_bound_of_strata_is_the_worst_case_that_its_errors_leave():
-    """By trying shares on a grid: the least sum in the strata's bounds that no tilt of Chernoff's rules out."""
-    weights, hits, n, error = np.array([0.6, 0.4]), np.array([3, 6]), np.array([30, 20]), 0.1
-    each = (1 - (1 - error / 5) ** 0.5) / 2
-    box = [stats.beta.ppf([each, 1 - each], [h, h + 1], [m - h + 1, m - h]) for h, m in zip(hits, n, strict=True)]
-    shares = np.stack(np.meshgrid(*[np.linspace(*ends, 200) for ends in box]), axis=-1).reshape(-1, 2)
-    worth = weights / n
-    least = 0.0
-    for tilt in np.geomspace(0.01, 1000, 200):
-        growth = np.expm1(tilt * worth)
-        chance = (n * np.log1p(shares * growth)).sum(axis=1) - tilt * (worth @ hits)
-        open_to = shares[chance >= np.log(0.8 * error)] @ weights
-        least = max(least, open_to.min())
-    _, lower, _ = strata_bounds(weights, hits, n, 1 - error, one_sided=True)
-    assert lower == pytest.approx(least, abs=1e-3)
-
-
-def simulate_strata(repetitions, weights, shares, n, known):
-    weights, shares, n = np.array(weights), np.array(shares), np.array(n)
-    counts = np.random.default_rng(17).binomial(n, shares, (repetitions, len(n)))
-    distinct, inverse = np.unique(counts, axis=0, return_inverse=True)
-    ends = [strata_bounds(weights, hits, n, CONFIDENCE, known=known)[1:] for hits in distinct]
-    check_coverage(contains(np.array(ends)[inverse.ravel()].T, weights @ shares))
-    alone = [strata_bounds(weights, hits, n, CONFIDENCE, known=known, one_sided=True)[1:] for hits in distinct]
-    lower, upper = np.array(alone)[inverse.ravel()].T
-    check_coverage(lower <= weights @ shares + 1e-12)
-    check_coverage(upper >= weights @ shares - 1e-12)
-
-
-STRATA = {
-    "1e-5, in one of two": ([0.9999, 0.0001], [0.0, 0.1], [10_000, 1_000], None),
-    "1e-5, in one of two, the other proven": ([0.9999, 0.0001], [0.0, 0.1], [0, 1_000], [0.0, None]),
-    "1e-5, everywhere": ([0.5, 0.3, 0.2], [1e-5] * 3, [100_000, 50_000, 200_000], None),
-    "1e-5, spread unevenly": ([0.6, 0.39, 0.01], [0.0, 1e-6, 9.61e-4], [40_000, 30_000, 30_000], None),
-    "one without inputs": ([0.7, 0.2, 0.1], [0.01, 0.3, 0.9], [500, 500, 0], None),
-    "common, twelve": ([1 / 12] * 12, np.linspace(0, 0.6, 12), [50] * 12, None),
-}
-
-
-@pytest.mark.parametrize("name", STRATA)
-def test_coverage_of_strata(name):
-    simulate_strata(20, *STRATA[name])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", STRATA)
-def test_coverage_of_strata_in_full(name):
-    simulate_strata(2_000, *STRATA[name])

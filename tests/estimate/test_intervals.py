@@ -22,7 +22,6 @@ from fairprobe.estimate.bounds.intervals import (
     upper_bound,
 )
 from fairprobe.estimate.bounds.paired import mcnemar_p, paired_difference
-from fairprobe.estimate.bounds.stratified import strata_bounds
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)
 confidences = st.floats(0.01, 0.9999)
@@ -177,7 +176,6 @@ def test_bad_confidence_is_refused(confidence):
         lambda: lower_bound(1, 2, confidence),
         lambda: mean_interval([0.1, 0.2], confidence),
         lambda: paired_difference(1, 2, 5, confidence),
-        lambda: strata_bounds([1], [1], [2], confidence),
     ):
         with pytest.raises(SettingError, match=r"confidence must be a number between 0 and 1, both excluded, got"):
             call()
@@ -369,103 +367,3 @@ def test_bad_pairs_are_refused(b, c, n, message):
 def test_bad_mcnemar_counts_are_refused(b, c):
     with pytest.raises(SettingError, match="must be a whole number of at least 0"):
         mcnemar_p(b, c)
-
-
-# Strata
-
-
-def test_a_single_stratum_is_clopper_pearson():
-    value, low, high = strata_bounds([1], [7], [1000], 0.95)
-    assert value == 0.007
-    assert (low, high) == pytest.approx(clopper_pearson(7, 1000, 0.95), rel=1e-12)
-
-
-def test_known_strata_are_exact():
-    assert strata_bounds([0.25, 0.75], [0, 0], [0, 0], 0.95, known=[1.0, 0.5]) == (0.625, 0.625, 0.625)
-    value, low, high = strata_bounds([0.9, 0.1], [0, 30], [0, 100], 0.95, known=[0.0, None])
-    inner = clopper_pearson(30, 100, 0.95)
-    assert (value, low, high) == pytest.approx((0.03, 0.1 * inner[0], 0.1 * inner[1]), rel=1e-12)
-
-
-def test_a_stratum_without_inputs_may_be_anything():
-    value, low, high = strata_bounds([0.9, 0.1], [9, 0], [90, 0], 0.95)
-    inner = clopper_pearson(9, 90, 0.95)
-    assert math.isnan(value)
-    assert (low, high) == pytest.approx((0.9 * inner[0], 0.9 * inner[1] + 0.1), rel=1e-12)
-    assert strata_bounds([1, 0], [9, 0], [90, 0], 0.95)[0] == pytest.approx(0.1)
-
-
-def test_fractions_are_weights():
-    weights = [Fraction(1, 3), Fraction(2, 3)]
-    assert strata_bounds(weights, [1, 2], [10, 20], 0.95) == strata_bounds([1 / 3, 2 / 3], [1, 2], [10, 20], 0.95)
-
-
-@st.composite
-def strata(draw):
-    size = draw(st.integers(1, 6))
-    parts = draw(st.lists(st.integers(1, 10**6), min_size=size, max_size=size))
-    numbers = draw(st.lists(counts(max_n=10**9), min_size=size, max_size=size))
-    return np.array(parts) / sum(parts), *np.array(numbers, dtype=np.int64).T
-
-
-@given(strata(), st.sampled_from([0.8, 0.95, 0.99]))
-def test_strata_contain_the_estimate_and_are_mirrored(given_strata, confidence):
-    weights, hits, n = given_strata
-    value, low, high = strata_bounds(weights, hits, n, confidence)
-    assert value == pytest.approx(float(weights @ (hits / n)))
-    assert 0 <= low <= value <= high <= 1
-    mirrored = strata_bounds(weights, n - hits, n, confidence)
-    assert (1 - mirrored[2], 1 - mirrored[1]) == pytest.approx((low, high), rel=1e-6, abs=1e-9)
-
-
-@given(strata())
-def test_strata_are_within_the_sums_of_bounds_at_a_fifth_of_the_error(given_strata):
-    weights, hits, n = given_strata
-    _, low, high = strata_bounds(weights, hits, n, 0.95)
-    apart = clopper_pearson(hits, n, 0.99 ** (1 / len(n)))
-    assert float(weights @ apart[0]) <= low * (1 + 1e-6)
-    assert high <= float(weights @ apart[1]) * (1 + 1e-6) + 1e-12
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 1000), (7, 1000), (300, 1000), (3000, 10**6)])
-def test_equal_strata_are_as_good_as_none(hits, n):
-    # In proportion sampled, strata have Chernoff's interval of all inputs: no price for their number.
-    parts = np.full(10, n // 10)
-    spread_hits = np.full(10, hits // 10) + (np.arange(10) < hits % 10)
-    _, low, high = strata_bounds(np.full(10, 0.1), spread_hits, parts, 0.95)
-    exact = clopper_pearson(hits, n, 0.95)
-    assert high - low < 1.5 * (exact[1] - exact[0])
-
-
-def test_a_stratum_known_to_be_rare_by_its_own_inputs_helps():
-    # 99% of the population has no hits in many inputs: what is left is the uncertainty of the small part.
-    _, low, high = strata_bounds([0.99, 0.01], [0, 300], [10**6, 1000], 0.95)
-    small = clopper_pearson(300, 1000, 0.95)
-    assert high - low < 1.6 * 0.01 * (small[1] - small[0])
-
-
-def test_the_split_moves_error_to_a_stratum():
-    arguments = [0.5, 0.5], [30, 0], [100, 10**6], 0.95
-    even, odd = strata_bounds(*arguments), strata_bounds(*arguments, split=[1000, 1])
-    assert odd[2] - odd[1] < even[2] - even[1]
-    assert strata_bounds(*arguments, split=[3, 3]) == even
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        (([0.5, 0.4], [1, 1], [2, 2]), {}, "weights must sum to 1, got a sum of 0.9"),
-        (([1.5, -0.5], [1, 1], [2, 2]), {}, "weights must be finite numbers of at least 0"),
-        (([], [], []), {}, "weights must be finite numbers of at least 0"),
-        (([0.5, 0.5], [1, 1, 1], [2, 2, 2]), {}, "weights, hits, n and known must be as many"),
-        (([0.5, 0.5], [1, 1], [2, 2]), {"known": [None]}, "weights, hits, n and known must be as many"),
-        (([0.5, 0.5], [1, 1], [2, 2]), {"known": [None, 1.5]}, "known must be a number from 0 to 1, got 1.5"),
-        (([0.5, 0.5], [1, 3], [2, 2]), {}, "hits must be at most n"),
-        (([0.5, 0.5], [1, 1], [2, 2]), {"split": [1, 0]}, "split must be above 0 for every stratum with inputs"),
-        (([0.5, 0.5], [1, 1], [2, 2]), {"split": [1]}, "split must be above 0 for every stratum with inputs"),
-        (([0.5, 0.5], [1, 1], [2, 2]), {"split": [1, math.inf]}, "split must be finite numbers of at least 0"),
-    ],
-)
-def test_bad_strata_are_refused(arguments, options, message):
-    with pytest.raises(SettingError, match=message):
-        strata_bounds(*arguments, 0.95, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimate.proxies import TOGETHER, proxies
@@ -84,3 +85,71 @@ def test_refused(X, sensitive, error, message):
     with pytest.raises(error) as caught:
         proxies(X, sensitive)
     assert message in str(caught.value)
+
+
+def independent(rng, n, values, names=("group",)):
+    """Columns of many kinds that have nothing to do with the sensitive ones, whose values are as common as given."""
+    X = pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "tied": rng.poisson(1, n),
+            "seldom": rng.random(n) < 0.08,
+            "town": rng.choice([f"town {place}" for place in range(60)], n),
+            "mostly nothing": np.where(rng.random(n) < 0.03, rng.normal(size=n), 0),
+            "unknown": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+        }
+    )
+    parts = np.array(values) / sum(values)
+    return X.assign(**{name: rng.choice(list("abcdefg")[: len(parts)], n, p=parts) for name in names})
+
+
+def n_called(n_runs, n, values, names=("group",)):
+    """In how many runs some column is said to tell a sensitive one, though none does."""
+    called = 0
+    for seed in range(n_runs):
+        X = independent(np.random.default_rng([seed, n, len(values)]), n, values, names)
+        called += (proxies(X, list(names), seed=seed).table["low"] > 0.5).any()
+    return called
+
+
+def test_nobody_is_called_a_proxy_who_is_none():
+    assert n_called(12, 200, [5, 2, 2, 2, 2]) <= binom.isf(1e-3, 12, 0.025)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("group",), ("group", "other")])
+@pytest.mark.parametrize(
+    ("n", "values"), [(200, [4, 1]), (200, [5, 2, 2, 2, 2]), (600, [20, 1]), (2000, [12, 6, 3, 2, 1])]
+)
+def test_nobody_is_called_a_proxy_who_is_none_in_full(n, values, names):
+    """On data where nothing tells, at most 2.5% of runs say that something does."""
+    assert n_called(300, n, values, names) <= binom.isf(1e-3, 300, 0.025)
+
+
+def test_together_and_alone_are_of_one_value():
+    """Each column's row has the AUC of all together for the value that this column tells best."""
+    rng = np.random.default_rng(0)
+    race = rng.choice(["a", "b", "c"], 3000, p=[0.5, 0.3, 0.2])
+    flips = rng.random((2, 3000)) < np.array([[0.05], [0.25]])
+    X = pd.DataFrame({"speech": (race == "a") ^ flips[0], "town": (race == "c") ^ flips[1], "race": race})
+    found = proxies(X, ["race"])
+    table = found.table.set_index("column")
+    assert (table.loc[TOGETHER, "value"], table.loc["town", "value"]) == ("a", "c")
+    assert table.loc[TOGETHER, "together"] == table.loc[TOGETHER, "auc"] == table.loc["speech", "together"]
+    assert table.loc["town", "auc"] - 0.02 < table.loc["town", "together"] < table.loc[TOGETHER, "auc"]
+    assert (
+        f"town {table.loc['town', 'auc']:.2f} (of c, all together {table.loc['town', 'together']:.2f})"
+        in found.sentence()
+    )
+
+
+def test_an_interval_is_never_a_point():
+    """Twenty rows that are told without a mistake do not prove that all are."""
+    X = pd.DataFrame({"copy": [0] * 30 + [1] * 20, "sex": ["f"] * 30 + ["m"] * 20})
+    row = proxies(X, ["sex"]).table.iloc[0]
+    assert row["auc"] == row["high"] == 1.0
+    assert 0.5 < row["low"] < 0.8
+
+
+def test_at_an_error_that_no_test_reaches_nothing_is_shown():
+    assert (proxies(planted(400), ["sex"], confidence=1 - 1e-6).table["low"] <= 0.5).all()

@@ -123,7 +123,7 @@ def names_the_value_of_a_proxy():
     race = rng.choice(list("abc"), 900)
     frame = pd.DataFrame({"race": race, "one": race == "a", "two": np.where(race == "b", 1, rng.integers(0, 2, 900))})
     assert "two" in proxies(frame, ["race"]).sentence().partition("alone most by")[2]
-    assert "(b)" in proxies(frame, ["race"]).sentence()
+    assert "(of b, all together " in proxies(frame, ["race"]).sentence()
 
 
 REPORTS = {

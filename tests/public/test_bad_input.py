@@ -12,7 +12,7 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.checks import nearest
 from fairprobe.errors import DomainError, InputError, SettingError
-from fairprobe.estimate import causal_score, causal_search, estimate_strata, propose_strata
+from fairprobe.estimate import causal_score, causal_search
 from fairprobe.oracle import checked_threshold
 
 X = pd.DataFrame({"age": [20, 30, 40], "sex": ["f", "m", "f"]})
@@ -32,8 +32,6 @@ def model(frame):
         lambda domain: fairprobe.compare(model, model, domain),
         lambda domain: causal_score(model, domain),
         lambda domain: causal_search(model, domain, min_share=0.1),
-        lambda domain: estimate_strata(model, domain, [{"age": (20, 25)}]),
-        lambda domain: propose_strata(domain, X),
         lambda domain: fairprobe.retrain(model, X, [0, 1, 0], domain),
     ],
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 from scipy.stats import beta, binom, t
 from world import Column, Model, Row, World, WorldLink, answer, holds
 
@@ -382,24 +383,28 @@ def mean_interval(shares: list[float], confidence: float) -> tuple[float, float]
 def weighted(
     hits: list[bool], weights: list[float], groups: list[Any], error: float
 ) -> tuple[float, tuple[float, float]]:
-    """The weighted share, and Korn and Graubard's bounds, each at an error."""
-    total, n = sum(weights), len(hits)
-    if not total:
+    """The weighted share, and Gaffke's bounds over groups, each at an error, by drawing: good to two digits."""
+    rows_of: dict[Any, list[int]] = {}
+    for place, name in enumerate(groups):
+        rows_of.setdefault(name, []).append(place)
+    each = [sum(weights[i] for i in rows) for rows in rows_of.values()]
+    mine = [sum(weights[i] for i in rows if hits[i]) for rows in rows_of.values()]
+    kept = [place for place, weight in enumerate(each) if weight]
+    each, mine = [each[place] for place in kept], [mine[place] for place in kept]
+    if not each:
         return math.nan, (0.0, 1.0)
-    share = sum(w for w, hit in zip(weights, hits, strict=True) if hit) / total
-    names = sorted(set(groups))
-    rows_of = {name: [i for i in range(n) if groups[i] == name] for name in names}
-    if len(names) < 2:
-        return share, (0.0, 1.0)
-    telling = total**2 / sum(sum(weights[i] for i in rows) ** 2 for rows in rows_of.values())
-    if 0 < share < 1:
-        off = [sum(weights[i] * (hits[i] - share) for i in rows) / total for rows in rows_of.values()]
-        variance = len(names) / (len(names) - 1) * sum(each**2 for each in off)
-        telling = min(n, share * (1 - share) / variance) if variance else n
-    rows = min(telling, telling * (t.ppf(error, n - 1) / t.ppf(error, len(names) - 1)) ** 2)
-    low = float(beta.ppf(error, share * rows, rows - share * rows + 1)) if share > 0 else 0.0
-    high = float(beta.isf(error, share * rows + 1, rows - share * rows)) if share < 1 else 1.0
-    return share, (low, high)
+    others = [weight - hit for weight, hit in zip(each, mine, strict=True)]
+    return sum(mine) / sum(each), (1 - _gaffke(each, others, error), _gaffke(each, mine, error))
+
+
+def _gaffke(weights: list[float], hits: list[float], error: float) -> float:
+    if len(weights) < 2 or hits == weights:
+        return 1.0
+    further = sum(weight**3 for weight in weights) / sum(weight**2 for weight in weights)
+    parts = np.random.default_rng(0).exponential(size=(20_000, len(weights) + 1))
+    share = parts @ np.array([*hits, further]) / (parts @ np.array([*weights, further]))
+    alike = sum(weights) ** 2 / sum(weight**2 for weight in weights)
+    return max(float(np.quantile(share, 1 - error)), 1 - error ** (1 / alike))
 
 
 def verdict(count: Count, bounds: tuple[float, float], limit: float) -> str:

@@ -26,6 +26,7 @@ from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, RunError, SettingError
 from fairprobe.estimate import Share, breakdown, proxies
 from fairprobe.estimate.favourable import favourable_in
+from fairprobe.estimate.populations import known_rows
 from fairprobe.estimate.share import UNBOUND
 from fairprobe.estimate.survey import combination_words
 from fairprobe.estimate.verdict import GATES
@@ -405,7 +406,7 @@ class Auditing:
         if settings.favourable is None or settings.output != "label":
             return
         asker = Asker(self.model, self.domain, output="label", batch=settings.batch)
-        rows = self.domain.typed(self.rows)
+        rows, _ = known_rows(self.domain, self.rows)  # as for shares: what is unknown is not asked about
         good = np.asarray(asker.ask_frame(rows) == settings.favourable)
         parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
         for name in self.domain.sensitive:

@@ -21,7 +21,7 @@ from fairprobe.audit.audit_settings import AuditSettings
 from fairprobe.audit.gating import Judged, id_of, twins_of
 from fairprobe.audit.privacy import Mask
 from fairprobe.domain import Category, Density, Derived, Domain, Ordinal, Parameter, Rule
-from fairprobe.domain.values import is_missing
+from fairprobe.domain.values import are_same, is_missing
 from fairprobe.estimate import Proxies, Share
 from fairprobe.estimate.drawing import convergence, has_history
 from fairprobe.estimate.share import as_number
@@ -348,9 +348,10 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
     flips: list[dict[str, Any]] = []
     flipped: set[int] = set()
     for side in sides:
-        if side.cases is None or side.twins is None or side.answers is None:
+        told = None if side.record is None else side.record.rows
+        if side.cases is None or side.twins is None or side.answers is None or side.record is None or told is None:
             continue
-        flipped |= set(parts.rows.index.get_indexer(side.cases.index).tolist())
+        flipped |= set(told.places[side.record.hits].tolist())
         some = slice(parts.settings.max_cases)
         records = zip(
             side.cases.index[some].tolist(),
@@ -373,12 +374,8 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
 def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> Iterable[tuple[str, list[Any]]]:
     masked_case, masked_twin = mask.row(case), mask.row(twin)
     for name in case:
-        if not _same(case[name], twin[name]):
+        if not are_same(case[name], twin[name]):
             yield name, [masked_case[name], masked_twin[name]]
-
-
-def _same(one: Any, other: Any) -> bool:
-    return (is_missing(one) and is_missing(other)) or bool(one == other)
 
 
 # Which

@@ -174,12 +174,13 @@ class Source:
             raise SettingError("a domain is needed: --data to infer it from, or --domain; got neither")
         if not compared:
             raise SettingError(f"--sensitive must name one of the columns {listed(rows.columns)}; got none")
-        from fairprobe.domain.infer import infer_parameters
+        from fairprobe.domain.infer import infer_parameters, only_seen
 
         parameters = infer_parameters(rows)
+        sensitive = only_seen(rows, parameters, _sensitive(parameters, compared))
         domain = Domain(
             parameters,
-            _sensitive(parameters, compared),
+            sensitive,
             self.constraint or (),
             self._links(parameters),
             names(self.hidden or ()),

@@ -119,6 +119,8 @@ def _remedy(verdict: Verdict) -> str:
         return "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode."
     if verdict.share.is_count:
         return "Give rows that the model was not trained on, and say so: --rows-are held-out."
+    if verdict.share.is_few:
+        return "More groups would settle it, or weights that differ less."
     if verdict.share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."
     if verdict.max_share == 0:

@@ -104,7 +104,8 @@ class Domain:
             frame: the inputs, without the label: a frame of pandas or polars, a table of pyarrow, or an array, whose
                 columns are called x0, x1 and so on.
             sensitive: the columns that must not change the outcome; as a mapping with the values to compare, or None
-                for all of them: ``{"sex": None, "age": [25, 45, 65]}``.
+                for all of them: ``{"sex": None, "age": [25, 45, 65]}``. A category that no row has, as a filter leaves
+                behind, is compared only if it is listed.
             parameters: those that are not as they would be inferred; they replace the inferred by name.
             constraints: what must hold of an input: texts, rules, or callables of a frame.
             links: what changes along with a sensitive value.
@@ -116,10 +117,13 @@ class Domain:
         Domain(2 parameters, 148 inputs, sensitive: sex)
         """
         from fairprobe.domain.health import health_of_data, warn_of_health
-        from fairprobe.domain.infer import infer_parameters
+        from fairprobe.domain.infer import infer_parameters, only_seen
 
-        frame = as_pandas(frame)
-        domain = cls(infer_parameters(frame, parameters), sensitive, constraints, links, hidden)
+        frame, given = as_pandas(frame), tuple(parameters)
+        inferred = infer_parameters(frame, given)
+        own = (each for each in inferred if each not in given)
+        compared = only_seen(frame, own, _checked_sensitive(sensitive))
+        domain = cls(inferred, compared, constraints, links, hidden)
         warn_of_health(health_of_data(frame, domain), stacklevel=3)
         return domain
 

@@ -14,6 +14,7 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.infer import unseen_remarks
 from fairprobe.domain.links import Link
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.propose import propose
@@ -90,6 +91,8 @@ def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
         remarks += _single_valued(parameter)
         remarks += _dates_as_text(parameter) or _id_column(rows[parameter.name], parameter)
         remarks += _named_as_label(parameter)
+        if parameter.name in domain.sensitive:
+            remarks += unseen_remarks(frame, parameter)
     return remarks + _determined_columns(rows, domain)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.checks import nearest
 from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ WIDE = 100
 """Above that many levels a step of one is too small to get anywhere."""
 
 MOST_DECIMALS = 6
+
+MOST_CODES = 12
+"""Levels of a whole number that may be codes of categories: chosen, as for proxies."""
+
+MOST_SHOWN = 5
+"""Values that no row has, named in a remark."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
@@ -55,6 +62,46 @@ def infer_parameter(column: pd.Series[Any]) -> Parameter:
     if pd.api.types.is_float_dtype(column.dtype):
         return _number(name, present.to_numpy(dtype=np.float64), missing, dtype)
     return _listed(name, present, missing, dtype)
+
+
+def only_seen(
+    frame: pd.DataFrame, parameters: Iterable[Parameter], sensitive: Mapping[str, Sequence[Any] | None]
+) -> dict[str, Sequence[Any] | None]:
+    """The values to compare of inferred parameters.
+
+    A category, or a code of one, that no row has is compared only if it is listed: a model has never seen it, so its
+    answer is chance. `unseen_remarks` names what is left out.
+    """
+    compared = dict(sensitive)
+    for parameter in parameters:
+        if (
+            parameter.name in compared
+            and compared[parameter.name] is None
+            and (unseen := unseen_values(frame, parameter))
+        ):
+            values = map(plain, parameter.decode(np.arange(parameter.levels - parameter.missing)))
+            compared[parameter.name] = [value for value in values if value not in unseen]
+    return compared
+
+
+def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
+    """The values of a parameter that no row has; none of a number with more values than codes have."""
+    if not isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_CODES:
+        return []
+    codes = np.setdiff1d(np.arange(parameter.levels - parameter.missing), parameter.encode(frame[parameter.name]))
+    return [plain(value) for value in parameter.decode(codes)]
+
+
+def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[tuple[str, str]]:
+    """Health checks that name values of a sensitive parameter which no row has: those compared, and those left out."""
+    compared = unseen_values(frame, parameter)
+    declared = infer_parameter(frame[parameter.name])
+    apart = [value for value in unseen_values(frame, declared) if parameter.encode([value])[0] < 0]
+    rule = f"the values listed in sensitive={{{parameter.name!r}: [...]}} are compared, else those that rows have"
+    for unseen, how in ((compared, "is compared at"), (apart, "is not compared at")):
+        if unseen:
+            shown = ", ".join(map(repr, unseen[:MOST_SHOWN])) + (", ..." if len(unseen) > MOST_SHOWN else "")
+            yield "unseen-values", f"the sensitive parameter {parameter.name!r} {how} {shown}, which no row has: {rule}"
 
 
 def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integer:
@@ -110,6 +157,3 @@ def _check_frame(frame: Any) -> None:
     odd = [name for name in frame.columns if not isinstance(name, str)]
     if odd:
         raise DataError(f"columns must be named by strings, got {odd[0]!r}")
-    repeated = sorted(set(frame.columns[frame.columns.duplicated()]))
-    if repeated:
-        raise DataError(f"columns must have distinct names, got {', '.join(repeated)} more than once")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,19 @@ def is_missing(value: Any) -> bool:
     return (
         value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
     )
+
+
+def are_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; missing ones are, whatever they are written as."""
+    if is_missing(one) or is_missing(other):
+        return is_missing(one) and is_missing(other)
+    return bool(one == other)
+
+
+def changes_in_words(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
+    """What differs between two rows, some columns first."""
+    names = [name for name in dict.fromkeys([*first, *before.index]) if not are_same(before[name], after[name])]
+    return [f"{name} {before[name]} -> {after[name]}" for name in names]
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,6 @@ from fairprobe.estimate.estimation import estimate
 from fairprobe.estimate.parameter_sets import breakdown, causal_score, causal_search
 from fairprobe.estimate.proxies import Proxies, proxies
 from fairprobe.estimate.share import Share
-from fairprobe.estimate.strata import estimate_strata, propose_strata
 from fairprobe.estimate.verdict import Outcome, Verdict, verdict
 
 __all__ = [
@@ -21,8 +20,6 @@ __all__ = [
     "chance_of_finding",
     "compare",
     "estimate",
-    "estimate_strata",
-    "propose_strata",
     "proxies",
     "verdict",
 ]

@@ -96,7 +96,7 @@ def estimate(
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: in a domain with links, True compares linked twins, False those that differ in the sensitive parameters
             alone; None does both, the error split, with the plain share in the linked one's `plain`.
-        weights: for a population of rows, what each counts; the interval is then Korn and Graubard's.
+        weights: for a population of rows, what each counts; the interval is then Gaffke's over groups or rows.
         groups: for a population of rows, whose they are: rows of one person tell less than as many people.
         rows_are: for a population of rows, "held-out", "training" or "unknown", the default. Only held-out rows
             represent other people: a share of training rows is a count without an interval, and rows of unknown role

@@ -214,6 +214,8 @@ class Population:
         self.density = population if isinstance(population, Density) else None
         self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
         self.rows: pd.DataFrame | None = None
+        self.places = np.zeros(0, dtype=np.int64)
+        """Where the rows stand in the frame given: the others are left out."""
         self.n_left_out = 0
         """Rows whose sensitive value is unknown."""
         self.weights: Floats | None = None
@@ -223,7 +225,7 @@ class Population:
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
             self.rows, known = known_rows(self.domain, population)
-            self.n_left_out = len(known) - len(self.rows)
+            self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
             index = getattr(population, "index", None)
             if weights is not None:
                 every = checked_weights(_in_order("weights", weights, index), len(known))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.values import plain
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ class RowAnswers:
     """Comparable real rows, in order: what the model said of each as every member of its family."""
 
     index: pd.Index
+    places: Codes
+    """Where they stand in the frame given, from 0 on: an index may have the same label for several rows."""
     members: tuple[str, ...]
     """The combinations of sensitive values, in words."""
     outputs: NDArray[Any]
@@ -53,6 +55,7 @@ def joined_answers(parts: Sequence[RowAnswers]) -> RowAnswers:
     seconds = [part.outputs if part.second is None else part.second for part in parts]
     return RowAnswers(
         index.append([part.index for part in parts[1:]]) if len(parts) > 1 else index,
+        np.concatenate([part.places for part in parts]),
         parts[0].members,
         np.concatenate([part.outputs for part in parts], axis=1),
         np.concatenate([part.present for part in parts], axis=1),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
 from fairprobe.checks import nearest
+from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
 from fairprobe.notebook import as_html
 
@@ -58,7 +59,7 @@ class Share:
     hits: int
     """How many of them are discriminatory."""
     method: str
-    """One of exact, sample, sequential (it stopped when tight), strata, rows."""
+    """One of exact, sample, sequential (it stopped when tight), rows."""
     population: str
     """One of domain, valid, rows, density."""
     confidence: float
@@ -108,7 +109,7 @@ class Share:
     answers: pd.DataFrame | None = field(default=None, compare=False)
     """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """What the hits were counted from; None where nothing was, as the share is exact or one of strata."""
+    """What the hits were counted from; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -138,7 +139,15 @@ class Share:
     @property
     def is_stochastic(self) -> bool:
         """Whether the model answered the same row differently."""
-        return any(name == "stochastic-model" for name, _ in self.health)
+        return self._has("stochastic-model")
+
+    @property
+    def is_few(self) -> bool:
+        """Whether rows with weights or in groups are too few for a pass."""
+        return self._has("few-groups")
+
+    def _has(self, check: str) -> bool:
+        return any(name == check for name, _ in self.health)
 
     def sentence(self, limit: float | None = None) -> str:
         """The share in words; of a linked one, the plain one too.
@@ -169,9 +178,6 @@ class Share:
         if not self.hits and limit is None:
             whole = "the people they are drawn from" if self.population == "rows" else whole
             return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
-        if self.method == "strata":
-            between = f"between {percent(self.low)} and {percent(self.high)}"
-            return f"{percent(self.value)} of {whole}, {confident} {between} ({self.n:,} inputs in {self.detail})"
         between = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
         if self.population == "rows":
             counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
@@ -194,11 +200,7 @@ class Share:
         lines = []
         for place, label in enumerate(self.cases.index[:n]):
             case, twin = self.cases.iloc[place], self.twins.iloc[place]
-            changed = [
-                f"{name} {case[name]} -> {twin[name]}"
-                for name in dict.fromkeys([*self.sensitive, *self.cases.columns])
-                if not (case[name] == twin[name] or (case[name] != case[name] and twin[name] != twin[name]))
-            ]
+            changed = changes_in_words(case, twin, self.sensitive)
             said = _answers_in_words({who: out for who, out in self.answers.iloc[place].items() if out is not None})
             lines.append(f"row {label}: {', '.join(changed)} ({said})")
         return lines

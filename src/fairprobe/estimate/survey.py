@@ -149,18 +149,22 @@ class Survey:
         self._rows_are = checked_role(rows_are)
         self._started = time.monotonic()
         self._n_contradicted = 0
+        self._n_at_threshold = 0
         self._contradicted: Any = None
         self.n_lost = 0
         """Inputs of which nothing is known: all of them are cases for an upper bound, none for a lower one."""
         self._lost: list[str] = []
         self._kept: list[tuple[Any, Any, Any]] = []
         self._answers: list[RowAnswers] = []
+        self._n_rows = 0
+        """Real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
         """Do without some inputs."""
         if self.population.weights is not None or self.population.groups is not None:
             raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
         self.n_lost += n
+        self._n_rows += n
         self._lost.append(why)
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
@@ -168,9 +172,14 @@ class Survey:
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
+        oracle = self.population.oracle
+        if oracle.threshold and not oracle.is_label:
+            present = self.counts[-1].members(batch)
+            self._n_at_threshold += int(oracle.are_at_threshold(batch.outputs, present).sum())
         hits = [count.add(batch) for count in self.counts]
         if batch.rows is not None:
             self._answers.append(self._told(batch, batch.rows))
+            self._n_rows += len(batch.own)
             rows = np.flatnonzero(self.counts[-1].are_hits[-1])
             if len(rows):
                 self._kept.append(self._described(batch, batch.rows, rows))
@@ -184,6 +193,7 @@ class Survey:
         assert present is not None
         return RowAnswers(
             members.index[rows],
+            self.population.places[self._n_rows + rows],
             tuple(combination_words(oracle.domain, place) for place in range(n)),
             batch.outputs[:n, rows],
             present[:n, rows],
@@ -239,12 +249,13 @@ class Survey:
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
         weights = None if weights is None else weights[counted]
         groups = None if groups is None else groups[counted]
-        value, two_sided, one_sided = clustered(hits[counted], weights, groups, self._confidence)
+        said = clustered(hits[counted], weights, groups, self._confidence)
         design = ["weighted"] if weights is not None else []
         design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
         compared = None if weights is None else float(weights.sum()) / self.population.total_weight
-        share = self.share(count, "rows", two_sided, one_sided, value)
-        return replace(share, design=" ".join(design), weight_compared=compared)
+        share = self.share(count, "rows", said.two_sided, said.one_sided, said.share)
+        health = (*share.health, *said.remarks())
+        return replace(share, design=" ".join(design), weight_compared=compared, health=health)
 
     def share(
         self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
@@ -332,6 +343,12 @@ class Survey:
                 "rounding",
                 f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
                 f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
+            )
+        if self._n_at_threshold:
+            yield (
+                "at-threshold",
+                f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
+                "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
             )
         if not self._n_contradicted:
             return

@@ -130,7 +130,8 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
     if not share.n or (share.comparable < min_comparable and not low > limit):
         return Outcome.INCONCLUSIVE, (
-            f"only {percent(share.comparable)} of {POPULATIONS[share.population]} could be compared, "
+            f"only {percent(share.comparable)} of {POPULATIONS[share.population]}"
+            f"{'' if share.weight_compared is None else ', by weight,'} could be compared, "
             f"less than the {percent(min_comparable)} that it takes"
         )
     if share.is_stochastic:
@@ -140,6 +141,8 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
         return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}{whose}"
     if share.is_count:
         return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+    if high <= limit and share.is_few:
+        return Outcome.INCONCLUSIVE, "rows that do not count alike are in too few groups, or a few of them weigh most"
     if high <= limit:
         return Outcome.PASSED, f"no more than the {percent(limit)} allowed change their outcome with {names}"
     return Outcome.INCONCLUSIVE, f"these inputs cannot tell whether the {percent(limit)} allowed are kept"

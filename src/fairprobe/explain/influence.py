@@ -219,7 +219,7 @@ class _Trial:
         judged = self._judge([moved.codes for moved in self._moved.values()])
         for (column, moved), (ended, gaps) in zip(self._moved.items(), judged, strict=True):
             self._ended[column] = ended
-            fraction, (low, high), _ = clustered(ended, _equal_cases(moved.case), moved.case, CONFIDENCE)
+            fraction, (low, high), *_ = clustered(ended, _equal_cases(moved.case), moved.case, CONFIDENCE)
             change = _mean_by_case(gaps - self._gaps[moved.case], moved.case)
             n_cases = len(np.unique(moved.case))
             rows.append((self._domain.names[column], fraction, low, high, change, len(moved), n_cases))

@@ -10,6 +10,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
+from fairprobe.domain.values import changes_in_words
 from fairprobe.explain.evidence import judged_in_batches
 from fairprobe.explain.fewest import (
     ALL,
@@ -27,7 +28,7 @@ from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Ends, Judgement
 from fairprobe.search import Found
-from fairprobe.search.found import SHOWN, changes_in_words, output_in_words
+from fairprobe.search.found import SHOWN, output_in_words
 
 if TYPE_CHECKING:
     import pandas as pd

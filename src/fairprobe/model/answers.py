@@ -16,6 +16,12 @@ from fairprobe.errors import ModelError, SettingError
 Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
 
+MADE_OF_VALUES = (tuple, list, set, frozenset, dict, np.ndarray)
+"""Kinds of what is no label: they compare as arrays or not at all."""
+
+EXACT = 2**53
+"""Up to this, a float of 64 bits tells all whole numbers apart."""
+
 LOOKED_AT = 5000
 MOST_LABELS, MOST_FRACTIONS = 100, 10
 """More different whole numbers, or numbers with fractions, among the first labels are no names."""
@@ -45,8 +51,10 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
     n_axes = {"label": (1,), "value": (1,), "score": (1, 2), "proba": (2,)}[output]
     if answer.ndim not in n_axes or len(answer) != n_rows:
         shape = f"({n_rows}, classes)" if output == "proba" else f"({n_rows},)"
-        raise ModelError(f"the model must give output={output!r} of the shape {shape}, got {answer.shape}")
+        hint = ": a label is one text, number or truth value" if output == "label" else ""
+        raise ModelError(f"the model must give output={output!r} of the shape {shape}, got {answer.shape}{hint}")
     if output == "label":
+        _check_names(answer, describe)
         bad, rule = _missing(answer), "a label for every row"
     else:
         answer = _as_numbers(answer, output, describe)
@@ -83,6 +91,25 @@ class LabelNames:
             )
 
 
+def _check_names(labels: NDArray[Any], describe: Describe) -> None:
+    """Refuse labels that are made of several values: a label is a name."""
+    if labels.dtype.kind == "O" and (kinds := set(map(type, labels)) & set(MADE_OF_VALUES)):
+        first = next(place for place, label in enumerate(labels) if type(label) in kinds)
+        raise ModelError(
+            f"a label must be one text, number or truth value, got {labels[first]!r} for {describe(first)}: join its "
+            "parts to one text, or look at one of them at a time"
+        )
+
+
+def _check_exact(largest: float, output: str) -> None:
+    """Refuse whole numbers that floats cannot tell apart: their differences would be lost."""
+    if largest > EXACT:
+        raise ModelError(
+            f"output={output!r} needs whole numbers of at most 2**53, as floats do not tell larger ones apart, "
+            f"got {largest:.0f}: subtract or divide by something in the model, and the threshold too, or return floats"
+        )
+
+
 def _missing(labels: NDArray[Any]) -> Mask | None:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
@@ -94,10 +121,13 @@ def _missing(labels: NDArray[Any]) -> Mask | None:
 
 
 def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats:
+    if answer.dtype.kind in "iu" and answer.size:
+        _check_exact(max(abs(int(answer.min())), abs(int(answer.max()))), output)
     if answer.dtype.kind in "fiub":
         return answer.astype(np.float64, copy=False)
     for row, value in enumerate(answer.reshape(len(answer), -1)[:, 0]):
         if isinstance(value, (str, bytes)) or not isinstance(value, (int, float, np.number)):
             got = f"got {plain(value)!r} for {describe(row)}"
             raise ModelError(f"output={output!r} needs numbers, {got}: use output='label'")
+    _check_exact(max((abs(value) for value in answer.ravel() if isinstance(value, int)), default=0), output)
     return answer.astype(np.float64)

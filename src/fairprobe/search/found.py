@@ -14,7 +14,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import nearest_rows
-from fairprobe.domain.values import is_missing
+from fairprobe.domain.values import are_same, changes_in_words
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
 from fairprobe.notebook import as_html
@@ -199,7 +199,7 @@ class Found:
         if self.start is None or self.origins is None:
             return said
         row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
-        own = [f"as if {name} {case[name]}" for name in sensitive if not _same(case[name], row[name])]
+        own = [f"as if {name} {case[name]}" for name in sensitive if not are_same(case[name], row[name])]
         others = changes_in_words(row.drop(sensitive), case.drop(sensitive))
         whose = [f"row {self.origins['row'].iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
         return f"{', '.join(whose)}: {said}"
@@ -363,16 +363,6 @@ def _why_alone(domain: Domain) -> str:
     return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
 
 
-def changes_in_words(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
-    """What differs between two rows, some columns first."""
-    names = [name for name in dict.fromkeys([*first, *before.index]) if not _same(before[name], after[name])]
-    return [f"{name} {before[name]} -> {after[name]}" for name in names]
-
-
 def output_in_words(output: Any) -> str:
     """What a model said."""
     return f"{output:.4g}" if isinstance(output, float) else str(output)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other) or (is_missing(one) and is_missing(other))
