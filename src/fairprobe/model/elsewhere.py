@@ -27,7 +27,7 @@ class AsHere:
     """Whether the other cores are busy with our other processes: what the model would spread over them runs in turn."""
     settings: dict[str, Any] = field(default_factory=_settings)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call it."""
         with ExitStack() as stack:
             if self.settings:
@@ -36,7 +36,7 @@ class AsHere:
                 stack.enter_context(sklearn.config_context(**self.settings))
             if self.shares_cores:
                 stack.enter_context(_in_turn())
-            return self.function(*arguments)
+            return self.function(*arguments, **named)
 
 
 def _in_turn() -> Any:

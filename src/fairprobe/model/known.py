@@ -1,7 +1,7 @@
 """Known models: the classes whose every answer is known from what they were fitted to, and who is one of them.
 
-A subclass may predict otherwise, and so may an object or a class whose methods were replaced, or wrapped. So a model is
-known only if it is of the very class, with all the functions that were shipped, and so are all the parts that it is made of.
+A subclass may predict otherwise, and so may an object or a class whose methods were replaced or wrapped. So a model is
+known only if it is of the very class, with all the functions that were shipped, and so are all parts that it is made of.
 """
 
 from __future__ import annotations

@@ -101,8 +101,7 @@ def test_what_is_confirmed_is_said():
 @pytest.mark.parametrize("final", [DecisionTreeClassifier(random_state=0), LogisticRegression()])
 def test_a_model_that_answers_otherwise_is_sampled_with_a_remark(final, monkeypatch):
     """Here where nothing was counted as a hit: only random families show it."""
-    X, y = training_rows(WIDE, 0, n=500)
-    rows = X.to_numpy(dtype=np.float64)
+    rows = training_rows(WIDE, 0, n=500)[0].to_numpy(dtype=np.float64)
     model = make_pipeline(MinMaxScaler(), final).fit(rows, rows[:, 1] > 30_000)
     predict = type(model).predict
 
