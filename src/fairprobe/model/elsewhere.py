@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 
@@ -29,13 +30,8 @@ class AsHere:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call it."""
-        with ExitStack() as stack:
-            if self.settings:
-                import sklearn
-
-                stack.enter_context(sklearn.config_context(**self.settings))
-            if self.shares_cores:
-                stack.enter_context(_in_turn())
+        settings = import_module("sklearn").config_context(**self.settings) if self.settings else nullcontext()
+        with settings, _in_turn() if self.shares_cores else nullcontext():
             return self.function(*arguments, **named)
 
 
@@ -44,7 +40,7 @@ def _in_turn() -> Any:
     import joblib
     from joblib.parallel import SequentialBackend
 
-    class InTurn(SequentialBackend):
+    class InTurn(SequentialBackend):  # type: ignore[misc]  # joblib has no types
         def effective_n_jobs(self, n_jobs: int | None) -> int:
             return max(1, joblib.cpu_count() + 1 + n_jobs) if (n_jobs := n_jobs or 1) < 0 else n_jobs
 

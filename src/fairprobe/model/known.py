@@ -1,7 +1,7 @@
 """Known models: the classes whose every answer is known from what they were fitted to, and who is one of them.
 
 A subclass may predict otherwise, and so may an object or a class whose methods were replaced or wrapped. So a model is
-known only if it is of the very class, with all the functions that were shipped, and so are all parts that it is made of.
+known only if it is of the very class, with all the functions that were shipped, and so are all its parts.
 """
 
 from __future__ import annotations
@@ -72,14 +72,7 @@ LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
 
-_BENEATH = (sys.stdlib_module_names - {"unittest"}) | {
-    "joblib",
-    "narwhals",
-    "numpy",
-    "pandas",
-    "scipy",
-    "threadpoolctl",
-}
+_BENEATH = (sys.stdlib_module_names - {"unittest"}).union("joblib narwhals numpy pandas scipy threadpoolctl".split())
 """Packages, besides those of the table, whose functions known classes work by."""
 
 _IMMUTABLE = 1 << 8
@@ -94,10 +87,10 @@ REPEATABLE = frozenset(
 """The kinds that answer with labels, always the same for the same row."""
 
 
-def known_kind(model: Any, classes: dict[type, bool] | None = None) -> str | None:
+def known_kind(model: Any, seen: dict[Any, bool] | None = None) -> str | None:
     """The kind of a model or transformer that is known, with all its parts; None of any other.
 
-    To look at many models of few classes give each look one dictionary: it remembers what was found out of classes.
+    To look at many models of few classes, give all looks one dictionary for `seen`.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -106,7 +99,7 @@ def known_kind(model: Any, classes: dict[type, bool] | None = None) -> str | Non
     >>> known_kind(Own()) is None
     True
     """
-    return _kind(model, {} if classes is None else classes)
+    return _kind(model, {} if seen is None else seen)
 
 
 def own_kind(model: Any) -> str | None:
@@ -175,12 +168,12 @@ def why_unknown(model: Any) -> str:
     return f"a part of {name} is not known: {why_unknown(part)}"
 
 
-def _kind(model: Any, classes: dict[type, bool], *, with_parts: bool = True) -> str | None:
-    """The same; `classes` remembers which are altered, as the trees of a forest are all of one class."""
+def _kind(model: Any, seen: dict[Any, bool], *, with_parts: bool = True) -> str | None:
+    """The same; `seen` remembers objects, and which classes are altered: the trees of a forest are all of one."""
     path = _path(type(model))
-    if path is None or _is_altered(model, classes) or _calls_a_function(model, KINDS[path]):
+    if path is None or _is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None
-    return KINDS[path] if not with_parts or all(_kind(part, classes) for part in _parts(model)) else None
+    return KINDS[path] if not with_parts or all(_kind(part, seen) for part in _parts(model)) else None
 
 
 def _path(cls: type) -> str | None:
@@ -197,20 +190,20 @@ def _package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
-def _is_altered(thing: Any, classes: dict[type, bool]) -> bool:
+def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
     """Whether it, or what was fitted in it, has something else in the place of what was shipped.
 
     Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end.
     """
     cls = type(thing)
-    if cls not in classes:
-        classes[cls] = False  # it may hold others of its class
-        classes[cls] = _is_class_altered(cls)
-    mine = {} if isinstance(thing, type | FunctionType) else getattr(thing, "__dict__", {})
-    if classes[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
+    if cls not in seen:
+        seen[cls] = _is_class_altered(cls)
+    mine = {} if isinstance(thing, type | FunctionType) or id(thing) in seen else getattr(thing, "__dict__", {})
+    seen[id(thing)] = True
+    if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
         return True
     fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:])]
-    return any(_is_altered(each, classes) for each in _flat(fitted) if type(each) not in _DATA)
+    return any(_is_altered(each, seen) for each in _flat(fitted) if type(each) not in _DATA)
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:
@@ -222,13 +215,10 @@ def _is_class_altered(cls: type) -> bool:
     """Whether a function that it would call was put there by others than those who wrote it."""
     packages = _BENEATH.union(_package(path.partition(":")[0]) for path in KINDS)
     seen: set[Any] = set()
-    for base in cls.__mro__:
-        if base.__flags__ & _IMMUTABLE:
-            continue
+    for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
         mangled = f"_{base.__name__.lstrip('_')}__"
         values = [(value, f"{base.__qualname__}.{name.replace(mangled, '__')}") for name, value in vars(base).items()]
-        if {_package(each.__module__) for each in (base, type(base))} - packages:
-            return True
+        values += [(base, ""), (type(base), "")]
         if any(_is_foreign(value, place, packages, seen) for value, place in values):
             return True
     return False
@@ -245,9 +235,8 @@ def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]
         )
     if isinstance(value, type) or not (callable(value) or hasattr(value, "__get__")):
         return isinstance(value, type) and _package(value.__module__) not in packages
-    if isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}"):
-        return True
-    if _package(type(value).__module__) not in packages:
+    is_misplaced = isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}")
+    if is_misplaced or _package(type(value).__module__) not in packages:
         return True
     inner = (getattr(value, name, None) for name in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
     return any(_is_foreign(each, "", packages, seen) for each in inner if each is not None)
@@ -259,16 +248,12 @@ def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> 
     What is said of it (`__module__`, `__wrapped__`) proves nothing: `functools.wraps` copies it. The names that it
     sees and the file of its code do.
     """
-    names, code = function.__globals__, function.__code__
-    module, own = names.get("__name__", ""), code.co_qualname
-    is_at_home = names is getattr(sys.modules.get(module), "__dict__", None)
-    is_as_written = code.co_filename == names.get("__file__") or code.co_filename.startswith("<frozen")
-    return (
-        _package(module) in packages
-        and is_at_home
-        and is_as_written
-        and (not place or own == place or "." not in own or "<" in own)
-    )
+    names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
+    if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
+        return False
+    is_as_written = file == names.get("__file__") or file.startswith("<frozen")
+    is_in_place = not place or own == place or "." not in own or "<" in own
+    return _package(names["__name__"]) in packages and is_as_written and is_in_place
 
 
 def _called(function: FunctionType) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,9 @@ class Tests:
 
 
 @dataclass(frozen=True)
-class RangeAxis:
-    """Cells in an order that all tests keep: yes up to some cell, no from there on.
-
-    A box's slots are the first cell and the one behind the last. A test's answer is the first cell for which it is no.
-    """
-
+class _Cells:
     counts: Codes
+    """How many levels each cell has."""
     levels: Codes
     """One level of each cell."""
     cells: Callable[[Codes], Codes]
@@ -60,6 +56,14 @@ class RangeAxis:
     def total(self) -> int:
         """How many levels there are."""
         return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
+class RangeAxis(_Cells):
+    """Cells in an order that all tests keep: yes up to some cell, no from there on.
+
+    A box's slots are the first cell and the one behind the last. A test's answer is the first cell for which it is no.
+    """
 
     def at(self, levels: Codes) -> Slots:
         """Boxes of one cell each, which holds the level."""
@@ -84,21 +88,11 @@ class RangeAxis:
 
 
 @dataclass(frozen=True)
-class SetAxis:
+class SetAxis(_Cells):
     """Cells in no order; a box's slots are their bits, in words of 64. A test's answer is the number of its mask."""
 
-    counts: Codes
-    levels: Codes
-    """One level of each cell."""
-    cells: Callable[[Codes], Codes]
-    """The cells that levels are in."""
     masks: Codes
     """By test, the cells whose answer is yes."""
-
-    @property
-    def total(self) -> int:
-        """How many levels there are."""
-        return int(self.counts.sum())
 
     def whole(self) -> Slots:
         """All cells' bits."""
@@ -217,7 +211,11 @@ def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> 
         high = np.where(is_open & ~yes, middle, high)
     # A new cell begins wherever some test's answer turns to no.
     ends = np.unique(np.concatenate([[0, n_values], low]))
-    row, rank = (np.diff(ends), ends[:-1], np.searchsorted(ends, low)), partial(np.searchsorted, ends, side="right")
+    row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
+
+    def rank(levels: Codes) -> Codes:
+        return np.searchsorted(ends, levels, side="right")
+
     if atoms is not None:
         row = _parted(ends, low, atoms)
     if not kind.missing:

@@ -77,9 +77,9 @@ def trees_of(final: Any) -> list[Any]:
         return [final.tree_]
     if kind == "boosting":
         return [member.tree_ for stage in final.estimators_ for member in stage]
-    classes: dict[type, bool] = {}
+    seen_before: dict[Any, bool] = {}
     for member in final.estimators_:
-        if known_kind(member, classes) != "tree":
+        if known_kind(member, seen_before) != "tree":
             raise UnfitError(f"a vote is solved where all that vote are trees, got {type(member).__name__}")
     return [member.tree_ for member in final.estimators_]
 
