@@ -72,7 +72,9 @@ LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
 
-_BENEATH = (sys.stdlib_module_names - {"unittest"}).union("joblib narwhals numpy pandas scipy threadpoolctl".split())
+_BENEATH = frozenset({"joblib", "narwhals", "numpy", "pandas", "scipy", "threadpoolctl"}) | (
+    sys.stdlib_module_names - {"unittest"}
+)
 """Packages, besides those of the table, whose functions known classes work by."""
 
 _IMMUTABLE = 1 << 8
