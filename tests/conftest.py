@@ -121,7 +121,7 @@ def warm():
     from warm_workers import get_executor
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loky, "get_reusable_executor", get_executor)
+        patch.setattr(loky, "ProcessPoolExecutor", get_executor)
         for name in ("LOOK_SECONDS", "WORTH_SECONDS"):  # also for what is as short as a test
             patch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
         yield

@@ -17,9 +17,8 @@ _current: int | None = None
 """In a worker: the run that it is set up for."""
 
 
-def get_executor(*, max_workers: int, initializer: Any, initargs: tuple[Any, ...] = (), reuse: bool) -> WarmExecutor:
-    """As loky's `get_reusable_executor`."""
-    assert not reuse
+def get_executor(max_workers: int, *, initializer: Any, initargs: tuple[Any, ...] = ()) -> WarmExecutor:
+    """In the place of loky's `ProcessPoolExecutor`: never the one that it keeps for all, which a model may want."""
     if max_workers not in _pools:
         _pools[max_workers] = ProcessPoolExecutor(max_workers)
     return WarmExecutor(max_workers, initializer, initargs)

@@ -296,7 +296,7 @@ def test_queries_of_an_attempt_in_vain_are_counted(census_tree, rows_sent, monke
     assert share.n_queries == sum(rows_sent) > share.n * len(domain.combinations)
 
 
-def _not_confirmed(self):
+def _not_confirmed(self, domain):
     raise UnfitError("not confirmed")
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
@@ -143,6 +144,43 @@ def test_leaves(estimator):
         pairs += [tree.apply(X.astype(np.float32)).reshape(len(X), -1) for tree in trees]
     expected = len(np.unique(np.column_stack(pairs), axis=0))
     assert found.coverage(model, n=100).leaves == expected
+
+
+class Applying:
+    """Has an `apply` for something else, as a torch module or a frame has."""
+
+    def predict(self, rows):
+        return BOX.model(np.asarray(rows))
+
+    def apply(self, function):
+        return function(self)
+
+
+class Linear(LogisticRegression):
+    apply = Applying.apply
+
+
+class Fallen(DecisionTreeClassifier):
+    """A tree that does not tell its leaves."""
+
+    def apply(self, rows, check_input=True):
+        raise TypeError("not today")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Applying,
+        lambda: fitted(Linear()),
+        lambda: fitted(Fallen()),
+        lambda: fitted(BaggingClassifier(DecisionTreeClassifier(), 3, max_features=2, random_state=0)),
+    ],
+)
+def test_an_apply_that_tells_no_leaves(make):
+    model = make()
+    domain = TREE_DOMAIN if hasattr(model, "n_features_in_") else BOX.domain
+    coverage = search(model, domain, max_cases=5).coverage(model, n=1000)
+    assert (coverage.leaves, coverage.cells > 0) == (None, True)
 
 
 def test_no_leaves_without_trees():

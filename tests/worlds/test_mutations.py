@@ -260,7 +260,7 @@ def what_is_derived_does_not_follow_its_source_in_rows(patch):
 def a_subclass_is_taken_for_its_base(patch):
     path = known._path
     patch.setattr(known, "_path", lambda cls: next(filter(None, map(path, cls.__mro__)), None))
-    patch.setattr(known, "_is_class_replaced", lambda cls: False)
+    patch.setattr(known, "_is_class_altered", lambda cls: False)
 
 
 @mutation(seed=94)

@@ -130,14 +130,12 @@ class ProcessEngine(PooledEngine):
         return self._executor is not None
 
     def _started(self) -> Any:
-        from joblib.externals.loky import get_reusable_executor
+        from joblib.externals.loky import ProcessPoolExecutor  # one of our own: the model's joblib may use loky's
 
         if not Path(self._paths[0]).exists():
             Path(self._paths[0]).write_bytes(self._content())
         self._limit()
-        return get_reusable_executor(
-            max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
-        )
+        return ProcessPoolExecutor(self._n_workers, initializer=_set_up, initargs=self._paths)
 
     def _copy_if_wanted(self) -> None:
         """Make copies, in the thread of the shard that runs here: it holds nothing now, nor does one that waits."""
@@ -254,8 +252,8 @@ def _set_up(task: str, board: str) -> None:
     # Ctrl-C reaches all processes of a terminal. The one that waits for the others tells them to stop, by the board:
     # so no shard is lost on its way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threadpool_limits(1)  # the processes share the cores already
     _worker["task"] = cloudpickle.loads(Path(task).read_bytes())
+    threadpool_limits(1)  # of all that the model has brought along: the processes share the cores already
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
 
 

@@ -27,6 +27,7 @@ from fairprobe.estimate.stored_estimate import StoredEstimate
 from fairprobe.estimate.survey import Count, Survey, beside, n_bound, outcome_table, split_confidence, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
+from fairprobe.model.tables import N_RANDOM
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.run_folder import recorded_settings
@@ -269,6 +270,8 @@ class Estimation:
         self.sets = sets
         self.progress = teller(progress)
         self.started = time.monotonic()
+        self.is_contradicted = False
+        """Whether the model was found to answer otherwise than its own structure says."""
         n_rows = None if population.rows is None else len(population.rows)
         self.plan = options.plan(population.domain, n_rows, population.oracle.asker.output)
         seed, n_samples = checked_seed(options.seed), options.n_samples
@@ -291,7 +294,7 @@ class Estimation:
             solved = self._solved()
             if solved is not None:
                 return solved
-            if self.options.method == "exact":
+            if self.options.method == "exact" or self.is_contradicted:
                 survey.health.append(("not-exact", f"{survey.detail}; sampled instead"))
         if self.population.density is not None:
             survey.health += self.population.density.health
@@ -395,10 +398,14 @@ class Estimation:
         for part in [domain.with_sensitive(names) for names in self.sets]:
             solved = solve(self.population.model, part, n_rows=n_rows)
             if not isinstance(solved, Solved):
-                survey.detail = solved.reason
+                survey.detail, self.is_contradicted = solved.reason, solved.contradicts
                 self.population.oracle.asker.n_queries += solved.n_queries + sum(share.n_queries for share in shares)
                 return None
-            survey.detail = f"solved for the model's {solved.method}"
+            most = percent(1 - (1 - options.confidence) ** (1 / N_RANDOM))
+            survey.detail = (
+                f"solved for the model's {solved.method}; the model agreed on all of {N_RANDOM} random families, so "
+                f"with {percent(options.confidence)} confidence it answers otherwise on fewer than {most}"
+            )
             value = float(solved.share) if solved.families else math.nan
             bounds = (value, value) if solved.families else (0.0, 1.0)
             labels, each = solved.by_label.items(), solved.n_each

@@ -19,6 +19,7 @@ from fairprobe.domain.families import Members
 from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
+from fairprobe.model.elsewhere import AsHere
 from fairprobe.model.forms import FrameForm
 
 if TYPE_CHECKING:
@@ -227,4 +228,4 @@ class InThreads:
             return self._function(batch)
         rows = batch.iloc if hasattr(batch, "iloc") else batch
         ends = np.linspace(0, len(batch), n + 1).astype(int)
-        return np.concatenate(list(self._pool.map(self._function, [rows[a:b] for a, b in pairwise(ends)])))
+        return np.concatenate(list(self._pool.map(AsHere(self._function), [rows[a:b] for a, b in pairwise(ends)])))

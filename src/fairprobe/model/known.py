@@ -1,13 +1,16 @@
 """Known models: the classes whose every answer is known from what they were fitted to, and who is one of them.
 
-A subclass may predict otherwise, and so may an object or a class whose methods were replaced. So a model is known only
-if it is of the very class, with all its methods, and so are all the parts that it is made of.
+A subclass may predict otherwise, and so may an object or a class whose methods were replaced or wrapped. So a model is
+known only if it is of the very class, with all the functions that were shipped, and so are all its parts.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Literal
 
 _CLASSES = (
@@ -69,14 +72,27 @@ LABELS_FOLLOW: dict[str, Literal["proba", "score"]] = {
 }
 """The kinds whose label is that of the highest probability, or of the sign (of more classes, the highest) of scores."""
 
+_BENEATH = frozenset({"joblib", "narwhals", "numpy", "pandas", "scipy", "threadpoolctl"}) | (
+    sys.stdlib_module_names - {"unittest"}
+)
+"""Packages, besides those of the table, whose functions known classes work by."""
+
+_IMMUTABLE = 1 << 8
+"""Py_TPFLAGS_IMMUTABLETYPE of Python's C API: nothing can be put in the place of what such a class has."""
+
+_DATA = frozenset({bool, bytes, dict, float, int, str, type(None)})
+"""What holds no function that is called."""
+
 REPEATABLE = frozenset(
     {"booster", "boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"}
 )
 """The kinds that answer with labels, always the same for the same row."""
 
 
-def known_kind(model: Any) -> str | None:
+def known_kind(model: Any, seen: dict[Any, bool] | None = None) -> str | None:
     """The kind of a model or transformer that is known, with all its parts; None of any other.
+
+    To look at many models of few classes, give all looks one dictionary for `seen`.
 
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> known_kind(DecisionTreeClassifier())
@@ -85,7 +101,7 @@ def known_kind(model: Any) -> str | None:
     >>> known_kind(Own()) is None
     True
     """
-    return _kind(model, {})
+    return _kind(model, {} if seen is None else seen)
 
 
 def own_kind(model: Any) -> str | None:
@@ -110,7 +126,8 @@ def bears_copying(model: Any) -> bool:
 
     Boosters of other packages wait for threads there that were not copied.
     """
-    return known_kind(model) is not None and all(own_kind(part) != "booster" for part in _with_parts(model))
+    kinds = (KINDS[_path(type(part)) or ""] for part in _with_parts(model))
+    return known_kind(model) is not None and "booster" not in kinds
 
 
 def kin(model: Any) -> str | None:
@@ -145,7 +162,7 @@ def why_unknown(model: Any) -> str:
         return f"{name} is a subclass of {base}, which may answer otherwise: only {base} itself is known exactly"
     if _path(type(model)) is None:
         return f"{name} is not a kind of model that can be solved"
-    if _is_replaced(model) or _is_class_replaced(type(model)):
+    if _is_altered(model, {}):
         return f"a method of {name} was replaced: only as it was shipped it is known exactly"
     part = next((part for part in _parts(model) if known_kind(part) is None), None)
     if part is None:
@@ -153,16 +170,12 @@ def why_unknown(model: Any) -> str:
     return f"a part of {name} is not known: {why_unknown(part)}"
 
 
-def _kind(model: Any, classes: dict[type, str | None], *, with_parts: bool = True) -> str | None:
-    """The same; `classes` remembers what was found out, as the trees of a forest are all of one class."""
-    cls = type(model)
-    if cls not in classes:
-        path = _path(cls)
-        classes[cls] = None if path is None or _is_class_replaced(cls) else KINDS[path]
-    kind = classes[cls]
-    if kind is None or _is_replaced(model) or _calls_a_function(model, kind):
+def _kind(model: Any, seen: dict[Any, bool], *, with_parts: bool = True) -> str | None:
+    """The same; `seen` remembers objects, and which classes are altered: the trees of a forest are all of one."""
+    path = _path(type(model))
+    if path is None or _is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None
-    return kind if not with_parts or all(_kind(part, classes) is not None for part in _parts(model)) else None
+    return KINDS[path] if not with_parts or all(_kind(part, seen) for part in _parts(model)) else None
 
 
 def _path(cls: type) -> str | None:
@@ -179,25 +192,82 @@ def _package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
-def _is_replaced(model: Any) -> bool:
-    """Whether the object has something of its own in the place of a method of its class."""
-    return any(hasattr(getattr(type(model), name, None), "__get__") for name in getattr(model, "__dict__", ()))
+def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
+    """Whether it, or what was fitted in it, has something else in the place of what was shipped.
+
+    Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end.
+    """
+    cls = type(thing)
+    if cls not in seen:
+        seen[cls] = _is_class_altered(cls)
+    mine = {} if isinstance(thing, type | FunctionType) or id(thing) in seen else getattr(thing, "__dict__", {})
+    seen[id(thing)] = True
+    if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
+        return True
+    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:])]
+    return any(_is_altered(each, seen) for each in _flat(fitted) if type(each) not in _DATA)
 
 
-def _is_class_replaced(cls: type) -> bool:
-    """Whether a method of the class, or of one that it is derived from, comes from none of their packages."""
-    bases = [base for base in cls.__mro__ if _package(base.__module__) not in ("abc", "builtins")]
-    packages = {_package(base.__module__) for base in bases}
-    theirs: set[Any] = {None}
-    for value in (value for base in bases for value in vars(base).values()):
-        source = getattr(value, "__module__", None)
-        if source in theirs:
-            continue
-        if _package(source) in packages:
-            theirs.add(source)
-        elif hasattr(value, "__get__") or callable(value):
+def _flat(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if type(value) in (list, tuple) else (value,)
+
+
+def _is_class_altered(cls: type) -> bool:
+    """Whether a function that it would call was put there by others than those who wrote it."""
+    packages = _BENEATH.union(_package(path.partition(":")[0]) for path in KINDS)
+    seen: set[Any] = set()
+    for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
+        mangled = f"_{base.__name__.lstrip('_')}__"
+        values = [(value, f"{base.__qualname__}.{name.replace(mangled, '__')}") for name, value in vars(base).items()]
+        values += [(base, ""), (type(base), "")]
+        if any(_is_foreign(value, place, packages, seen) for value, place in values):
             return True
     return False
+
+
+def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]) -> bool:
+    """Whether something is none of what those packages have in that place of a class, or hands work to what is not."""
+    if (id(value), place) in seen:
+        return False
+    seen.add((id(value), place))
+    if isinstance(value, FunctionType):
+        return not is_shipped(value, place, packages) or any(
+            _is_foreign(each, "", packages, seen) for each in _called(value)
+        )
+    if isinstance(value, type) or not (callable(value) or hasattr(value, "__get__")):
+        return isinstance(value, type) and _package(value.__module__) not in packages
+    is_misplaced = isinstance(value, BuiltinFunctionType) and not place.endswith(f".{value.__name__}")
+    if is_misplaced or _package(type(value).__module__) not in packages:
+        return True
+    inner = (getattr(value, name, None) for name in ("__func__", "__wrapped__", "fget", "fn", "func", "check"))
+    return any(_is_foreign(each, "", packages, seen) for each in inner if each is not None)
+
+
+def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> bool:
+    """Whether a function was written in one of the packages, for that place of a class if one is named.
+
+    What is said of it (`__module__`, `__wrapped__`) proves nothing: `functools.wraps` copies it. The names that it
+    sees and the file of its code do.
+    """
+    names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
+    if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
+        return False
+    is_as_written = file == names.get("__file__") or file.startswith("<frozen")
+    is_in_place = not place or own == place or "." not in own or "<" in own
+    return _package(names["__name__"]) in packages and is_as_written and is_in_place
+
+
+def _called(function: FunctionType) -> Iterator[Any]:
+    """The functions that it works by: those it was made around and, in the same package, those it names."""
+    codes = [function.__code__]
+    for code in codes:
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    values = [function.__globals__.get(name) for code in codes for name in code.co_names]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty one
+            values.append(cell.cell_contents)
+    return (value for value in values if isinstance(value, FunctionType))
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:

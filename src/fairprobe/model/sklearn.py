@@ -34,7 +34,7 @@ def abilities(model: Any) -> Abilities:
         name=type(model).__name__,
         scores=hasattr(model, "decision_function"),
         probabilities=hasattr(model, "predict_proba"),
-        leaves=hasattr(model, "apply") or kin(model) in LEAFY,
+        leaves=_tells_leaves(model) or kin(model) in LEAFY,
         threads=kin(model) in THREADED,
         labels_follow=LABELS_FOLLOW.get(kind or ""),
         classes=getattr(model, "classes_", None),
@@ -75,14 +75,20 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
 
 def _leaves(model: Any) -> Callable[[Any], Codes] | None:
     """Of a model made of trees, or of a committee whose members all are."""
-    trees = [model] if hasattr(model, "apply") else getattr(model, "estimators_", ())
-    if not len(trees) or not all(hasattr(tree, "apply") for tree in trees):
+    trees = [model] if _tells_leaves(model) else getattr(model, "estimators_", ())
+    if not len(trees) or not all(map(_tells_leaves, trees)):
         return None
 
     def leaves(batch: Any) -> Codes:
         return np.column_stack([np.asarray(tree.apply(batch)).reshape(len(batch), -1) for tree in trees])
 
     return leaves
+
+
+def _tells_leaves(model: Any) -> bool:
+    """Whether its `apply` is that of trees; other classes have methods of that name for other things."""
+    kind = (kin(model) or "").removeprefix("regression-")
+    return hasattr(model, "apply") and kind in (*LEAFY, "booster")
 
 
 def is_fitted(model: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def abilities(model: Any) -> Abilities:
 
 def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
     """Call it with a float32 tensor. One output a row is a score, above 0 for label 1; of several the largest wins."""
-    if batch == "frame" or not all(parameter.is_numeric for parameter in domain.parameters):
+    if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
         raise SettingError(
             "a torch module needs numbers, got parameters or a batch that are none: wrap it in a function"
         )
@@ -50,7 +51,7 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
 def _ask(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
     torch: Any = import_module("torch")  # an extra: its types are not there to be checked
     with torch.no_grad(), evaluating(model):
-        answers = model(torch.from_numpy(np.ascontiguousarray(batch))).double().numpy()
+        answers = model(_moved(model, torch.from_numpy(np.ascontiguousarray(batch)))).cpu().double().numpy()
     if output == "label":
         return answers.argmax(axis=1) if answers.ndim == 2 and answers.shape[1] > 1 else (answers > 0).astype(np.int64)
     if output == "score" and answers.ndim == 2 and answers.shape[1] == 2:
@@ -62,14 +63,20 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
     """The score of each row, above 0 for the label 1, and its gradient; None for more classes than two."""
     torch: Any = import_module("torch")
     with evaluating(model):
-        rows = torch.from_numpy(batch).requires_grad_()
+        rows = _moved(model, torch.from_numpy(batch)).requires_grad_()
         answers = model(rows)
         if answers.ndim == 2 and answers.shape[1] > 2:
             return None
         is_pair = answers.ndim == 2 and answers.shape[1] == 2
         scores = answers[:, 1] - answers[:, 0] if is_pair else answers.reshape(-1)
         (gradients,) = torch.autograd.grad(scores.sum(), rows)
-    return scores.detach().double().numpy(), gradients.double().numpy()
+    return scores.detach().cpu().double().numpy(), gradients.cpu().double().numpy()
+
+
+def _moved(model: Any, rows: Any) -> Any:
+    """Rows on the device of the module's first weight, where it takes its input."""
+    weight = next(chain(model.parameters(), model.buffers()), rows)
+    return rows.to(weight.device)
 
 
 @contextmanager

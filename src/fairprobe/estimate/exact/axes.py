@@ -7,6 +7,7 @@ domain look at the parameter, its cells are told apart by these too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,20 +44,31 @@ class Tests:
 
 
 @dataclass(frozen=True)
-class RangeAxis:
-    """Cells in an order that all tests keep: yes up to some cell, no from there on.
-
-    A box's slots are the first cell and the one behind the last. A test's answer is the first cell for which it is no.
-    """
-
+class _Cells:
     counts: Codes
+    """How many levels each cell has."""
     levels: Codes
     """One level of each cell."""
+    cells: Callable[[Codes], Codes]
+    """The cells that levels are in."""
 
     @property
     def total(self) -> int:
         """How many levels there are."""
         return int(self.counts.sum())
+
+
+@dataclass(frozen=True)
+class RangeAxis(_Cells):
+    """Cells in an order that all tests keep: yes up to some cell, no from there on.
+
+    A box's slots are the first cell and the one behind the last. A test's answer is the first cell for which it is no.
+    """
+
+    def at(self, levels: Codes) -> Slots:
+        """Boxes of one cell each, which holds the level."""
+        cells = self.cells(levels)
+        return np.column_stack([cells, cells + 1])
 
     @cached_property
     def _ends(self) -> Codes:
@@ -76,23 +88,19 @@ class RangeAxis:
 
 
 @dataclass(frozen=True)
-class SetAxis:
+class SetAxis(_Cells):
     """Cells in no order; a box's slots are their bits, in words of 64. A test's answer is the number of its mask."""
 
-    counts: Codes
-    levels: Codes
-    """One level of each cell."""
     masks: Codes
     """By test, the cells whose answer is yes."""
-
-    @property
-    def total(self) -> int:
-        """How many levels there are."""
-        return int(self.counts.sum())
 
     def whole(self) -> Slots:
         """All cells' bits."""
         return _packed(np.ones((1, len(self.counts)), dtype=bool))[0]
+
+    def at(self, levels: Codes) -> Slots:
+        """Boxes of one cell each, which holds the level."""
+        return _packed(self.cells(levels)[:, None] == np.arange(len(self.counts)))
 
     def cut(self, slots: Slots, answers: Answers) -> tuple[Slots, Slots]:
         """Boxes cut by a test each: where its answer is yes, and where it is no."""
@@ -122,9 +130,9 @@ def make_axis(
     With atoms, each of their sets is one of cells, in a form that the axis's slots can hold.
     """
     if seen.is_searchable(parameter):
-        row, missing = _searched(seen, parameter, tests, atoms)
+        row, missing, rank = _searched(seen, parameter, tests, atoms)
     elif len(table.columns) == 1:
-        row, missing = _one_column(table, tests, atoms)
+        row, missing, rank = _one_column(table, tests, atoms)
     else:
         return _many_columns(table, tests, atoms)
     counts, levels, cuts = row
@@ -139,11 +147,24 @@ def make_axis(
                 _check_bits(len(answers), len(levels))
                 yes = np.arange(len(counts)) < cuts[:, None]
                 yes[:, : len(more)] = answers[:, None]
-                return _in_sets(counts, levels, yes)
+                return _in_sets(counts, levels, _finder(levels, rank, atoms), yes)
+    cells = _finder(levels, rank, atoms)
     if atoms is None or _are_runs(_in_cells(atoms, levels)):
-        return RangeAxis(counts, levels), cuts.astype(np.int32)
+        return RangeAxis(counts, levels, cells), cuts.astype(np.int32)
     _check_bits(len(cuts), len(levels))
-    return _in_sets(counts, levels, np.arange(len(counts)) < cuts[:, None])
+    return _in_sets(counts, levels, cells, np.arange(len(counts)) < cuts[:, None])
+
+
+def _finder(levels: Codes, rank: _Rank, atoms: Atoms | None) -> Callable[[Codes], Codes]:
+    """Finds the cells of levels, given one level of each cell and what makes levels one cell."""
+    keys = _key(rank(levels), levels, atoms)
+    order = np.argsort(keys)
+    return lambda wanted: order[np.searchsorted(keys[order], _key(rank(wanted), wanted, atoms))]
+
+
+def _key(rank: Codes, levels: Codes, atoms: Atoms | None) -> Codes:
+    """A number for each level: those of one rank and, if there are any, of one atom have the same."""
+    return rank if atoms is None else rank * atoms.sets.shape[1] + atoms.of(levels)
 
 
 def slots_of(axis: Axis, atoms: Atoms) -> Slots:
@@ -169,11 +190,14 @@ def _are_runs(cells: Mask) -> bool:
 _Row = tuple[Codes, Codes, Codes]
 """Cells in the order of their values: how many levels each has, one of these, and by test the first that says no."""
 
+_Rank = Callable[[Codes], Codes]
+"""A number for each level, which is the same for levels that no test tells apart."""
+
 _Missing = tuple[Codes, Codes, Mask]
 """Cells of levels that look missing: how many each has, one of them, and by test whether it says yes."""
 
 
-def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None]:
+def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None, _Rank]:
     """The columns rise with the levels, so each test's last yes is found by halving."""
     kind = seen.domain.parameters[parameter]
     n_values = kind.levels - kind.missing
@@ -188,18 +212,23 @@ def _searched(seen: Seen, parameter: int, tests: Tests, atoms: Atoms | None) -> 
     # A new cell begins wherever some test's answer turns to no.
     ends = np.unique(np.concatenate([[0, n_values], low]))
     row = np.diff(ends), ends[:-1], np.searchsorted(ends, low)
+
+    def rank(levels: Codes) -> Codes:
+        return np.searchsorted(ends, levels, side="right")
+
     if atoms is not None:
         row = _parted(ends, low, atoms)
     if not kind.missing:
-        return row, None
+        return row, None, rank
     last = np.array([kind.levels - 1])
-    return row, (np.ones_like(last), last, tests.answers(seen.at(parameter, last), np.arange(len(seen.base)))[:, 0])
+    answers = tests.answers(seen.at(parameter, last), np.arange(len(seen.base)))[:, 0]
+    return row, (np.ones_like(last), last, answers), rank
 
 
 def _parted(ends: Codes, low: Codes, atoms: Atoms) -> _Row:
     """Cells that are ranges of levels, parted by atoms; a part need not be a range."""
     starts = np.unique(np.concatenate([ends[:-1], atoms.starts[atoms.starts < ends[-1]]]))
-    cell = np.searchsorted(ends, starts, side="right") * atoms.sets.shape[1] + atoms.of(starts)
+    cell = _key(np.searchsorted(ends, starts, side="right"), starts, atoms)
     _, first, same = np.unique(cell, return_index=True, return_inverse=True)
     counts = np.zeros(len(first), dtype=np.int64)
     np.add.at(counts, same.reshape(-1), np.diff(starts, append=ends[-1]))
@@ -209,29 +238,27 @@ def _parted(ends: Codes, low: Codes, atoms: Atoms) -> _Row:
     return counts[order], levels, np.searchsorted(levels, low)
 
 
-def _one_column(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None]:
+def _one_column(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[_Row, _Missing | None, _Rank]:
     values = table.values[:, 0].astype(np.float64)
     missing = np.isnan(values)
     present = np.flatnonzero(~missing)
-    thresholds = np.unique(tests.thresholds)
-    levels, counts = _cells(np.searchsorted(thresholds, values[present]), present, atoms)
+    ranks = np.where(missing, -1, np.searchsorted(np.unique(tests.thresholds), values))
+    levels, counts = _cells(ranks[present], present, atoms)
     if atoms is not None:
         order = np.argsort(values[levels], kind="stable")
         levels, counts = levels[order], counts[order]
     # Cells come in the order of their values, which need not be that of the levels.
     row = counts, levels, np.searchsorted(values[levels], tests.thresholds, side="right")
     if not missing.any():
-        return row, None
+        return row, None, ranks.take
     absent = np.flatnonzero(missing)
-    levels, counts = _cells(np.zeros_like(absent), absent, atoms)
-    return row, (counts, levels, tests.missing_left)
+    levels, counts = _cells(ranks[absent], absent, atoms)
+    return row, (counts, levels, tests.missing_left), ranks.take
 
 
 def _cells(cell: Codes, levels: Codes, atoms: Atoms | None) -> tuple[Codes, Codes]:
     """One level of each cell, and how many it has: levels of one number and, if there are any, of one atom."""
-    if atoms is not None:
-        cell = cell * atoms.sets.shape[1] + atoms.of(levels)
-    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    _, first, counts = np.unique(_key(cell, levels, atoms), return_index=True, return_counts=True)
     return levels[first], counts
 
 
@@ -246,11 +273,13 @@ def _many_columns(table: Table, tests: Tests, atoms: Atoms | None) -> tuple[SetA
         cell = np.unique(cell * (len(thresholds) + 2) + rank, return_inverse=True)[1].reshape(-1)
     levels, counts = _cells(cell, np.arange(len(cell)), atoms)
     _check_bits(len(tests.columns), len(levels))
-    return _in_sets(counts, levels, tests.answers(table.values[levels], table.columns))
+    return _in_sets(
+        counts, levels, _finder(levels, cell.take, atoms), tests.answers(table.values[levels], table.columns)
+    )
 
 
-def _in_sets(counts: Codes, levels: Codes, answers: Mask) -> tuple[SetAxis, Answers]:
-    return SetAxis(counts, levels, _packed(answers)), np.arange(len(answers), dtype=np.int32)
+def _in_sets(counts: Codes, levels: Codes, cells: Callable[[Codes], Codes], answers: Mask) -> tuple[SetAxis, Answers]:
+    return SetAxis(counts, levels, cells, _packed(answers)), np.arange(len(answers), dtype=np.int32)
 
 
 def _packed(answers: Mask) -> Codes:

@@ -19,7 +19,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import shown
 from fairprobe.estimate.exact.solved import Solved, exact_dtype
 from fairprobe.model.known import known_kind
-from fairprobe.model.tables import Seen, Table, UnfitError
+from fairprobe.model.tables import N_RANDOM, MismatchError, Seen, Table, UnfitError
 
 MAX_NEAR = 100_000
 """Families whose scores are so close to 0 that only the model can say."""
@@ -32,7 +32,6 @@ Tally = NDArray[Any]
 """By label, the first class's and the second's, then combination: how many discriminatory families get it."""
 
 _N_PROBES = 4096
-_N_TRIED = 256
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
     constant = np.setdiff1d(np.flatnonzero(weights.used), np.concatenate([table.columns for table in tables]))
     rest = Table(constant, seen.base[None, constant])
     error = _error(weights, [*tables, rest])
-    _check_linear(seen, weights, error)
+    _check_linear(seen, weights, tables, rest, error)
 
     fixed = np.full(len(domain.families), weights.intercept) + weights.products(rest).sum()
     base = np.zeros((1, len(domain.levels)), dtype=np.int64)
@@ -215,16 +214,20 @@ def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
     _check_size(math.isqrt(n_sums), max_half)
 
 
-def _check_linear(seen: Seen, weights: _Weights, error: float) -> None:
-    """Raise unless the model's scores are the sums, and its labels the scores' signs, on random inputs."""
+def _check_linear(seen: Seen, weights: _Weights, tables: Sequence[Table], rest: Table, error: float) -> None:
+    """Raise unless the model's scores are the sums, and its labels the scores' signs, in random families."""
     # A fixed seed: whether a model is solved must not depend on chance.
-    codes = seen.domain.sample_codes(_N_TRIED, np.random.default_rng(0))
+    domain = seen.domain
+    codes = domain.families.members(domain.sample_codes(N_RANDOM, np.random.default_rng(0)))
     scores = seen.scores(codes)
-    sums = seen.rows(codes) @ weights.coefficients + weights.intercept
+    sums = np.full(len(codes), weights.intercept) + weights.products(rest).sum()
+    for parameter, table in enumerate(tables):
+        if len(table.columns):  # of a wide parameter that changes nothing there is but an outline
+            sums += weights.products(table).sum(axis=1)[codes[:, parameter]]
     if scores.shape != sums.shape or (np.abs(scores - sums) > error).any():
-        raise UnfitError("the model's scores are not the sums that its coefficients give")
+        raise MismatchError("the model's scores are not the sums that its coefficients give")
     if (seen.asker.ask(codes) != seen.final.classes_[(scores > 0).astype(np.int64)]).any():
-        raise UnfitError("the model's labels are not its second class where the score is above 0, else its first")
+        raise MismatchError("the model's labels are not its second class where the score is above 0, else its first")
 
 
 # Counting sums: half of the terms are sorted and looked up by the other half

@@ -46,6 +46,8 @@ class NotSolved:
     reason: str
     n_queries: int = field(default=0, compare=False)
     """Rows sent to the model before that was found out."""
+    contradicts: bool = False
+    """Whether the model answered otherwise than its own structure says."""
 
 
 def exact_dtype(total: int) -> np.dtype[Any]:

@@ -27,7 +27,7 @@ from fairprobe.estimate.exact.solved import Method, NotSolved, Solved
 from fairprobe.estimate.exact.trees import are_trees, in_order, inner_levels, make_plan, read, trees_of
 from fairprobe.estimate.exact.walk import BoxWalk
 from fairprobe.model.known import known_kind, why_unknown
-from fairprobe.model.tables import Seen, UnfitError, split
+from fairprobe.model.tables import MismatchError, Seen, UnfitError, split
 
 MAX_BOXES = 1_500_000
 MAX_HALF = 10_000_000
@@ -88,7 +88,8 @@ def solve(
         seen = Seen(model, whole, "numeric" if is_linear(final) else np.float32)
         solved = _solved(seen, domain, max_boxes, max_half, n_rows)
     except UnfitError as error:
-        return NotSolved(str(error), 0 if seen is None else seen.asker.n_queries)
+        n_queries = 0 if seen is None else seen.asker.n_queries
+        return NotSolved(str(error), n_queries, contradicts=isinstance(error, MismatchError))
     except ModelError as error:
         if seen is None or not domain.constraints:
             raise
@@ -117,7 +118,7 @@ def _solved(seen: Seen, domain: Domain, max_boxes: int, max_half: int, n_rows: f
     plan = make_plan(seen, read(seen), parts, max_boxes)
     walk = BoxWalk(plan, seen.asker, final.classes_, max_boxes)
     hits, counts = walk.run()
-    walk.confirm()
+    walk.confirm(domain)
     method: Method = "tree" if known_kind(final) == "tree" else "ensemble"
     by_label = dict(zip(final.classes_.tolist(), counts, strict=True))
     if not parts:

@@ -77,8 +77,9 @@ def trees_of(final: Any) -> list[Any]:
         return [final.tree_]
     if kind == "boosting":
         return [member.tree_ for stage in final.estimators_ for member in stage]
+    seen_before: dict[Any, bool] = {}
     for member in final.estimators_:
-        if known_kind(member) != "tree":
+        if known_kind(member, seen_before) != "tree":
             raise UnfitError(f"a vote is solved where all that vote are trees, got {type(member).__name__}")
     return [member.tree_ for member in final.estimators_]
 
@@ -242,6 +243,11 @@ class TreePlan:
         for axis, parameter, slots in zip(self.axes, self.parameters, self.slots, strict=True):
             codes[:, parameter] = axis.level(boxes[:, slots])
         return codes
+
+    def boxes(self, codes: Codes) -> Slots:
+        """For each input a box that no test cuts."""
+        slots = [axis.at(codes[:, parameter]) for axis, parameter in zip(self.axes, self.parameters, strict=True)]
+        return np.concatenate([np.zeros((len(codes), 0), dtype=np.int64), *slots], axis=1)
 
     def labels(self, nodes: Small) -> Small:
         """By box, then combination: the class sure to win, whatever leaves the trees lead to from these nodes."""

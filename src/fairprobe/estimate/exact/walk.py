@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
 from fairprobe.estimate.exact.axes import SetAxis, Slots
 from fairprobe.estimate.exact.trees import UNDECIDED, Small, TreePlan
 from fairprobe.model.asking import Asker
-from fairprobe.model.tables import UnfitError
+from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
 
 _BLOCK_NUMBERS = 1_000_000
 """About how many numbers a step works on: many boxes at a time, in bounded memory."""
@@ -95,12 +96,34 @@ class BoxWalk:
         untested = self._plan.untested
         return self._hits * untested, [[int(count) * untested for count in counts] for counts in self._by_label]
 
-    def confirm(self) -> None:
-        """Raise unless the model agrees on some of the families that were counted."""
+    def confirm(self, domain: Domain) -> None:
+        """Raise unless the model agrees on some of the families that were counted, and on random ones of the domain.
+
+        Of these there are as many again with one parameter moved to the edge of a cell.
+        """
         for codes, who, labels in self._shown:
             answers = self._ask_families(codes, who) if len(codes) else labels
             if ((answers != labels) & (labels != UNDECIDED)).any():
-                raise UnfitError("the model's labels are not those that its trees, walked here, give")
+                raise MismatchError("the model's labels are not those that its trees, walked here, give")
+        # A fixed seed: whether a model is solved must not depend on chance.
+        rng = np.random.default_rng(N_RANDOM)
+        codes = domain.sample_codes(N_RANDOM, rng)
+        edges = codes.copy()
+        for row in edges if self._plan.axes else ():
+            place = rng.integers(len(self._plan.axes))
+            row[self._plan.parameters[place]] = max(0, rng.choice(self._plan.axes[place].levels) - rng.integers(2))
+        members = domain.families.of(np.concatenate([codes, edges]))
+        blocks = np.split(members.codes, range(self._block, len(members), self._block))
+        labels = np.concatenate([*map(self._labels, blocks)]).T[members.allowed]
+        answers = self._numbers(self._asker.ask(members.rows[members.allowed.ravel()]))
+        if ((answers != labels) & (labels != UNDECIDED)).any():
+            raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
+
+    def _labels(self, codes: Codes) -> Small:
+        """By input, then combination: the label that the walk gives, if it is not for the model to say."""
+        who = np.broadcast_to(np.arange(len(self._plan.start)), (len(codes), len(self._plan.start))).astype(np.int32)
+        boxes = _Boxes(self._plan.boxes(codes), self._plan.start[who], who)
+        return self._plan.labels(self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool)).nodes)
 
     def _push(self, boxes: _Boxes) -> None:
         if len(boxes):

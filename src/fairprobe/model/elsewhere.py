@@ -1,0 +1,51 @@
+"""Elsewhere: a model is asked in a thread or a process of ours as it would be asked where the call came from.
+
+Scikit-learn's settings (`sklearn.set_config`) and joblib's belong to a thread; another one has the defaults.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+
+def _settings() -> dict[str, Any]:
+    """Scikit-learn's settings in this thread; none where nothing has imported it, which a model that uses it has."""
+    sklearn = sys.modules.get("sklearn")
+    return {} if sklearn is None else sklearn.get_config()
+
+
+@dataclass(frozen=True)
+class AsHere:
+    """A function, called elsewhere with scikit-learn's settings as they are here, where this is made."""
+
+    function: Callable[..., Any]
+    shares_cores: bool = False
+    """Whether the other cores are busy with our other processes: what the model would spread over them runs in turn."""
+    settings: dict[str, Any] = field(default_factory=_settings)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it."""
+        settings = import_module("sklearn").config_context(**self.settings) if self.settings else nullcontext()
+        with settings, _in_turn() if self.shares_cores else nullcontext():
+            return self.function(*arguments, **named)
+
+
+def _in_turn() -> Any:
+    """Inside, joblib does one thing after another, parted and so added up as for the number of jobs asked for."""
+    import joblib
+    from joblib.parallel import SequentialBackend
+
+    class InTurn(SequentialBackend):  # type: ignore[misc]  # joblib has no types
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            return max(1, joblib.cpu_count() + 1 + n_jobs) if (n_jobs := n_jobs or 1) < 0 else n_jobs
+
+        def configure(self, n_jobs: int = 1, parallel: Any = None, **settings: Any) -> int:
+            self.parallel = parallel
+            return 1
+
+    return joblib.parallel_config(InTurn())

@@ -1,0 +1,150 @@
+"""In threads and processes of ours a model is asked as it is here: by scikit-learn's settings, and joblib's."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+import joblib
+import numpy as np
+import pytest
+import sklearn
+from joblib import Parallel, delayed
+from joblib.externals.loky import reusable_executor
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, breakdown, estimate, retrain, search
+from fairprobe.engine import make_engine
+from fairprobe.model.elsewhere import AsHere
+
+DOMAIN = Domain([*(Integer(name, 0, 30) for name in "abc"), Integer("s", 0, 1)], ["s"])
+X = DOMAIN.sample(300, seed=0)
+Y = (X["a"] + 5 * X["s"] > 17).astype(int)
+SETTINGS = {"max_inputs": 600, "shard_inputs": 200, "n_walkers": 100, "n_global": 150, "n_local": 4, "max_cases": None}
+
+
+@pytest.fixture(autouse=True)
+def settings_of_this_test():
+    with sklearn.config_context():
+        yield
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Processes of ours are started at once, and are those that the package starts itself."""
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS", "WORTH_COPYING"):
+        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
+
+
+class InParts:
+    """Asks about the parts of its batch by joblib, within predict."""
+
+    def __init__(self, model, **how):
+        self.model, self.how = model, how
+
+    def predict(self, rows):
+        parts = [part for part in np.array_split(rows, 2) if len(part)]
+        return np.concatenate(Parallel(n_jobs=2, **self.how)(delayed(self.model.predict)(part) for part in parts))
+
+
+def tree():
+    return DecisionTreeClassifier(max_depth=4, random_state=0).fit(X.to_numpy(), Y)
+
+
+SPREADING = {
+    "bagging": lambda: BaggingClassifier(GaussianNB(), n_estimators=3, n_jobs=2, random_state=0).fit(X, Y),
+    "within predict": lambda: InParts(tree()),
+    "by loky, as it says": lambda: InParts(tree(), backend="loky"),
+}
+MORE = {
+    "vote": lambda: VotingClassifier([("a", GaussianNB()), ("b", tree())], n_jobs=2).fit(X, Y),
+    "forest": lambda: RandomForestClassifier(3, n_jobs=2, random_state=0).fit(X, Y),
+}
+
+
+def same(model):
+    """Whether two processes find what one does, which here starts no further ones for the model either."""
+    one = AsHere(search, shares_cores=True)(model, DOMAIN, **SETTINGS)
+    assert one.n_cases > 0
+    return one.to_frame().equals(search(model, DOMAIN, n_jobs=2, **SETTINGS).to_frame())
+
+
+def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
+    """A model may want them, and would then end a run of ours, or be ended."""
+    kept = reusable_executor._executor
+    made = make_engine(told, n_jobs=2, n_shards=6)
+    assert len(list(made.results())) == 6
+    assert made._executor is not None
+    assert reusable_executor._executor is kept
+    made.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", (SPREADING | MORE).values(), ids=SPREADING | MORE)
+def test_a_model_that_spreads_its_own_work_in_everything(at_once, make):
+    model = make()
+    one, two = (search(model, DOMAIN, n_jobs=n_jobs, **SETTINGS) for n_jobs in (1, 2))
+    assert one.to_frame().equals(two.to_frame())
+    for call in (estimate, breakdown):
+        one, two = (
+            call(model, DOMAIN, n_experiments=4, n_samples=500, method="sample", n_jobs=n_jobs) for n_jobs in (1, 2)
+        )
+        assert str(one) == str(two)
+    if hasattr(model, "fit"):
+        first, second = (retrain(model, X, Y, DOMAIN, n_jobs=n_jobs, seed=1) for n_jobs in (1, 2))
+        assert str(first) == str(second)
+
+
+def columns_by_name(frame):
+    return frame.assign(both=frame["a"] * frame["s"])
+
+
+def framed(final):
+    sklearn.set_config(transform_output="pandas")
+    return make_pipeline(StandardScaler(), FunctionTransformer(columns_by_name), final).fit(X, Y)
+
+
+def test_settings_in_processes(warm_workers):
+    assert same(framed(DecisionTreeClassifier(max_depth=4, random_state=0)))
+
+
+def test_settings_in_threads():
+    assert same(framed(SVC(gamma=1.0)))
+
+
+def test_settings_in_copies(at_once, monkeypatch):
+    can_fork = "fork" in multiprocessing.get_all_start_methods()
+    monkeypatch.setattr("fairprobe.engine.processes.may_copy", lambda n: can_fork)
+    sklearn.set_config(transform_output="pandas")
+    prepare = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
+    assert same(prepare.fit(X, Y))
+
+
+def told(shard, seconds, report):
+    """What a task finds where it runs."""
+    names = ("transform_output", "assume_finite", "enable_metadata_routing")
+    joined = Parallel(n_jobs=2, backend=None)(delayed(multiprocessing.current_process)() for _ in range(2))
+    settings = sklearn.get_config()
+    return [settings[name] for name in names], len({each.pid for each in joined}), joblib.effective_n_jobs(3)
+
+
+@pytest.mark.parametrize("engine", ["processes", pytest.param("dask", marks=pytest.mark.slow)])
+def test_what_a_task_finds(warm_workers, engine):
+    """Its settings, one process for all that joblib does, and as many parts as were asked for."""
+    if engine == "dask":
+        pytest.importorskip("distributed")
+    sklearn.set_config(transform_output="pandas", assume_finite=True, enable_metadata_routing=True)
+    made = make_engine(told, n_jobs=2, engine=engine, n_shards=4)
+    sklearn.set_config(transform_output="default")
+    results = list(made.results())
+    made.close()
+    assert results == [(["pandas", True, True], 1, 3)] * 4
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (3, 3), (-1, joblib.cpu_count())])
+def test_jobs_that_share_the_cores(n_jobs, expected):
+    assert AsHere(lambda: joblib.effective_n_jobs(n_jobs), shares_cores=True)() == expected

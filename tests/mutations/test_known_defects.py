@@ -1,0 +1,101 @@
+"""Defects of what is known of models, put back one at a time: what a user sees shows each of them."""
+
+from __future__ import annotations
+
+import functools
+from unittest import mock
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, estimate
+from fairprobe.estimate.exact import walk
+from fairprobe.model import known, tables
+
+DOMAIN = Domain([Integer("x", 0, 60_000), Integer("z", 0, 10**4), Integer("s", 0, 1)], ["s"])
+ROWS = DOMAIN.sample(2_000, seed=0).to_numpy()
+
+
+def check_falling():
+    """Twins differ where x is in its last sixth, which is a column that falls to the tree."""
+    columns = ColumnTransformer([("a", "passthrough", [0, 1, 2])], transformer_weights={"a": -1.0})
+    union = FeatureUnion([("a", StandardScaler())], transformer_weights={"a": -2.0})
+    for part in (columns, union):
+        model = make_pipeline(part, DecisionTreeClassifier()).fit(ROWS, (ROWS[:, 0] > 50_000) & (ROWS[:, 2] == 1))
+        assert 0.14 < estimate(model, DOMAIN).value < 0.19
+
+
+def leave_out_random_families(patch):
+    """Nothing is said of random families that the model could contradict."""
+    patch.setattr(
+        walk.BoxWalk, "_labels", lambda self, codes: np.full((len(codes), len(self._plan.start)), walk.UNDECIDED)
+    )
+
+
+def put_back_wrong_order(patch):
+    """Every wide column is taken for a rising one, and no random families are asked about."""
+    patch.setattr(tables.Seen, "_rises", lambda self, parameter: True)
+    leave_out_random_families(patch)
+
+
+def test_a_falling_column_searched_as_a_rising_one_is_caught(monkeypatch):
+    check_falling()
+    put_back_wrong_order(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_falling()
+
+
+def check_wrapped():
+    """The class's own predict says otherwise of one family in a thousand: no share of it is exact."""
+    model = DecisionTreeClassifier(max_depth=3).fit(ROWS, ROWS[:, 0] > 30_000)
+    original = DecisionTreeClassifier.predict
+
+    @functools.wraps(original)
+    def predict(self, rows, check_input=True):
+        return original(self, rows) ^ ((rows[:, 2] == 1) & (rows[:, 1] % 1000 == 1) & (rows[:, 0] != 0))
+
+    with mock.patch.object(DecisionTreeClassifier, "predict", predict):
+        share = estimate(model, DOMAIN)
+    assert share.method == "sample"
+    assert share.hits > 0
+
+
+def put_back_trust(patch):
+    """A function is believed to be what it says of itself, which `functools.wraps` copies."""
+    patch.setattr(
+        known, "is_shipped", lambda function, place, packages: known._package(function.__module__) in packages
+    )
+
+
+def test_a_wrapped_method_taken_for_the_original_is_caught(monkeypatch):
+    check_wrapped()
+    put_back_trust(monkeypatch)
+    with pytest.raises(AssertionError):
+        check_wrapped()
+
+
+def check_rare_answers():
+    """A known class that answers otherwise, where nothing counted is a hit, is not called exact."""
+    model = DecisionTreeClassifier(max_depth=3).fit(ROWS, ROWS[:, 0] > 30_000)
+    original = DecisionTreeClassifier.predict
+
+    def predict(self, rows, check_input=True):
+        return original(self, rows) ^ ((rows[:, 2] == 1) & (rows[:, 1] % 3 == 0))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known, "_is_class_altered", lambda cls: False)
+        patch.setattr(DecisionTreeClassifier, "predict", predict)
+        with pytest.warns(Warning, match="not-exact"):
+            share = estimate(model, DOMAIN)
+    assert np.isclose(share.value, 1 / 3, atol=0.05)
+
+
+def test_random_families_left_out_is_caught(monkeypatch):
+    check_rare_answers()
+    leave_out_random_families(monkeypatch)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check_rare_answers()
