@@ -35,6 +35,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import search
 from fairprobe.search.settings import StopReason
 from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
+from fairprobe.store.identity import checked_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +83,7 @@ def audit(
     data_name: str | None = None,
     folder: str | PathLike[str] | None = None,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,
     batch: str | None = None,
@@ -126,6 +128,7 @@ def audit(
         folder: where everything is kept, with a list of all attempts on the same model and data.
         store: a folder that keeps what the shares and the search are made of, a run for each (see `search`): the same
             audit made again goes on from there, whatever ended it.
+        model_id: a name for this very model, by which it is told from others in place of what it is made of.
         selfcheck: whether to try first, for some seconds and once a process, if all measures right on this machine, for
             the report; or what `fairprobe selfcheck` said elsewhere: ``{"ok": True, "line": "..."}``.
         command: that reproduces it, for the report.
@@ -152,6 +155,7 @@ def audit(
         progress,
     )
     about = {"date": date, "title": title, "name": name, "data_name": data_name}
+    run.model_id = checked_id(model_id, store or folder or "")
     run.prepare({**about, "command": command}, folder, selfcheck)
     run.store = None if store is None else Path(store)
     return run.run()
@@ -184,6 +188,7 @@ class Auditing:
         """Where what is asked is kept, a run for each part."""
         self.asker: Asker | None = None
         """Knows how many rows are sent from before the first on."""
+        self.model_id: str | None = None
         self._n_stored = 0
         self.phase = ""
         self.populations: dict[str, Any] = {}
@@ -205,7 +210,7 @@ class Auditing:
         parts.kind = type(self.model).__name__
         self.asker = Asker(self.model, self.domain, output=settings.output, batch=settings.batch)
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
-            self.model, self.domain, self.rows, settings.output, settings.batch
+            self.model, self.domain, self.rows, settings.output, settings.batch, self.model_id
         )
         parts.sampling.append(_sampled("hash", "canaries, which tell one model from another", "uniform", n_queries))
         parts.data_hash = hash_of_data(self.rows[list(self.domain.names)], self.labels)
@@ -354,6 +359,7 @@ class Auditing:
             rows_are=settings.rows_are,
             gate=settings.gate,
             store=self._next_store(name),
+            model_id=self.model_id if self.store else None,
             progress=self._under_way(name),
         )
         return [self._with_worse_off(share) for share in found.values()]
@@ -414,6 +420,7 @@ class Auditing:
             "linked": settings.linked is not False,
             "progress": self._under_way("search") or False,
             "store": self._next_store("search"),
+            "model_id": self.model_id if self.store else None,
             **within,
         }
         try:

@@ -94,6 +94,7 @@ OPTIONS = [
         choices=(*GATES, *WHICH),
     ),
     o.STORE,
+    o.MODEL_ID,
     o.option("favourable", "OUTCOME", f"{GOOD}: a label; for scores highest or lowest.", o.RESULTS),
     o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),

@@ -35,6 +35,7 @@ from fairprobe.search.start_rows import StartRows, start_rows
 from fairprobe.search.stored_search import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
+from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def search(
     batch: str | None = None,
     linked: bool = True,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -137,6 +139,8 @@ def search(
             however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
             model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
             taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
+        model_id: with `store`, a name for this very model, which then is what must be the same. It is needed where
+            nothing else tells the model from another: one that holds an open file, say.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -203,6 +207,7 @@ def search(
         resolution=resolution_of(asker, max_queries),
         density=density,
         min_plausibility=min_plausibility,
+        model_id=checked_id(model_id, store),
         confirm=confirm,
     )
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
