@@ -25,7 +25,7 @@ from fairprobe.frames import as_values
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import resolution_of
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -92,9 +92,10 @@ def _asked_again(
     if not len(rows):
         return batch
     second = batch.outputs.copy()
-    with oracle.asker.afresh():
-        second[:, rows] = ask(rows)
-    other = oracle.differ(batch.outputs, second, batch.present)
+    present = None if batch.present is None else batch.present[:, rows]
+    second[:, rows], differ = oracle.asked_again(batch.outputs[:, rows], present, lambda: ask(rows))
+    other = np.zeros(batch.outputs.shape[:2], dtype=bool)
+    other[:, rows] = differ
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 
@@ -246,9 +247,12 @@ class Population:
         self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
         some = None
-        if self.rows is not None and asker.output != "label":  # labels have no resolution
-            some = self.domain.families.of_frame(self.rows.iloc[:FEW]).frame
+        if self.rows is not None:
+            places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
+            some = self.domain.families.of_frame(self.rows.iloc[places]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=some))
+        self.unsteady = unsteadiness(asker, rows=some) if self.twice else ()
+        """What tells against the model's answers."""
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this; real rows may hold anything, so that the model must look at them with care."""

@@ -330,7 +330,9 @@ class Survey:
                 f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
                 f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
             )
+        unsteady = dict(self.population.unsteady)
         if not self._n_contradicted:
+            yield from unsteady.items()
             return
         hits = (
             f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
@@ -338,9 +340,10 @@ class Survey:
         )
         model, batch = self.population.model, self.population.batch
         if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
-            yield "rounding-decides", f"{hits}: they lie so near to the boundary that rounding decides"
+            unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
         else:
-            yield "stochastic-model", f"the model answers the same row differently: {hits}"
+            unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
+        yield from unsteady.items()
 
 
 def split_confidence(confidence: float, n: int) -> float:

@@ -13,7 +13,7 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explain.evidence import judged_in_batches
+from fairprobe.explain.evidence import judged_anew, judged_in_batches
 from fairprobe.explain.fewest import (
     ALL,
     ENDS,
@@ -215,8 +215,8 @@ def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended:
     found = np.flatnonzero(reached.is_found)
     places = domain.families.place(given.cases.codes)
     codes, _ = inputs_at(domain, reached.values[found], places[found])
-    judged = judged_in_batches(given.oracle, codes)
-    still = judged.comparable & ~judged.hits
+    judged, unsure = judged_anew(given.oracle, codes)
+    still = judged.comparable & ~judged.hits & ~unsure
     found, codes, judged = found[still], codes[still], judged.take(np.flatnonzero(still), codes.dtype)
     changed = np.zeros(reached.origin.shape, dtype=bool)
     changed[found] = reached.values[found] != reached.origin[found]
@@ -244,7 +244,10 @@ def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended:
         parameters=counts.rename("parameters"),
         n_gone=given.n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=_health(rows, given.n_gone, len(index) - len(found), is_minimal[found], has_ended=has_ended),
+        health=(
+            *given.oracle.health,
+            *_health(rows, given.n_gone, len(index) - len(found), is_minimal[found], has_ended=has_ended),
+        ),
         _changed=changed,
         _after=domain.decode(after),
         _labels=list(spread(outputs)) if given.oracle.is_label else None,

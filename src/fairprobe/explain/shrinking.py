@@ -10,7 +10,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.explain.evidence import judged_in_batches
+from fairprobe.explain.evidence import judged_anew
 from fairprobe.explain.fewest import (
     ALL,
     ENDS,
@@ -113,7 +113,7 @@ def _result(
 
     domain, families = given.domain, given.domain.families
     own = families.place(given.cases.codes)
-    judgement = judged_in_batches(given.oracle, inputs_at(domain, reached.values, own)[0])
+    judgement, _ = judged_anew(given.oracle, inputs_at(domain, reached.values, own)[0])
     kept = np.flatnonzero(judgement.hits)  # a model that answers anew each time may have lost some
     judgement = judgement.take(kept, judgement.codes.dtype)
     places = _shown_places(judgement, rows.places[nearest[kept]], own[kept])
@@ -133,7 +133,7 @@ def _result(
         is_minimal=pd.Series(reached.is_fewest[kept], index=index, name="is_minimal"),
         n_gone=n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=_health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended),
+        health=(*given.oracle.health, *_health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended)),
         _origins=domain.decode(origins).set_axis(index),
         _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
     )

@@ -6,10 +6,8 @@ and hold the padding of structured arrays. Nor does it hold any code: of a funct
 
 from __future__ import annotations
 
-import contextlib
 import copyreg
 import dis
-import functools
 import hashlib
 import pickle
 import platform
@@ -18,9 +16,10 @@ import sys
 import sysconfig
 import types
 from collections.abc import Iterator
-from importlib import import_module, metadata
+from functools import cache, lru_cache, reduce
+from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
+from threading import Lock, RLock
 from typing import Any, Final
 
 import numpy as np
@@ -32,16 +31,25 @@ SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), 
 UNTOLD: Final = "untold"
 """How a fingerprint begins that is of no use to tell one model from another."""
 
-_LOOKS_ANYWHERE: Final = {"eval", "exec", "globals", "__import__"}
+_MADE_OF: Final = {
+    classmethod: "__func__",
+    property: "fget fset fdel",
+    staticmethod: "__func__",
+    type(Lock()): "",  # it decides who goes first, and no answer
+    type(RLock()): "",
+    type(lru_cache(len)): "__wrapped__",
+    types.CellType: "cell_contents",
+    # What code does, without where it is written and what it is called.
+    types.CodeType: "co_code co_exceptiontable co_flags co_argcount co_posonlyargcount co_kwonlyargcount co_names "
+    "co_varnames co_freevars co_consts",
+    types.GetSetDescriptorType: "__qualname__",
+    types.MemberDescriptorType: "__qualname__",
+    types.MethodType: "__func__ __self__",
+}
+"""By type, the attributes that tell an object from another of its type."""
+
+_LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
 """A function that calls one of these may work with anything, whatever its code names."""
-
-_NOT_CONTENT: Final = {"__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "_abc_impl"}
-_NOT_CONTENT |= {"__firstlineno__", "__static_attributes__", "__annotate_func__", "__orig_bases__"}
-_NOT_CONTENT |= {"__parameters__", "__type_params__"}
-"""Entries of a class that say where it was written, or are made while the program runs."""
-
-_SLOTS: Final = (types.GetSetDescriptorType, types.MemberDescriptorType)
-_LOCKS: Final = ("lock", "RLock")
 
 
 def fingerprint(model: Any) -> str:
@@ -52,17 +60,12 @@ def fingerprint(model: Any) -> str:
         return f"{UNTOLD} ({' '.join(str(error).split())[:100] or type(error).__name__}) {secrets.token_hex(8)}"
 
 
-def is_told(made: str) -> bool:
-    """Whether a fingerprint tells one model from another."""
-    return not made.startswith(UNTOLD)
-
-
 class _Walk:
     """One walk over a model's parts; each is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}
-        """By id, the part itself, which keeps the id its own, and its hash; while it is looked at, that of its place."""
+        """By id, the part itself, which keeps the id its own, and its hash; while it is looked at, of its depth."""
         self._depth = 0
 
     def of(self, part: Any) -> bytes:
@@ -77,52 +80,35 @@ class _Walk:
         self._known[id(part)] = part, made
         return made
 
-    def _all(self, *parts: Any) -> Iterator[bytes]:
-        return map(self.of, parts)
-
     def _pieces(self, part: Any) -> Iterator[bytes | str]:
         kind = type(part)
-        if isinstance(part, (np.ndarray, np.generic)):
-            yield from self._array(np.asarray(part))
-        elif kind in (dict, types.MappingProxyType):
+        if kind in (dict, types.MappingProxyType):
             yield from (self.of(key) + self.of(value) for key, value in part.items())
         elif kind in (list, tuple):
             yield from map(self.of, part)
         elif kind in (set, frozenset):
             yield from sorted(map(self.of, part))
-        elif isinstance(part, (np.random.RandomState, np.random.Generator)):
-            # By its state: its own way also tells what it was seeded with, long ago.
-            yield self.of(
-                part.get_state(legacy=False) if isinstance(part, np.random.RandomState) else part.bit_generator.state
-            )
-        elif isinstance(part, type):
-            yield from self._class(part)
-        elif isinstance(part, types.ModuleType):
-            release = _release(part.__name__)
-            if release is None:
-                raise TypeError(f"what is used of the module {part.__name__} cannot be told")
-            yield from (part.__name__, release)
-        elif kind is types.CodeType:
-            yield from self._code(part)
+        elif kind in _MADE_OF:
+            yield from (self.of(getattr(part, name)) for name in _MADE_OF[kind].split())
         elif kind is types.FunctionType:
             yield from self._function(part)
-        elif kind is types.MethodType:
-            yield from self._all(part.__func__, part.__self__)
-        elif kind is types.CellType:
-            yield from self._all(*_content(part))
-        elif kind in (staticmethod, classmethod):
-            yield self.of(part.__func__)
-        elif kind in _SLOTS:
-            yield part.__qualname__
-        elif kind is property:
-            yield from self._all(part.fget, part.fset, part.fdel)
-        elif kind is functools._lru_cache_wrapper:
-            yield from self._all(part.__wrapped__)
-        elif kind.__module__ == "_thread" and kind.__name__ in _LOCKS:
-            pass  # it decides who goes first, and no answer
-        elif callable(getattr(part, "detach", None)) and callable(getattr(part, "cpu", None)):
-            tensor = part.detach().cpu()  # torch: a tensor's own way is not by value
-            yield from (str(tensor.dtype), self.of((tensor.float() if "bfloat" in str(tensor.dtype) else tensor).numpy()))
+        elif kind is types.ModuleType:
+            yield from (part.__name__, _release(part.__name__) or "")
+        elif isinstance(part, type):
+            yield from self._class(part)
+        else:
+            yield from self._object(part)
+
+    def _object(self, part: Any) -> Iterator[bytes | str]:
+        if isinstance(part, (np.ndarray, np.generic)):
+            yield from self._array(np.asarray(part))
+        elif isinstance(part, np.random.RandomState):
+            # By its state: its own way also tells what it was seeded with, long ago.
+            yield self.of(part.get_state(legacy=False))
+        elif isinstance(part, np.random.Generator):
+            yield self.of(part.bit_generator.state)
+        elif hasattr(type(part), "detach") and hasattr(type(part), "cpu"):
+            yield self.of(part.detach().cpu().numpy())  # torch: a tensor's own way is not by value
         else:
             yield from self._reduced(part)
 
@@ -137,82 +123,62 @@ class _Walk:
             yield np.ascontiguousarray(array).tobytes()
 
     def _function(self, part: types.FunctionType) -> Iterator[bytes | str]:
-        """By its code and all that it works with; code that was installed as released is known by name."""
+        """By its code and all that it works with; code that was installed as it was released is known by name."""
         where = part.__globals__.get("__name__", "")
         release = _release(where)
-        if release is None:
-            yield from self._code(part.__code__)
-            yield from self._worked_with(part)
-        else:
-            yield from (where, part.__code__.co_qualname, release)
-        yield from self._all(part.__defaults__, part.__kwdefaults__, part.__closure__, vars(part))
-
-    def _code(self, code: types.CodeType) -> Iterator[bytes | str]:
-        """What it does, without where it is written and what it is called."""
-        yield from (code.co_code, code.co_exceptiontable, str(code.co_flags))
-        yield str((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount))
-        yield from self._all(code.co_names, code.co_varnames, code.co_freevars, code.co_consts)
+        yield from (where, part.__code__.co_qualname, release) if release else self._worked_with(part)
+        yield from map(self.of, (part.__defaults__, part.__kwdefaults__, part.__closure__, vars(part)))
 
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
-        """The values behind the names that its code looks up outside of it, and the modules that it imports."""
+        """Its code, the values behind the names that this looks up outside of it, and the modules that it imports."""
+        yield self.of(part.__code__)
         known, codes = part.__globals__, list(_codes(part.__code__))
         names = {name for code in codes for name in code.co_names}
-        for code in codes:
-            steps = list(dis.get_instructions(code))
+        for steps in (list(dis.get_instructions(code)) for code in codes):
             for place, step in enumerate(steps):
                 if step.opname == "IMPORT_NAME":
-                    try:
-                        value = import_module("." * steps[place - 2].argval + step.argval, known.get("__package__"))
-                    except ImportError:
-                        continue
+                    path = "." * steps[place - 2].argval + step.argval
+                    yield self._used(import_module(path, known.get("__package__")), names)
                 elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in known:
-                    value = known[step.argval]
+                    yield self._used(known[step.argval], names)
                 elif step.opname == "LOAD_GLOBAL" and step.argval in _LOOKS_ANYWHERE:
-                    raise TypeError(f"a function calls {step.argval}, so what it works with cannot be told")
-                else:
-                    continue
-                yield self._used(value, names)
+                    raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
 
     def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
-        """A value that code looks up; of a module of one's own, what it may take from there by name."""
-        if not isinstance(value, types.ModuleType) or _release(value.__name__) is not None:
+        """A value that code looks up; of a module of one's own, what the code may take from there by name."""
+        if not isinstance(value, types.ModuleType) or _release(value.__name__):
             return self.of(value)
         there = {} if value in inside else vars(value)
-        return _hash(*(_hash(name, self._used(there[name], names, (*inside, value))) for name in sorted(names & {*there})))
+        return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
 
     def _class(self, part: type) -> Iterator[bytes | str]:
-        """By all that it has; one that was installed as released is known by name, but for what was put into it since."""
-        yield from self._all(*part.__bases__)
+        """By all that it has; of one that was installed as released, by name and by what was put into it since."""
+        yield from map(self.of, part.__bases__)
         release = _release(part.__module__) if _found(part.__module__, part.__qualname__) is part else None
-        own = {name: value for name, value in vars(part).items() if name not in _NOT_CONTENT}
-        if release is not None:
+        if release:
             yield from (part.__module__, part.__qualname__, release)
-            own = {name: value for name, value in own.items() if _is_foreign(value, part.__module__)}
-        for name in sorted(own):
-            yield _hash(name, self.of(own[name]))
+        for name, value in sorted(vars(part).items()):
+            where = getattr(value, "__globals__", {}).get("__name__", part.__module__)
+            # What is no method and has a name like __doc__ says how the class was written; _abc_impl is a cache.
+            is_content = hasattr(value, "__get__") if name.startswith("__") else name != "_abc_impl"
+            if is_content and (not release or _package(where) != _package(part.__module__)):
+                yield _hash(name, self.of(value))
 
     def _reduced(self, part: Any) -> Iterator[bytes | str]:
-        """Any other object as it says that it is stored: how it is made, of what, and its state; and by its class."""
-        reduce = copyreg.dispatch_table.get(type(part))
-        reduced = part.__reduce_ex__(4) if reduce is None else reduce(part)
+        """Any other object by its class, and as it says that it is stored: how it is made, of what, and its state."""
+        own_way = copyreg.dispatch_table.get(type(part))
+        reduced = part.__reduce_ex__(4) if own_way is None else own_way(part)
         yield self.of(type(part))
-        if isinstance(reduced, str):  # it stands under that name in a module
-            where = pickle.whichmodule(part, reduced)
-            release = _release(where) if _found(where, reduced) is part else None
-            if release is None and _release(type(part).__module__) is not None:
-                raise TypeError(f"cannot look into {part!r}")
-            yield from (where, reduced, release) if release is not None else self._all(vars(part))
+        if not isinstance(reduced, str):
+            yield from (self.of(list(each) if isinstance(each, Iterator) else each) for each in reduced)
             return
-        for each in reduced:
-            if isinstance(each, dict) and callable(getattr(part, "state_dict", None)):
-                each = {name: value for name, value in each.items() if name != "training"}  # torch: it is asked in none
-            yield self.of(list(each) if isinstance(each, Iterator) else each)
-
-
-def _content(cell: types.CellType) -> Iterator[Any]:
-    """What a closure's variable holds, once it holds something."""
-    with contextlib.suppress(ValueError):
-        yield cell.cell_contents
+        where = pickle.whichmodule(part, reduced)  # type: ignore[attr-defined]  # it stands in a module under that name
+        if _found(where, reduced) is part and _release(where):
+            yield from (where, reduced, str(_release(where)))
+        elif _release(type(part).__module__):
+            raise TypeError(f"cannot look into {part!r}")
+        else:
+            yield self.of(vars(part))
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -224,41 +190,31 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _found(module: str, name: str) -> Any:
-    """What stands in a module under a name."""
-    try:
-        return functools.reduce(getattr, name.split("."), sys.modules.get(module))
-    except AttributeError:
-        return None
+    """An object that stands in a module under a name; None where there is none."""
+    return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
-def _is_foreign(value: Any, module: str) -> bool:
-    """Whether it is a function that was written in another package than that of the class it stands in."""
-    where = value.__globals__.get("__name__", "") if isinstance(value, types.FunctionType) else module
-    return bool(where.partition(".")[0] != module.partition(".")[0])
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _release(module: str) -> str | None:
     """The version of a module that is installed as it was released; None for code of one's own, which may change."""
-    return _release_of(module.partition(".")[0])
+    return _release_of(_package(module))
 
 
-@functools.cache
+@cache
 def _release_of(package: str) -> str | None:
-    if package == __name__.partition(".")[0]:
+    if package == _package(__name__):
         return __version__
     try:
-        spec = find_spec(package)
-    except (ImportError, ValueError):  # __main__ has none
+        where = str(getattr(find_spec(package), "origin", None))
+    except ValueError:  # what was not read from a file, as __main__
         return None
-    if spec is None:
-        return None
-    where = Path(spec.origin or next(iter(spec.submodule_search_locations or ["."])))
-    if not {"site-packages", "dist-packages"} & {*where.parts}:
-        is_python = spec.origin in ("built-in", "frozen") or where.is_relative_to(sysconfig.get_path("stdlib"))
-        return platform.python_version() if is_python else None
-    told = getattr(sys.modules.get(package), "__version__", None)
-    names = [] if told else metadata.packages_distributions().get(package, [])
-    return str(told) if told else metadata.version(names[0]) if names else None
+    if "site-packages" in where or "dist-packages" in where:
+        return getattr(sys.modules.get(package), "__version__", None)
+    is_python = where in ("built-in", "frozen") or where.startswith(sysconfig.get_path("stdlib"))
+    return platform.python_version() if is_python else None
 
 
 def _hash(*pieces: bytes | str) -> bytes:

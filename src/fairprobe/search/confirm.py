@@ -77,10 +77,11 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
         else f"all {found.n_cases:,} cases were then asked about twice more: the {len(kept):,} that were cases each "
         "time are kept"
     )
+    earlier = (remark for remark in found.health if remark[0] != "stochastic-model")
     result = replace(
         found,
         _cases=found._cases.take(kept),
-        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        health=(*earlier, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
         n_queries=found.n_queries + asker.n_queries,
         seconds=found.seconds + time.monotonic() - started,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,

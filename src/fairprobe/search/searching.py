@@ -22,7 +22,7 @@ from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import resolution_of
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.search.confirm import confirmed, sampled
@@ -210,6 +210,7 @@ def search(
         model_id=checked_id(model_id, store),
         confirm=confirm,
     )
+    remarks += () if repeats else unsteadiness(asker, max_queries)
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
     n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global

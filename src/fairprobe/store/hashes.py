@@ -14,7 +14,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.fingerprint import fingerprint, is_told
+from fairprobe.model.fingerprint import UNTOLD, fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def hash_of_model(
     if model_id is not None:
         return digest([model_id, said]), f"the name {model_id!r} that it was given, and {what}", asker.n_queries
     made_of = fingerprint(model)
-    if abilities_of(model).is_elsewhere or not is_told(made_of):
+    if abilities_of(model).is_elsewhere or made_of.startswith(UNTOLD):
         return said, f"{what}; what it is made of cannot be told", asker.n_queries
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
 
