@@ -55,9 +55,8 @@ def outcome(share, question):
     limit, total = question["max_share"], share["n"] + share["n_not_comparable"] + share["n_left_out"]
     is_count = share["low"] is None  # training rows: a count without an interval can break a limit, and never keeps it
     low, high = (share["value"], math.inf) if is_count else (share["low"], share["high"])
-    too_few = share["n"] / max(1, total) < question["min_comparable"] and not low > limit
-    unsteady = {"stochastic-model", "batch-dependent-model"} & {each["check"] for each in share["health"]}
-    if not share["n"] or too_few or unsteady:
+    few = share["n"] / max(1, total) < question["min_comparable"] and not low > limit
+    if not share["n"] or few or {"stochastic-model", "batch-dependent-model"} & {h["check"] for h in share["health"]}:
         return "inconclusive"
     is_violated = low > limit or (limit == 0 and share["hits"])
     return "violated" if is_violated else "passed" if high <= limit else "inconclusive"

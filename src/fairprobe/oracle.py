@@ -50,6 +50,11 @@ class Judgement:
         return members
 
     @property
+    def unsure(self) -> Mask:
+        """Which inputs got other outputs, for any of their members, when asked about again."""
+        return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
+
+    @property
     def comparable(self) -> Mask:
         """Which inputs have two members at least."""
         return comparable(self.present, len(self.codes), self.kinds)

@@ -118,8 +118,7 @@ def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
 def _remedy(verdict: Verdict) -> str:
     if verdict.share.unsteady:
         return (
-            "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode, each row by "
-            "itself."
+            "Ask the model in a way in which it repeats itself, row by row: without random draws, in evaluation mode."
         )
     if verdict.share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."

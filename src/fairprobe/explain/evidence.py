@@ -5,7 +5,7 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -191,26 +191,25 @@ def base_domain(domain: Domain) -> Domain:
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
-def judged_anew(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
-    """Inputs judged past whatever was remembered, hits or not; and of which of them nothing can be said.
+def judged_anew(oracle: Oracle, codes: Codes) -> Judgement:
+    """Inputs judged past whatever was remembered: twice, hits or not, by a model not known to repeat itself.
 
-    A model that is not known to repeat itself is asked twice: it must say the same.
+    Members that it answers otherwise the second time are `contradicted`, and so are inputs that are hits only once.
     """
-    unsure, plainly = np.zeros(len(codes), dtype=bool), oracle.by(oracle.asker)
+    plainly = oracle.by(oracle.asker)
     with oracle.asker.afresh():
-        judgement = judged_in_batches(plainly, codes)
-        if isinstance(oracle, TwiceOracle):
-            second = judged_in_batches(plainly, codes)
-            differ = oracle.differ(judgement.outputs, second.outputs, judgement.present).any(axis=0)
-            oracle.n_contradicted += int(differ.sum())
-            unsure = differ | (judgement.hits != second.hits)
-            judgement.hits[:] &= second.hits
-    return judgement, unsure
+        first = judged_in_batches(plainly, codes)
+        if not isinstance(oracle, TwiceOracle):
+            return first
+        second = judged_in_batches(plainly, codes)
+    contradicted = oracle.differ(first.outputs, second.outputs, first.present) | (first.hits != second.hits)
+    oracle.n_contradicted += int(contradicted.any(axis=0).sum())
+    return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
 
 
 def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
     """The cases among these inputs, which are judged anew, and which they are."""
-    judgement, _ = judged_anew(oracle, codes)
+    judgement = judged_anew(oracle, codes)
     return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
 
 

@@ -24,6 +24,7 @@ from fairprobe.explain.fewest import (
     take_back,
 )
 from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
+from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Ends, Judgement
 from fairprobe.search import Found
@@ -113,7 +114,7 @@ def _result(
 
     domain, families = given.domain, given.domain.families
     own = families.place(given.cases.codes)
-    judgement, _ = judged_anew(given.oracle, inputs_at(domain, reached.values, own)[0])
+    judgement = judged_anew(given.oracle, inputs_at(domain, reached.values, own)[0])
     kept = np.flatnonzero(judgement.hits)  # a model that answers anew each time may have lost some
     judgement = judgement.take(kept, judgement.codes.dtype)
     places = _shown_places(judgement, rows.places[nearest[kept]], own[kept])
@@ -133,7 +134,7 @@ def _result(
         is_minimal=pd.Series(reached.is_fewest[kept], index=index, name="is_minimal"),
         n_gone=n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=(*given.oracle.health, *_health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended)),
+        health=given.oracle.health + _health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended),
         _origins=domain.decode(origins).set_axis(index),
         _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
     )
@@ -158,7 +159,7 @@ def _outputs(ends: Ends) -> pd.DataFrame:
     return pd.DataFrame(columns if ends.classes is None else {**columns, "class": ends.classes})
 
 
-def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) -> Health:
+def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) -> tuple[Remark, ...]:
     """What to know about it."""
     remarks = rows.health
     if n_gone:
@@ -242,7 +243,7 @@ class Shrunk:
 
     def _sentence(self) -> str:
         if not self.n_cases:
-            return f"no cases to shrink{f', {self.n_gone:,} no longer hold' if self.n_gone else ''}"
+            return f"no cases to shrink{f', {self.n_gone:,} do not hold, or not each time' if self.n_gone else ''}"
         told = self.summary()
         return (
             f"{self.n_cases:,} cases, {told['n_changes_before']:.1f} -> {told['n_changes']:.1f} differences to a row "

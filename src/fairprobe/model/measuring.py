@@ -41,7 +41,7 @@ TOGETHER: Final = 64
 BATCHES: Final = 2
 OTHER_SIZE: Final = 7
 ALONE: Final = 4
-"""Rows asked together; batches of another size, and that; rows asked alone: 210 queries at most, and 64 to make sure."""
+"""Rows asked together; batches of another size, and that; rows asked alone: 210 queries, and 64 to make sure."""
 
 TIE = 1e-4
 """As a fraction of the scores: so near to the boundary, rounding may decide in single precision."""
@@ -88,7 +88,10 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
     n = TOGETHER if limit is None else min(TOGETHER, limit // 40)
     if known_kind(asker.model) is not None or n < 2 or (rows is not None and not len(rows)):
         return ()
-    rng, before, other = np.random.default_rng(0), asker.n_queries, np.zeros(n, dtype=bool)
+    rng, before, other = np.random.default_rng(28), asker.n_queries, np.zeros(n, dtype=bool)
+    if rows is not None:  # in turn with values missing and without, as these may be filled in out of the batch
+        rows = rows.iloc[rng.permutation(len(rows))]
+        rows = rows.iloc[_in_turn(rows.isna().any(axis=1).to_numpy())]
     try:
         codes = asker.domain.sample_codes(2 * n, rng) if rows is None else np.empty(0, dtype=np.int64)
 

@@ -166,13 +166,14 @@ def replay(
     asked = np.flatnonzero([not reason for reason in reasons])
     if len(asked):
         oracle.resolution = resolution_of(asker)
-        judged, unsure = judged_anew(oracle, codes[asked])
-        is_tie = output == "label" and unsure.any() and are_ties(model, domain, batch, codes[asked[unsure]])
-        health = () if is_tie else oracle.health  # else rounding decides some cases, and no others
-        unsure |= bool(health)
+        judged = judged_anew(oracle, codes[asked])
+        if judged.contradicted is not None and judged.contradicted.any():
+            rows = domain.families.members(judged.codes)[judged.contradicted.ravel()]
+            is_tie = output == "label" and are_ties(model, domain, batch, rows)
+            health = () if is_tie else oracle.health  # rounding decides some cases, and no others
         found = np.full(len(asked), CaseStatus.FIXED, dtype=object)
         found[judged.hits] = CaseStatus.HOLDS
-        found[unsure] = CaseStatus.UNSURE
+        found[judged.unsure | bool(health)] = CaseStatus.UNSURE
         found[~judged.comparable] = CaseStatus.UNASKABLE
         for place, status in zip(asked.tolist(), found.tolist(), strict=True):
             statuses[place], reasons[place] = status, REASONS.get(status, "")
