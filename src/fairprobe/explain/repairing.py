@@ -29,7 +29,7 @@ from fairprobe.explain.fewest import (
     take_back,
 )
 from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
-from fairprobe.explain.shrinking import mean_of
+from fairprobe.explain.shrinking import gone_in_words, mean_of
 from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Judgement
@@ -357,7 +357,7 @@ class Repaired:
 
     def _sentence(self) -> str:
         if not self.n_cases:
-            return f"no cases to repair{f', {self.n_gone:,} do not hold, or not each time' if self.n_gone else ''}"
+            return f"no cases to repair{gone_in_words(self.n_gone, self.health)}"
         told = self.summary()
         n = self.n_cases - self.n_unrepaired
         if not n:

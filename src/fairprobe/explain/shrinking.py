@@ -243,7 +243,7 @@ class Shrunk:
 
     def _sentence(self) -> str:
         if not self.n_cases:
-            return f"no cases to shrink{f', {self.n_gone:,} do not hold, or not each time' if self.n_gone else ''}"
+            return f"no cases to shrink{gone_in_words(self.n_gone, self.health)}"
         told = self.summary()
         return (
             f"{self.n_cases:,} cases, {told['n_changes_before']:.1f} -> {told['n_changes']:.1f} differences to a row "
@@ -257,6 +257,12 @@ class Shrunk:
         some = self.cases.assign(row=self.rows, n_changes=self.n_changes).head(SHOWN).to_html(escape=True, border=0)
         figures = {"sensitive": ", ".join(self.domain.sensitive), "no longer hold": self.n_gone}
         return as_html("Shrunk", self._sentence(), figures, self.health, some)
+
+
+def gone_in_words(n_gone: int, health: Health) -> str:
+    """How many cases given were left out, and why."""
+    why = "cannot be told" if "stochastic-model" in dict(health) else "no longer hold"
+    return f", {n_gone:,} {why}" if n_gone else ""
 
 
 def mean_of(figures: pd.Series) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -98,15 +99,18 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
         def ask(places: Codes) -> NDArray[Any]:
             return asker.ask(codes[places]) if rows is None else asker.ask_frame(rows.iloc[places % len(rows)])
 
-        whole = ask(np.arange(n))  # or what was remembered, which must be what is said now
         with asker.afresh():
+            whole = ask(np.arange(n))
             turn = _in_turn(whole)
             few = np.array_split(turn[: BATCHES * OTHER_SIZE], BATCHES)
             for batch in filter(len, [rng.permutation(2 * n), *few, *turn[:ALONE, None]]):
                 mine = np.flatnonzero(batch < n)
                 try:
                     other[batch[mine]] |= _differ(whole[batch[mine]], ask(batch)[mine], whole)
-                except ModelError:  # it has an answer only together with others
+                except ModelError:  # who fails a second time has an answer only together with others
+                    with suppress(ModelError):
+                        ask(batch)
+                        return ()
                     other[batch[mine]] = True
                     break
             again = _differ(whole, ask(np.arange(n)), whole) if other.any() else other

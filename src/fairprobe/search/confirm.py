@@ -14,7 +14,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
-from fairprobe.model.measuring import are_ties
+from fairprobe.model.measuring import Remark, are_ties, unsteadiness
 from fairprobe.oracle import Oracle
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job
@@ -77,11 +77,10 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
         else f"all {found.n_cases:,} cases were then asked about twice more: the {len(kept):,} that were cases each "
         "time are kept"
     )
-    earlier = (remark for remark in found.health if remark[0] != "stochastic-model")
     result = replace(
         found,
         _cases=found._cases.take(kept),
-        health=(*earlier, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
         n_queries=found.n_queries + asker.n_queries,
         seconds=found.seconds + time.monotonic() - started,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
@@ -126,6 +125,21 @@ def sampled(job: Job, found: Found) -> tuple[Found, str | None]:
         return counted, None
     remark = ("confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)")
     return replace(counted, health=(*found.health, remark)), None
+
+
+def in_other_batches(job: Job, found: Found) -> Found:
+    """What a run found, with a remark if the model's answers depend on the rows asked together."""
+    if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
+        return found
+    asker, reason, remarks = job.asker(), found.stop_reason, tuple[Remark, ...]()
+    with deferred():
+        try:
+            with interruptible():
+                remarks = unsteadiness(asker)
+        except KeyboardInterrupt:
+            reason = StopReason.INTERRUPTED
+    new = (remark for remark in remarks if remark[0] not in dict(found.health))
+    return replace(found, health=(*found.health, *new), n_queries=found.n_queries + asker.n_queries, stop_reason=reason)
 
 
 def _are_same(oracle: Oracle, cases: Cases) -> Mask:

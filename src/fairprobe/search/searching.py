@@ -25,7 +25,7 @@ from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search.confirm import confirmed, sampled
+from fairprobe.search.confirm import confirmed, in_other_batches, sampled
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
 from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
@@ -210,7 +210,7 @@ def search(
         model_id=checked_id(model_id, store),
         confirm=confirm,
     )
-    remarks += () if repeats else unsteadiness(asker, max_queries)
+    remarks += _beforehand(asker, max_queries, repeats=repeats)
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
     n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
@@ -238,6 +238,11 @@ def search(
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
+
+
+def _beforehand(asker: Asker, max_queries: int | None, *, repeats: bool) -> tuple[Remark, ...]:
+    """With a limit on queries, its part for other batches; without, they are asked when all that was found is safe."""
+    return () if repeats or max_queries is None else unsteadiness(asker, max_queries)
 
 
 def _stored(
@@ -277,6 +282,7 @@ def _searched(
         kept = None if kept is None else kept.without_stand_in(job)
         run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
         found = confirmed(job, run.run(remarks, begun), run.tally)
+    found = in_other_batches(job, found)
     if kept is not None:
         kept.note_end(found, run.tally)
     return found
