@@ -115,7 +115,7 @@ def test_a_model_that_fails_while_confirming_leaves_what_was_confirmed():
     settings = {"max_cases": None, "max_inputs": 6000, "max_seconds": 600, "strategy": "uniform"}
     whole = search(Band(), SMALL, **settings)
     with pytest.raises(ModelError) as caught:
-        search(Band(fail_after=whole.n_queries - 100), SMALL, **settings)
+        search(Band(fail_after=whole.n_queries - 210 - 100), SMALL, **settings)
     assert caught.value.found.n_cases == whole.n_cases
     assert caught.value.found.n_judged == whole.n_judged
     assert "asked-once" in [name for name, _ in caught.value.found.health]

@@ -131,15 +131,19 @@ def in_other_batches(job: Job, found: Found) -> Found:
     """What a run found, with a remark if the model's answers depend on the rows asked together."""
     if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
         return found
-    asker, reason, remarks = job.asker(), found.stop_reason, tuple[Remark, ...]()
+    asker, remarks, is_interrupted = job.asker(), tuple[Remark, ...](), False
     with deferred():
         try:
             with interruptible():
                 remarks = unsteadiness(asker)
         except KeyboardInterrupt:
-            reason = StopReason.INTERRUPTED
-    new = (remark for remark in remarks if remark[0] not in dict(found.health))
-    return replace(found, health=(*found.health, *new), n_queries=found.n_queries + asker.n_queries, stop_reason=reason)
+            is_interrupted = True
+    return replace(
+        found,
+        health=(*found.health, *(remark for remark in remarks if remark[0] not in dict(found.health))),
+        n_queries=found.n_queries + asker.n_queries,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
 
 
 def _are_same(oracle: Oracle, cases: Cases) -> Mask:
