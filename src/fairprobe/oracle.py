@@ -7,7 +7,7 @@ above the threshold. Who its members are is known by `domain.families` alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -144,23 +144,10 @@ class Oracle:
 
         Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
         """
-        members = judgement.members(self.families)
-        outputs, contradicted = self.asked_again(
-            judgement.outputs, judgement.present, lambda: self.asker.ask_members(members)
-        )
-        hits = judgement.hits & self.judgement(members, outputs).hits
-        return replace(judgement, hits=hits, contradicted=contradicted)
-
-    def asked_again(
-        self, first: NDArray[Any], present: Mask | None, ask: Callable[[], NDArray[Any]]
-    ) -> tuple[NDArray[Any], Mask]:
-        """Ask once more, past whatever was remembered: the outputs, and which are others than the first.
-
-        Nobody else asks a model again to find out if it says the same.
-        """
         with self.asker.afresh():
-            second = ask()
-        return second, self.differ(first, second, present)
+            second = Oracle.judge(self, judgement.members(self.families))
+        contradicted = self.differ(judgement.outputs, second.outputs, judgement.present)
+        return replace(judgement, hits=judgement.hits & second.hits, contradicted=contradicted)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
         """By member, then input: which outputs are others the second time, by more than rounding."""

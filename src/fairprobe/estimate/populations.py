@@ -92,10 +92,9 @@ def _asked_again(
     if not len(rows):
         return batch
     second = batch.outputs.copy()
-    present = None if batch.present is None else batch.present[:, rows]
-    second[:, rows], differ = oracle.asked_again(batch.outputs[:, rows], present, lambda: ask(rows))
-    other = np.zeros(batch.outputs.shape[:2], dtype=bool)
-    other[:, rows] = differ
+    with oracle.asker.afresh():
+        second[:, rows] = ask(rows)
+    other = oracle.differ(batch.outputs, second, batch.present)
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 

@@ -32,7 +32,7 @@ SAFETY = 2.0
 """Rows that were not looked at may be off by a little more."""
 
 COARSE = 1e-6
-"""As a fraction of the outputs: what differs by more is no rounding, not even in single precision."""
+"""As a fraction of the outputs: answers in batches alike that differ by more do so by no rounding."""
 
 ROUNDING: Final = 1e-4
 """As a fraction of the outputs: an answer that differs by more with the rows beside it differs by no rounding, not even
