@@ -202,7 +202,10 @@ def judged_anew(oracle: Oracle, codes: Codes) -> Judgement:
         if not isinstance(oracle, TwiceOracle):
             return first
         second = judged_in_batches(plainly, codes)
-    contradicted = oracle.differ(first.outputs, second.outputs, first.present) | (first.hits != second.hits)
+    is_there = True if first.present is None else first.present
+    contradicted = oracle.differ(first.outputs, second.outputs, first.present) | (
+        (first.hits != second.hits) & is_there
+    )
     oracle.n_contradicted += int(contradicted.any(axis=0).sum())
     return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
 

@@ -101,19 +101,21 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
 
         with asker.afresh():
             whole = ask(np.arange(n))
-            turn = _in_turn(whole)
+            turn, at_most = _in_turn(whole), 0.0
+            if asker.output != "label":
+                at_most = ROUNDING * float(np.abs(whole).max())
             few = np.array_split(turn[: BATCHES * OTHER_SIZE], BATCHES)
             for batch in filter(len, [rng.permutation(2 * n), *few, *turn[:ALONE, None]]):
                 mine = np.flatnonzero(batch < n)
                 try:
-                    other[batch[mine]] |= _differ(whole[batch[mine]], ask(batch)[mine], whole)
+                    other[batch[mine]] |= differ(whole[batch[mine]], ask(batch)[mine], at_most)
                 except ModelError:  # who fails a second time has an answer only together with others
                     with suppress(ModelError):
                         ask(batch)
                         return ()
                     other[batch[mine]] = True
                     break
-            again = _differ(whole, ask(np.arange(n)), whole) if other.any() else other
+            again = differ(whole, ask(np.arange(n)), at_most) if other.any() else other
     except FairprobeError:
         return ()
     if again.any():
@@ -140,12 +142,10 @@ def _in_turn(outputs: NDArray[Any]) -> Codes:
     return ranked[np.argsort(np.arange(len(ranked)) * ALONE % len(ranked), kind="stable")]
 
 
-def _differ(first: NDArray[Any], second: NDArray[Any], all_outputs: NDArray[Any]) -> Mask:
-    """Which rows have other outputs, by more than rounding."""
-    if first.dtype.kind != "f" or second.dtype.kind != "f":
-        return np.asarray(first != second)
-    apart = np.abs(first - second) > ROUNDING * np.abs(all_outputs).max(initial=0.0)
-    return np.asarray(apart.reshape(len(apart), -1).any(axis=1))
+def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
+    """Which rows have other outputs: numbers that lie farther apart, and other labels."""
+    other = np.abs(first - second) > at_most if at_most else first != second
+    return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
 
 def tolerance(outputs: NDArray[Any], resolution: float) -> float:
