@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 PLAIN, BOUNDS = ("plain", "linked"), ("low", "high", "lower", "upper")
-UNSETTLED = {"stochastic-model"}  # remarks with which nothing is settled
-NO_PASS = {"batch-dependent-model", "few-groups"}  # and with which nothing passes
+UNSETTLED = {"stochastic-model", "batch-dependent-model"}  # remarks with which nothing is settled
+NO_PASS = {"few-groups"}  # and with which nothing passes
 
 
 def same(one, other):

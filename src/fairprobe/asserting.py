@@ -199,7 +199,10 @@ class _Saved:
             return
         settings = self.run.settings
         asked = {name: getattr(settings, name) for name in ("output", "threshold", "batch")}
-        self.replayed = replay(before.cases, self.run.model, self.domain, **asked)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", HealthWarning)
+            self.replayed = replay(before.cases, self.run.model, self.domain, **asked)
+        self.run.keep_health(caught)
 
     def keep(self) -> None:
         """Those that still hold, those found now, then those fixed, as long as there is room."""

@@ -53,6 +53,11 @@ class Judgement:
         return members
 
     @property
+    def unsure(self) -> Mask:
+        """Which inputs got other outputs, for any of their members, when asked about again."""
+        return np.asarray(np.zeros_like(self.hits) if self.contradicted is None else self.contradicted.any(axis=0))
+
+    @property
     def comparable(self) -> Mask:
         """Which inputs have two members at least."""
         return comparable(self.present, len(self.codes), self.kinds)
@@ -112,6 +117,11 @@ class Oracle:
         """What a gap must exceed beyond the threshold: how far apart rounding may put the outputs for one row."""
         self.is_label = asker.output == "label"
 
+    @property
+    def health(self) -> tuple[tuple[str, str], ...]:
+        """What tells against the answers so far."""
+        return ()
+
     def by(self, asker: Answering) -> Oracle:
         """One that judges as this one does, but asks another."""
         return Oracle(asker, self.threshold, self.resolution)
@@ -138,7 +148,7 @@ class Oracle:
         Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
         """
         with self.asker.afresh():
-            second = self.judge(judgement.members(self.families))
+            second = Oracle.judge(self, judgement.members(self.families))
         contradicted = self.differ(judgement.outputs, second.outputs, judgement.present)
         return replace(judgement, hits=judgement.hits & second.hits, contradicted=contradicted)
 

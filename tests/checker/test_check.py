@@ -50,10 +50,10 @@ def test_of_nothing_the_interval_is_everything(check):
 @pytest.mark.parametrize("limit", [0.0, 0.01, 0.05, 0.1, 0.5])
 def test_verdicts_are_those_of_the_library(check, limit):
     for hits, n, apart, stochastic in [(0, 0, 0, 0), (0, 40, 0, 0), (1, 40, 9, 0), (30, 40, 9, 0), (4, 900, 99, 0)] + [
-        (hits, 1000, 0, stochastic) for hits in (0, 1, 10, 60, 100) for stochastic in (0, 1)
+        (hits, 1000, 0, stochastic) for hits in (0, 1, 10, 60, 100, 101) for stochastic in (0, 1)
     ]:
         bounds = intervals(hits, n, 0.95) if n else {"low": 0.0, "high": 1.0, "lower": 0.0, "upper": 1.0}
-        health = (("stochastic-model", "it wavers"),) if stochastic else ()
+        health = ((("stochastic-model", "batch-dependent-model")[hits % 2], "it wavers"),) if stochastic else ()
         share = Share(
             value=hits / n if n else np.nan,
             **bounds,

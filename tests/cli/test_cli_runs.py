@@ -37,3 +37,25 @@ def test_bad_use(tmp_path, capsys):
     for arguments in (["lst"], ["show"], ["export", str(tmp_path)], ["merge"], ["list", str(tmp_path / "none")]):
         assert main(["runs", *arguments]) == 2
         assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_model_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logging_model.py").write_text(
+        "LOG = open('log', 'w')\ndef model(X): return (X[:, 0] > 50) & bool(LOG)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = ["--model", "logging_model:model", "--domain", "fairprobe.datasets:census_domain", "--store", "runs/a"]
+    search = ["search", *asked, "--max-inputs", "3000"]
+    assert main(search) == 0
+    assert "note: untold-model" in capsys.readouterr().err
+    assert main(search) == 2
+    assert "name the model with --model-id" in " ".join(capsys.readouterr().err.split())
+    estimate = ["estimate", *asked[:-1], "runs/b", "--method", "sample", "--experiments", "1", "--model-id", "mine"]
+    assert [main(estimate), main(estimate)] == [0, 0]
+    assert "untold-model" not in capsys.readouterr().err
+    assert main(["search", *asked[:-2], "--model-id", "mine"]) == 2
+    assert "error: --model-id goes with" in capsys.readouterr().err
+    import logging_model
+
+    logging_model.LOG.close()

@@ -144,7 +144,7 @@ def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, 
 
     alone = {"engine": "processes"}  # in this process, where rows asked are counted, but as workers do it
     for number, (first, then) in enumerate([({}, alone), (alone, {}), ({"n_jobs": 2}, alone), ({}, {"n_jobs": 2})]):
-        store = {"store": tmp_path / str(number)}
+        store = {"store": tmp_path / str(number), "model_id": "box"}  # what it has been asked is no part of it
         with pytest.raises(EndedError):
             estimate(model, toy.domain, progress=end, **options, **first, **store)
         kept = sum(1 for _ in (tmp_path / str(number) / "shards").glob("0*.parquet"))
@@ -155,7 +155,7 @@ def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, 
         assert then == {"n_jobs": 2} or sum(asked) < share.n_queries - 20_000
         asked.clear()
         assert figures(estimate(model, toy.domain, **options, **store)) == whole
-        assert sum(asked) <= 2000  # the canaries
+        assert sum(asked) <= 2000 + 146  # the canaries, and what is asked in other batches
 
 
 def test_a_committee_fitted_by_two_processes(warm_workers):

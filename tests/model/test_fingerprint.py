@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import pickle
+import socket
+import subprocess
+import sys
+import types
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from fairprobe.model.fingerprint import fingerprint
+from fairprobe.model.fingerprint import UNTOLD, fingerprint
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 3)), RNG.integers(0, 2, 60)
@@ -68,4 +76,234 @@ def test_generators_are_told_by_their_state(kind):
 
 def test_what_cannot_be_told(tmp_path):
     with (tmp_path / "file").open("w") as file:
-        assert fingerprint({"file": file}) is None
+        assert fingerprint({"file": file}) != fingerprint({"file": file})
+
+
+# What code works with
+
+CUT = 5
+
+
+def above(X):
+    return X[:, 0] > CUT
+
+
+def by_name(X):
+    return above(X)
+
+
+def _closure(cut):
+    return lambda X: X[:, 0] > cut
+
+
+def _constant(cut):
+    return eval(f"lambda X: X[:, 0] > {cut}", {"__name__": "own"})
+
+
+def _global(cut):
+    return eval("lambda X: X[:, 0] > CUT", {"CUT": cut, "__name__": "own"})
+
+
+def _global_function(cut):
+    return eval("lambda X: helper(X)", {"helper": _closure(cut), "__name__": "own"})
+
+
+def _global_estimator(cut):
+    return eval("lambda X: model.predict(X)", {"model": Own(cut), "__name__": "own"})
+
+
+def _nested(cut):
+    return eval(f"lambda X: [(lambda row: row > {cut})(row) for row in X[:, 0]]", {"__name__": "own"})
+
+
+def _default(cut):
+    return lambda X, limit=cut: X[:, 0] > limit
+
+
+def _keyword_default(cut):
+    def model(X, *, limit=cut):
+        return X[:, 0] > limit
+
+    return model
+
+
+def _attribute(cut):
+    def model(X):
+        return X[:, 0] > model.cut
+
+    model.cut = cut
+    return model
+
+
+def _wrapped(cut):
+    @functools.wraps(above)
+    def model(X):
+        return above(X) if cut == 5 else ~above(X)
+
+    return model
+
+
+def _cached(cut):
+    return functools.lru_cache(_closure(cut))
+
+
+def _module(cut):
+    module = types.ModuleType("own_settings")
+    module.CUT = cut
+    module.itself = module
+    return eval("lambda X: X[:, 0] > own.CUT + len(own.itself.__name__)", {"own": module, "__name__": "own"})
+
+
+def _class_of(cut):
+    class Model(ClassifierMixin, BaseEstimator):
+        def predict(self, X):
+            return self._above(X)
+
+        @staticmethod
+        def _above(X):
+            return X[:, 0] > cut
+
+    return Model()
+
+
+def _base_of(cut):
+    return type("Model", (type(_class_of(cut)),), {})()
+
+
+def _slots(cut):
+    class Model:
+        __slots__ = ("cut",)
+
+        def __call__(self, X):
+            return X[:, 0] > self.cut
+
+    model = Model()
+    model.cut = cut
+    return model
+
+
+class Own(ClassifierMixin, BaseEstimator):
+    def __init__(self, cut=0):
+        self.cut = cut
+
+    def predict(self, X):
+        return X[:, 0] > self.cut
+
+
+class Held(dict):
+    """A mapping that is more than its items."""
+
+
+def _held(cut):
+    held = Held(a=1)
+    held.cut = cut
+    return held
+
+
+OTHERS = {
+    "constant": _constant,
+    "closure": _closure,
+    "global": _global,
+    "function that it calls": _global_function,
+    "estimator that it asks": _global_estimator,
+    "nested code": _nested,
+    "default": _default,
+    "keyword default": _keyword_default,
+    "attribute": _attribute,
+    "behind wraps": _wrapped,
+    "behind a cache": _cached,
+    "module of one's own": _module,
+    "class": _class_of,
+    "class derived from": _base_of,
+    "slots": _slots,
+    "bound method": lambda cut: Own(cut).predict,
+    "partial": lambda cut: functools.partial(np.greater, cut),
+    "built-in of an object": lambda cut: frozenset([cut]).__contains__,
+    "mapping": _held,
+    "transformer": lambda cut: FunctionTransformer(_closure(cut)),
+    "pipeline": lambda cut: make_pipeline(FunctionTransformer(_constant(cut)), SVC()),
+    "frame": lambda cut: _closure(pd.DataFrame({"a": [1, cut], "b": ["x", "y"]})),
+    "method put in its place": lambda cut: _patched(cut),
+}
+
+
+def _patched(cut):
+    model = SVC()
+    model.predict = _closure(cut)
+    return model
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_models_are_told_by_all_that_their_answers_follow_from(make):
+    assert fingerprint(make(5)) == fingerprint(make(5))
+    assert fingerprint(make(5)) != fingerprint(make(7))
+
+
+def test_a_global_that_another_function_works_with(monkeypatch):
+    first = fingerprint(by_name)
+    monkeypatch.setattr(sys.modules[__name__], "CUT", 7)
+    assert fingerprint(by_name) != first
+
+
+def test_a_class_that_was_patched(monkeypatch):
+    model = SVC().fit(X, Y)
+    first = fingerprint(model)
+
+    @functools.wraps(SVC.predict)
+    def flipped(self, rows):
+        return 1 - self.decision_function(rows) > 0
+
+    monkeypatch.setattr(SVC, "predict", flipped)
+    assert fingerprint(model) != first
+
+
+SCRIPT = """
+import sys, numpy as np
+from threading import Lock
+from fairprobe.model.fingerprint import UNTOLD, fingerprint
+{gap}
+NAMES = {{"ash", "oak", "elm", ("a", 1)}}
+class Model:
+    def __init__(self): self.lock, self.known = Lock(), {{"x": NAMES}}
+    def __call__(self, X): return [name in NAMES or name in {{"b", "c", "d"}} for name in X] and odd(3)
+def odd(n): return n and even(n - 1)
+def even(n): return odd(n - 1) if n else np.exp(n)
+print(fingerprint(Model()))
+"""
+
+
+def test_another_process_makes_the_same(tmp_path):
+    """Whatever the order of sets, the addresses, the file and the lines in it."""
+    told = set()
+    for number in (1, 2):
+        file = tmp_path / f"file{number}.py"
+        file.write_text(SCRIPT.format(gap="\n" * number))
+        out = subprocess.run(
+            [sys.executable, str(file)],
+            env={**os.environ, "PYTHONHASHSEED": str(number)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.add(out.stdout)
+    assert len(told) == 1
+    assert UNTOLD not in told.pop()
+
+
+UNTOLDS = {
+    "generator": lambda: (number for number in ()),
+    "ufunc of a function": lambda: np.frompyfunc(above, 1, 1),
+    "code that looks anywhere": lambda: lambda X: X[:, 0] > globals()["CUT"],
+    "deeper than one can look": lambda: functools.reduce(lambda inner, _: [inner], range(100_000), []),
+    "socket": lambda: _closure(socket.socket()),
+}
+
+
+@pytest.mark.parametrize("make", UNTOLDS.values(), ids=UNTOLDS)
+def test_what_cannot_be_told_matches_nothing(make):
+    model = make()
+    told = {fingerprint(model), fingerprint(model)}
+    if isinstance(model, types.FunctionType) and model.__closure__:
+        model.__closure__[0].cell_contents.close()
+    assert len(told) == 2
+    assert all(each.startswith(UNTOLD) for each in told)

@@ -355,10 +355,11 @@ def test_there_is_an_asset_of_this_format():
 
 def test_an_estimate_goes_on_where_it_ended(tmp_path):
     settings = {"method": "sample", "n_samples": 500, "seed": 2}
+    kept = {"store": tmp_path / "run", "model_id": "quick"}  # where it ends is no part of it
     fresh = [fairprobe.estimate(quick, DOMAIN, n_experiments=n, **settings) for n in (100, 170)]
 
     def stored(model, n):
-        return fairprobe.estimate(model, DOMAIN, n_experiments=n, store=tmp_path / "run", **settings)
+        return fairprobe.estimate(model, DOMAIN, n_experiments=n, **kept, **settings)
 
     class Ends(Counting):
         def __call__(self, frame):
@@ -383,7 +384,7 @@ def test_an_estimate_goes_on_where_it_ended(tmp_path):
         )
         assert (mine.record.hits == theirs.record.hits).all()
     with pytest.raises(SettingError, match=r"where settings.seed is 2, not 3"):
-        fairprobe.estimate(again, DOMAIN, n_experiments=100, store=tmp_path / "run", **{**settings, "seed": 3})
+        fairprobe.estimate(again, DOMAIN, n_experiments=100, **kept, **{**settings, "seed": 3})
 
 
 def test_the_slow_model_is_the_quick_one(whole):

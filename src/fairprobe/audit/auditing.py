@@ -41,6 +41,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import Found, search
 from fairprobe.search.settings import StopReason
 from fairprobe.store.hashes import digest, hash_of_data, hash_of_model
+from fairprobe.store.identity import checked_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +89,7 @@ def audit(
     data_name: str | None = None,
     folder: str | PathLike[str] | None = None,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,
     batch: str | None = None,
@@ -133,6 +135,7 @@ def audit(
         folder: where everything is kept, with a list of all attempts on the same model and data.
         store: a folder that keeps what the shares and the search are made of, a run for each (see `search`): the same
             audit made again goes on from there, whatever ended it.
+        model_id: a name for this very model, by which it is told from others in place of what it is made of.
         selfcheck: whether to try first, for some seconds and once a process, if all measures right on this machine, for
             the report; or what `fairprobe selfcheck` said elsewhere: ``{"ok": True, "line": "..."}``.
         command: that reproduces it, for the report.
@@ -161,6 +164,7 @@ def audit(
         progress,
     )
     about = {"date": date, "title": title, "name": name, "data_name": data_name}
+    run.model_id = checked_id(model_id, store or folder or "")
     run.prepare({**about, "command": command}, folder, selfcheck)
     run.store = None if store is None else Path(store)
     return run.run()
@@ -196,6 +200,7 @@ class Auditing:
         """Where what is asked is kept, a run for each part."""
         self.asker: Asker | None = None
         """Knows how many rows are sent from before the first on."""
+        self.model_id: str | None = None
         self._n_stored = 0
         self.phase = ""
         self.populations: dict[str, Any] = {}
@@ -222,7 +227,7 @@ class Auditing:
             parts.remark(check, message, "data")
         self.asker = Asker(self.model, self.domain, output=settings.output, batch=settings.batch)
         parts.model_hash, parts.model_hash_of, n_queries = hash_of_model(
-            self.model, self.domain, self.rows, settings.output, settings.batch
+            self.model, self.domain, self.rows, settings.output, settings.batch, self.model_id
         )
         parts.sampling.append(_sampled("hash", "canaries, which tell one model from another", "uniform", n_queries))
         if self.favourable is not None and self.favourable.n_queries:
@@ -390,6 +395,7 @@ class Auditing:
             rows_are=settings.rows_are,
             gate=settings.gate if is_gate else UNBOUND,
             store=self._next_store(name),
+            model_id=self.model_id if self.store else None,
             progress=self._under_way(name),
         )
         *apart, together = found.values()
@@ -446,6 +452,7 @@ class Auditing:
             "linked": settings.linked is not False,
             "progress": self._under_way("search") or False,
             "store": self._next_store("search"),
+            "model_id": self.model_id if self.store else None,
             **within,
         }
         try:

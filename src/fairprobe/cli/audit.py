@@ -80,6 +80,7 @@ OPTIONS = [
     o.option("date", "TEXT", "As the report is to say it.", TOLD),
     _setting("selfcheck", bool, "Try first whether all measures right on this machine.", TOLD),
     o.STORE,
+    o.MODEL_ID,
     o.option("out", "FOLDER", "Keep everything in a folder, the report as well.", o.RESULTS, "--out", "-o"),
     o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS),
     *o.PRINTED,

@@ -92,6 +92,7 @@ OPTIONS = [
         choices=(*GATES, *WHICH),
     ),
     o.STORE,
+    o.MODEL_ID,
     o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
     o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),

@@ -88,7 +88,7 @@ def between(low: float, high: float) -> str:
 def unused_line(shares: Mapping[str, Share]) -> str | None:
     """If nothing depends on the sensitive parameters: that, and what it does not mean."""
     every = side_by_side(shares).values()
-    if any(share.hits or not share.n or share.is_stochastic for share in every):
+    if any(share.hits or not share.n or share.unsteady for share in every):
         return None
     share = min(every, key=lambda share: share.method != "exact")
     names, proxy = " or ".join(share.sensitive), f"Another parameter may still stand in for {share.sensitive[0]}"
@@ -115,8 +115,10 @@ def verdict_lines(verdict: Verdict, which: str | None) -> list[str]:
 
 
 def _remedy(verdict: Verdict) -> str:
-    if verdict.share.is_stochastic:
-        return "Ask the model in a way in which it repeats itself: without random draws, in evaluation mode."
+    if verdict.share.unsteady:
+        return (
+            "Ask the model in a way in which it repeats itself, row by row: without random draws, in evaluation mode."
+        )
     if verdict.share.is_count:
         return "Give rows that the model was not trained on, and say so: --rows-are held-out."
     if verdict.share.is_few:

@@ -264,6 +264,13 @@ STORE = option(
     RESULTS,
 )
 
+MODEL_ID = option(
+    "model_id",
+    "NAME",
+    "A name for this very model, by which a run that is kept knows it in place of what it is made of.",
+    RESULTS,
+)
+
 ENGINE = setting(
     search,
     "engine",

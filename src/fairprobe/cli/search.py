@@ -107,6 +107,7 @@ OPTIONS = [
     _setting("max_inputs", whole_or_none, "Inputs judged.", LIMITS),
     _setting("max_barren", whole_or_none, "Inputs in a row without a new case.", LIMITS),
     o.STORE,
+    o.MODEL_ID,
     o.out("Write the cases as .csv or .parquet; overwrites. - is CSV on the standard output."),
     *o.PRINTED,
 ]

@@ -30,6 +30,7 @@ from fairprobe.model.measuring import measured
 from fairprobe.model.tables import N_RANDOM
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.store.answer_log import AnswerLog
+from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def estimate(
     rows_are: str | None = None,
     gate: str | None = None,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     n_jobs: int = 1,
     engine: str | None = None,
     progress: bool | Progress | None = None,
@@ -108,6 +110,7 @@ def estimate(
             there and goes on where it ended, however it did, by whatever workers; with more experiments it goes on
             further. Any other model, domain, population or setting is refused; canary inputs find out a model that
             changed.
+        model_id: with `store`, a name for this very model, as for `search`.
         n_jobs: processes that judge; -1 is one for each core. The result does not depend on it.
         engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
             out and said: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
@@ -126,7 +129,7 @@ def estimate(
         n_experiments, n_samples, each, method, exact_limit, width, max_share, favourable, seed, max_seconds, rows_are
     )
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
-    shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine))
+    shares = stored_shares(targets, [domain.sensitive], options, progress, store, workers_for(n_jobs, engine), model_id)
     warn_of(share for each in shares for share in each)
     return beside(*(share for (share,) in shares))
 
@@ -221,14 +224,16 @@ def stored_shares(
     progress: bool | Progress | None,
     store: str | PathLike[str] | None,
     workers: Workers | None = None,
+    model_id: str | None = None,
 ) -> list[list[Share]]:
     """The shares of each target by set; with a store, what the model was asked before is not asked again."""
     options = replace(options, favourable=favourable_of(options.favourable, targets))
+    model_id = checked_id(model_id, store)
     if store is None:
         return [Estimation(target, sets, options, progress, workers=workers).shares() for target in targets]
     seed = recorded_settings(store).get("seed") if options.seed is None else options.seed
     options, shares = replace(options, seed=checked_seed(seed)), []
-    with terminable(), StoredEstimate.opened(store, targets, sets, options.seed, options.method) as kept:
+    with terminable(), StoredEstimate.opened(store, targets, sets, options.seed, options.method, model_id) as kept:
         for target in targets:
             if workers is None:
                 with kept.listening(target) as log:

@@ -48,6 +48,7 @@ def breakdown(
     rows_are: str | None = None,
     gate: str | None = None,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     n_jobs: int = 1,
     engine: str | None = None,
     progress: bool | Progress | None = None,
@@ -77,7 +78,7 @@ def breakdown(
         n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed, rows_are=rows_are
     )
     targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
-    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine))
+    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine), model_id)
     warn_of(share for shares in found for share in shares)
     return _by_name(beside(*shares) for shares in zip(*found, strict=True))
 

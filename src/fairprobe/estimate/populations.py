@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from fairprobe.frames import as_values
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import resolution_of
+from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -247,10 +247,17 @@ class Population:
         asker.domain = self.domain
         self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
-        some = None
-        if self.rows is not None and asker.output != "label":  # labels have no resolution
-            some = self.domain.families.of_frame(self.rows.iloc[:FEW]).frame
-        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=some))
+        self._some = None
+        if self.rows is not None:
+            places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
+            self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
+        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
+
+    @cached_property
+    def unsteady(self) -> tuple[Remark, ...]:
+        """What tells against the model's answers; it is asked about a few rows more, once all others are judged."""
+        asker = self.oracle.asker
+        return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this; real rows may hold anything, so that the model must look at them with care."""

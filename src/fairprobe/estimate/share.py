@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 
     from fairprobe.estimate.record import Record
 
+UNSTEADY = {
+    "stochastic-model": "the model answers the same row differently, so a difference may be chance",
+    "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
+    "may come from these",
+}
+"""By health check, why no limit can be said to be kept or broken."""
+
 POPULATIONS = {
     "domain": "the domain",
     "valid": "the allowed part of the domain",
@@ -148,6 +155,11 @@ class Share:
 
     def _has(self, check: str) -> bool:
         return any(name == check for name, _ in self.health)
+
+    @property
+    def unsteady(self) -> str | None:
+        """Why the model's answers tell nothing: they are others with another try, or in another batch."""
+        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
 
     def sentence(self, limit: float | None = None) -> str:
         """The share in words; of a linked one, the plain one too.

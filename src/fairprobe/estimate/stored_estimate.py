@@ -42,10 +42,11 @@ class StoredEstimate:
         sets: Sequence[tuple[str, ...]],
         seed: int | None,
         method: str,
+        model_id: str | None = None,
     ) -> Iterator[StoredEstimate]:
         """Begin a stored estimate or take one up."""
         settings = {"sets": [list(names) for names in sets], "seed": seed, "method": method}
-        with StoredRun.opened(path, "estimate", identity_of(targets, settings)) as run:
+        with StoredRun.opened(path, "estimate", identity_of(targets, settings, model_id)) as run:
             first = targets[0]
             yield cls(run, Canaries(run, _asker(first), first.rows, first.oracle.resolution))
 
@@ -84,12 +85,12 @@ class StoredEstimate:
         return [[replace(share, health=(*self._run.remarks, *share.health)) for share in each] for each in found]
 
 
-def identity_of(targets: Sequence[Population], settings: dict[str, Any]) -> dict[str, Any]:
+def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_id: str | None) -> dict[str, Any]:
     """All that the answers are a function of, but for how many there are."""
     first = targets[0]
     asker = first.oracle.asker
     return {
-        "model": identity.of_model(first.model),
+        "model": identity.of_model(first.model, model_id),
         "data": {
             "rows": None if first.rows is None else hash_of_data(first.rows),
             "weights": None if first.weights is None else digest(first.weights.tolist()),

@@ -350,7 +350,9 @@ class Survey:
                 f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
                 "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
             )
+        unsteady = dict(self.population.unsteady)
         if not self._n_contradicted:
+            yield from unsteady.items()
             return
         hits = (
             f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
@@ -358,9 +360,10 @@ class Survey:
         )
         model, batch = self.population.model, self.population.batch
         if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
-            yield "rounding-decides", f"{hits}: they lie so near to the boundary that rounding decides"
+            unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
         else:
-            yield "stochastic-model", f"the model answers the same row differently: {hits}"
+            unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
+        yield from unsteady.items()
 
 
 def split_confidence(confidence: float, n: int) -> float:

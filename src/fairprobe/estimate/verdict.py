@@ -134,8 +134,8 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
             f"{'' if share.weight_compared is None else ', by weight,'} could be compared, "
             f"less than the {percent(min_comparable)} that it takes"
         )
-    if share.is_stochastic:
-        return Outcome.INCONCLUSIVE, "the model answers the same row differently, so a difference may be chance"
+    if share.unsteady:
+        return Outcome.INCONCLUSIVE, share.unsteady
     if low > limit or (limit == 0 and share.hits):
         whose = ", of these rows alone" if share.is_count else ""
         return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}{whose}"
@@ -150,7 +150,7 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
 
 def _unused(share: Share) -> str:
     """Without a hit: what that may mean, and what it does not."""
-    if share.threshold or not share.n or share.is_stochastic:
+    if share.threshold or not share.n or share.unsteady:
         return ""
     names = " or ".join(share.sensitive)
     use = "does not use" if share.method == "exact" and share.population != "rows" else "may not use"

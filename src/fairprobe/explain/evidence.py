@@ -5,7 +5,7 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from fairprobe.estimate.populations import chunk
 from fairprobe.frames import as_values
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
+from fairprobe.model.measuring import Remark
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.search import Found
 
@@ -34,7 +35,7 @@ class TwiceOracle(Oracle):
     """Asks about every hit again: it is one only if it is one each time. For models not known to repeat themselves."""
 
     n_contradicted = 0
-    """Hits that got other outputs the second time."""
+    """Inputs that got other outputs the second time."""
 
     def judge(self, inputs: Codes | Members) -> Judgement:
         """Compute the gap of each input, and again that of hits."""
@@ -43,10 +44,22 @@ class TwiceOracle(Oracle):
         if not len(rows):
             return first
         some = first.take(rows, first.codes.dtype)
-        second = super().judge(some.members(self.families))
-        self.n_contradicted += int(self.differ(some.outputs, second.outputs, some.present).any(axis=0).sum())
+        second = self.again(some)
+        assert second.contradicted is not None
+        self.n_contradicted += int(second.contradicted.any(axis=0).sum())
         first.hits[rows] = second.hits
         return first
+
+    @property
+    def health(self) -> tuple[Remark, ...]:
+        """Whether the model contradicted itself."""
+        if not self.n_contradicted:
+            return ()
+        text = (
+            f"the model answered {self.n_contradicted:,} inputs otherwise when asked again: what is a case only now "
+            "and then is none here, nothing tells if cases hold or ended, and all figures are less sure than they say"
+        )
+        return (("stochastic-model", text),)
 
 
 def careful_oracle(asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
@@ -178,9 +191,28 @@ def base_domain(domain: Domain) -> Domain:
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
+def judged_anew(oracle: Oracle, codes: Codes) -> Judgement:
+    """Inputs judged past whatever was remembered: twice, hits or not, by a model not known to repeat itself.
+
+    Members that it answers otherwise the second time are `contradicted`, and so are inputs that are hits only once.
+    """
+    plainly = oracle.by(oracle.asker)
+    with oracle.asker.afresh():
+        first = judged_in_batches(plainly, codes)
+        if not isinstance(oracle, TwiceOracle):
+            return first
+        second = judged_in_batches(plainly, codes)
+    is_there = True if first.present is None else first.present
+    contradicted = oracle.differ(first.outputs, second.outputs, first.present) | (
+        (first.hits != second.hits) & is_there
+    )
+    oracle.n_contradicted += int(contradicted.any(axis=0).sum())
+    return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
+
+
 def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
-    """The cases among these inputs, judged, and which they are."""
-    judgement = judged_in_batches(oracle, codes)
+    """The cases among these inputs, which are judged anew, and which they are."""
+    judgement = judged_anew(oracle, codes)
     return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
 
 

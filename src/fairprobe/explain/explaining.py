@@ -14,7 +14,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes, Box
 from fairprobe.explain.case_region import CaseRegion, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import DrawnFrom, Evidence, TwiceOracle, base_domain, checked_rows
+from fairprobe.explain.evidence import DrawnFrom, Evidence, base_domain, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
@@ -197,19 +197,13 @@ def _sampled(evidence: Evidence) -> Any:
 
 
 def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
-    remarks: list[Remark] = []
-    if evidence.n_gone:
+    remarks = [*evidence.oracle.health]
+    if evidence.n_gone and not remarks:
         text = (
             f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more, as the model treats them and their "
             "twins alike. They are left out: is it the model that was searched?"
         )
         remarks.append(("cases-gone", text))
-    if isinstance(evidence.oracle, TwiceOracle) and evidence.oracle.n_contradicted:
-        text = (
-            f"the model answered {evidence.oracle.n_contradicted:,} inputs otherwise when asked again: what is a case "
-            "only now and then is none here, and all figures are less sure than they say"
-        )
-        remarks.append(("stochastic-model", text))
     if evidence.n_cases and not regions:
         remarks.append(("no-regions", "no region holds cases and few other inputs: they are scattered over the domain"))
     thin = [region for region in regions if region.n < LEAST_MEASURED]

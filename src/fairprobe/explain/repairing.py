@@ -13,7 +13,7 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explain.evidence import judged_in_batches
+from fairprobe.explain.evidence import judged_anew, judged_in_batches
 from fairprobe.explain.fewest import (
     ALL,
     ENDS,
@@ -29,7 +29,8 @@ from fairprobe.explain.fewest import (
     take_back,
 )
 from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
-from fairprobe.explain.shrinking import mean_of
+from fairprobe.explain.shrinking import gone_in_words, mean_of
+from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Judgement
 from fairprobe.search import Found
@@ -215,8 +216,8 @@ def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended:
     found = np.flatnonzero(reached.is_found)
     places = domain.families.place(given.cases.codes)
     codes, _ = inputs_at(domain, reached.values[found], places[found])
-    judged = judged_in_batches(given.oracle, codes)
-    still = judged.comparable & ~judged.hits
+    judged = judged_anew(given.oracle, codes)
+    still = judged.comparable & ~judged.hits & ~judged.unsure
     found, codes, judged = found[still], codes[still], judged.take(np.flatnonzero(still), codes.dtype)
     changed = np.zeros(reached.origin.shape, dtype=bool)
     changed[found] = reached.values[found] != reached.origin[found]
@@ -244,18 +245,22 @@ def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended:
         parameters=counts.rename("parameters"),
         n_gone=given.n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=_health(rows, given.n_gone, len(index) - len(found), is_minimal[found], has_ended=has_ended),
+        health=given.oracle.health
+        + _health(rows, given.n_gone, len(index) - len(found), is_minimal[found], has_ended=has_ended),
         _changed=changed,
         _after=domain.decode(after),
         _labels=list(spread(outputs)) if given.oracle.is_label else None,
     )
 
 
-def _health(rows: RealRows | None, n_gone: int, n_unrepaired: int, is_fewest: Mask, *, has_ended: bool) -> Health:
+def _health(
+    rows: RealRows | None, n_gone: int, n_unrepaired: int, is_fewest: Mask, *, has_ended: bool
+) -> tuple[Remark, ...]:
     """What to know about it."""
     remarks = [] if rows is None else rows.health
     if n_gone:
-        remarks.append(("gone", f"{n_gone:,} of the cases given no longer hold: they are left out"))
+        text = f"{n_gone:,} of the cases given no longer hold, or not each time: they are left out"
+        remarks.append(("gone", text))
     if n_unrepaired:
         remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them"))
     if not is_fewest.all():
@@ -352,7 +357,7 @@ class Repaired:
 
     def _sentence(self) -> str:
         if not self.n_cases:
-            return f"no cases to repair{f', {self.n_gone:,} no longer hold' if self.n_gone else ''}"
+            return f"no cases to repair{gone_in_words(self.n_gone, self.health)}"
         told = self.summary()
         n = self.n_cases - self.n_unrepaired
         if not n:

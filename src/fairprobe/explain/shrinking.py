@@ -11,7 +11,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.domain.values import changes_in_words
-from fairprobe.explain.evidence import judged_in_batches
+from fairprobe.explain.evidence import judged_anew
 from fairprobe.explain.fewest import (
     ALL,
     ENDS,
@@ -25,6 +25,7 @@ from fairprobe.explain.fewest import (
     take_back,
 )
 from fairprobe.explain.given import Given, RealRows, given_cases, real_rows
+from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Ends, Judgement
 from fairprobe.search import Found
@@ -114,7 +115,7 @@ def _result(
 
     domain, families = given.domain, given.domain.families
     own = families.place(given.cases.codes)
-    judgement = judged_in_batches(given.oracle, inputs_at(domain, reached.values, own)[0])
+    judgement = judged_anew(given.oracle, inputs_at(domain, reached.values, own)[0])
     kept = np.flatnonzero(judgement.hits)  # a model that answers anew each time may have lost some
     judgement = judgement.take(kept, judgement.codes.dtype)
     places = _shown_places(judgement, rows.places[nearest[kept]], own[kept])
@@ -134,7 +135,7 @@ def _result(
         is_minimal=pd.Series(reached.is_fewest[kept], index=index, name="is_minimal"),
         n_gone=n_gone,
         n_queries=given.oracle.asker.n_queries,
-        health=_health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended),
+        health=given.oracle.health + _health(rows, n_gone, reached.is_fewest[kept], has_ended=has_ended),
         _origins=domain.decode(origins).set_axis(index),
         _rows=rows.frame.iloc[nearest[kept]].set_axis(index),
     )
@@ -159,7 +160,7 @@ def _outputs(ends: Ends) -> pd.DataFrame:
     return pd.DataFrame(columns if ends.classes is None else {**columns, "class": ends.classes})
 
 
-def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) -> Health:
+def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) -> tuple[Remark, ...]:
     """What to know about it."""
     remarks = rows.health
     if n_gone:
@@ -243,7 +244,7 @@ class Shrunk:
 
     def _sentence(self) -> str:
         if not self.n_cases:
-            return f"no cases to shrink{f', {self.n_gone:,} no longer hold' if self.n_gone else ''}"
+            return f"no cases to shrink{gone_in_words(self.n_gone, self.health)}"
         told = self.summary()
         return (
             f"{self.n_cases:,} cases, {told['n_changes_before']:.1f} -> {told['n_changes']:.1f} differences to a row "
@@ -257,6 +258,12 @@ class Shrunk:
         some = self.cases.assign(row=self.rows, n_changes=self.n_changes).head(SHOWN).to_html(escape=True, border=0)
         figures = {"sensitive": ", ".join(self.domain.sensitive), "no longer hold": self.n_gone}
         return as_html("Shrunk", self._sentence(), figures, self.health, some)
+
+
+def gone_in_words(n_gone: int, health: Health) -> str:
+    """How many cases given were left out, and why."""
+    why = "cannot be told" if "stochastic-model" in dict(health) else "no longer hold"
+    return f", {n_gone:,} {why}" if n_gone else ""
 
 
 def mean_of(figures: pd.Series) -> float | None:

@@ -1,28 +1,63 @@
-"""A model's fingerprint: a hash of all that it is made of, by value.
+"""A model's fingerprint: a hash of all that its answers follow from, by value.
 
 A pickle will not do: its bytes differ between two copies that are alike, as they tell which parts are the same object,
-and hold the padding of structured arrays.
+and hold the padding of structured arrays. Nor does it hold any code: of a function and of a class it has the name.
 """
 
 from __future__ import annotations
 
+import copyreg
+import dis
 import hashlib
+import pickle
+import platform
+import secrets
+import sys
+import sysconfig
 import types
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from functools import cache, lru_cache, reduce
+from importlib import import_module
+from importlib.util import find_spec
+from threading import Lock, RLock
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-SCALARS = (type(None), bool, int, float, complex, str, bytes, type(...))
+from fairprobe._version import __version__
+
+SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
+UNTOLD: Final = "untold"
+"""How a fingerprint begins that is of no use to tell one model from another."""
+
+_MADE_OF: Final = {
+    classmethod: "__func__",
+    property: "fget fset fdel",
+    staticmethod: "__func__",
+    type(Lock()): "",  # it decides who goes first, and no answer
+    type(RLock()): "",
+    type(lru_cache(len)): "__wrapped__",
+    types.CellType: "cell_contents",
+    # What code does, without where it is written and what it is called.
+    types.CodeType: "co_code co_exceptiontable co_flags co_argcount co_posonlyargcount co_kwonlyargcount co_names "
+    "co_varnames co_freevars co_consts",
+    types.GetSetDescriptorType: "__qualname__",
+    types.MemberDescriptorType: "__qualname__",
+    types.MethodType: "__func__ __self__",
+}
+"""By type, the attributes that tell an object from another of its type."""
+
+_LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
+"""A function that calls one of these may work with anything, whatever its code names."""
 
 
-def fingerprint(model: Any) -> str | None:
-    """The hash; None for a model with parts that cannot be told, as an open file."""
+def fingerprint(model: Any) -> str:
+    """The hash; of a model with a part whose content cannot be told, as an open file, one that matches no other."""
     try:
         return _Walk().of(model).hex()
-    except Exception:  # whatever a part's own way to be stored may raise
-        return None
+    except Exception as error:  # whatever a part's own way to be stored may raise
+        return f"{UNTOLD} ({' '.join(str(error).split())[:100] or type(error).__name__}) {secrets.token_hex(8)}"
 
 
 class _Walk:
@@ -30,43 +65,50 @@ class _Walk:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}
-        """By id, the part itself, which keeps the id its own, and its hash; while it is looked at, that of its name."""
+        """By id, the part itself, which keeps the id its own, and its hash; while it is looked at, of its depth."""
+        self._depth = 0
 
     def of(self, part: Any) -> bytes:
-        if isinstance(part, SCALARS):
+        if type(part) in SCALARS:
             return _hash(type(part).__name__, repr(part))
         if id(part) in self._known:
             return self._known[id(part)][1]
-        self._known[id(part)] = part, _hash("itself", type(part).__name__)
+        self._known[id(part)] = part, _hash("itself", str(self._depth))
+        self._depth += 1
         made = _hash(type(part).__name__, *self._pieces(part))
+        self._depth -= 1
         self._known[id(part)] = part, made
         return made
 
     def _pieces(self, part: Any) -> Iterator[bytes | str]:
+        kind = type(part)
+        if kind in (dict, types.MappingProxyType):
+            yield from (self.of(key) + self.of(value) for key, value in part.items())
+        elif kind in (list, tuple):
+            yield from map(self.of, part)
+        elif kind in (set, frozenset):
+            yield from sorted(map(self.of, part))
+        elif kind in _MADE_OF:
+            yield from (self.of(getattr(part, name)) for name in _MADE_OF[kind].split())
+        elif kind is types.FunctionType:
+            yield from self._function(part)
+        elif kind is types.ModuleType:
+            yield from (part.__name__, _release(part.__name__) or "")
+        elif isinstance(part, type):
+            yield from self._class(part)
+        else:
+            yield from self._object(part)
+
+    def _object(self, part: Any) -> Iterator[bytes | str]:
         if isinstance(part, (np.ndarray, np.generic)):
             yield from self._array(np.asarray(part))
-        elif isinstance(part, Mapping) and type(part).__reduce_ex__ is object.__reduce_ex__:
-            yield from (self.of(key) + self.of(value) for key, value in part.items())
-        elif isinstance(part, (list, tuple)):
-            yield from map(self.of, part)
-        elif isinstance(part, (set, frozenset)):
-            yield from sorted(map(self.of, part))
-        elif isinstance(part, (np.random.RandomState, np.random.Generator)):
+        elif isinstance(part, np.random.RandomState):
             # By its state: its own way also tells what it was seeded with, long ago.
-            state = (
-                part.get_state(legacy=False) if isinstance(part, np.random.RandomState) else part.bit_generator.state
-            )
-            yield self.of(state)
-        elif isinstance(part, (type, types.BuiltinFunctionType)):
-            yield f"{part.__module__}.{part.__qualname__}"
-        elif isinstance(part, types.FunctionType):
-            yield from (f"{part.__module__}.{part.__qualname__}", part.__code__.co_code, repr(part.__code__.co_names))
-            yield from (self.of(part.__defaults__), self.of(part.__kwdefaults__))
-        elif callable(getattr(part, "state_dict", None)):  # torch: a tensor's own way is not by value
-            yield from (
-                self.of(name) + self.of(value.detach().cpu().numpy()) for name, value in part.state_dict().items()
-            )
-            yield repr(part)
+            yield self.of(part.get_state(legacy=False))
+        elif isinstance(part, np.random.Generator):
+            yield self.of(part.bit_generator.state)
+        elif hasattr(type(part), "detach") and hasattr(type(part), "cpu"):
+            yield self.of(part.detach().cpu().numpy())  # torch: a tensor's own way is not by value
         else:
             yield from self._reduced(part)
 
@@ -80,17 +122,99 @@ class _Walk:
         else:
             yield np.ascontiguousarray(array).tobytes()
 
-    def _reduced(self, part: Any) -> Iterator[bytes]:
-        """Any other object as it says that it is stored: how it is made, of what, and its state."""
-        reduced = part.__reduce_ex__(4)
-        if isinstance(reduced, str):
-            yield self.of(reduced)
+    def _function(self, part: types.FunctionType) -> Iterator[bytes | str]:
+        """By its code and all that it works with; code that was installed as it was released is known by name."""
+        where = part.__globals__.get("__name__", "")
+        release = _release(where)
+        yield from (where, part.__code__.co_qualname, release) if release else self._worked_with(part)
+        yield from map(self.of, (part.__defaults__, part.__kwdefaults__, part.__closure__, vars(part)))
+
+    def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
+        """Its code, the values behind the names that this looks up outside of it, and the modules that it imports."""
+        yield self.of(part.__code__)
+        known, codes = part.__globals__, list(_codes(part.__code__))
+        names = {name for code in codes for name in code.co_names}
+        for steps in (list(dis.get_instructions(code)) for code in codes):
+            for place, step in enumerate(steps):
+                if step.opname == "IMPORT_NAME":
+                    path = "." * steps[place - 2].argval + step.argval
+                    yield self._used(import_module(path, known.get("__package__")), names)
+                elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in known:
+                    yield self._used(known[step.argval], names)
+                elif step.opname == "LOAD_GLOBAL" and step.argval in _LOOKS_ANYWHERE:
+                    raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
+
+    def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
+        """A value that code looks up; of a module of one's own, what the code may take from there by name."""
+        if not isinstance(value, types.ModuleType) or _release(value.__name__):
+            return self.of(value)
+        there = {} if value in inside else vars(value)
+        return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
+
+    def _class(self, part: type) -> Iterator[bytes | str]:
+        """By all that it has; of one that was installed as released, by name and by what was put into it since."""
+        yield from map(self.of, part.__bases__)
+        release = _release(part.__module__) if _found(part.__module__, part.__qualname__) is part else None
+        if release:
+            yield from (part.__module__, part.__qualname__, release)
+        for name, value in sorted(vars(part).items()):
+            where = getattr(value, "__globals__", {}).get("__name__", part.__module__)
+            # What is no method and has a name like __doc__ says how the class was written; _abc_impl is a cache.
+            is_content = hasattr(value, "__get__") if name.startswith("__") else name != "_abc_impl"
+            if is_content and (not release or _package(where) != _package(part.__module__)):
+                yield _hash(name, self.of(value))
+
+    def _reduced(self, part: Any) -> Iterator[bytes | str]:
+        """Any other object by its class, and as it says that it is stored: how it is made, of what, and its state."""
+        own_way = copyreg.dispatch_table.get(type(part))
+        reduced = part.__reduce_ex__(4) if own_way is None else own_way(part)
+        yield self.of(type(part))
+        if not isinstance(reduced, str):
+            yield from (self.of(list(each) if isinstance(each, Iterator) else each) for each in reduced)
             return
-        make, arguments, *more = reduced
-        yield self.of(getattr(make, "__qualname__", None) or make)
-        yield self.of(arguments)
-        for each in more:
-            yield self.of(list(each) if isinstance(each, Iterator) else each)
+        where = pickle.whichmodule(part, reduced)  # type: ignore[attr-defined]  # it stands in a module under that name
+        if _found(where, reduced) is part and _release(where):
+            yield from (where, reduced, str(_release(where)))
+        elif _release(type(part).__module__):
+            raise TypeError(f"cannot look into {part!r}")
+        else:
+            yield self.of(vars(part))
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code and all that is defined in it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _codes(each)
+
+
+def _found(module: str, name: str) -> Any:
+    """An object that stands in a module under a name; None where there is none."""
+    return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _release(module: str) -> str | None:
+    """The version of a module that is installed as it was released; None for code of one's own, which may change."""
+    return _release_of(_package(module))
+
+
+@cache
+def _release_of(package: str) -> str | None:
+    if package == _package(__name__):
+        return __version__
+    try:
+        where = str(getattr(find_spec(package), "origin", None))
+    except ValueError:  # what was not read from a file, as __main__
+        return None
+    if "site-packages" in where or "dist-packages" in where:
+        return getattr(sys.modules.get(package), "__version__", None)
+    is_python = where in ("built-in", "frozen") or where.startswith(sysconfig.get_path("stdlib"))
+    return platform.python_version() if is_python else None
 
 
 def _hash(*pieces: bytes | str) -> bytes:

@@ -1,22 +1,26 @@
-"""What asking a model a little tells: whether it repeats itself, and to within what; and how long it takes."""
+"""What asking a model a little tells: if it repeats itself, in any batch, and to within what; how long it takes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import FairprobeError
+from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.model.asking import Asker
+from fairprobe.model.known import known_kind
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Remark = tuple[str, str]
 
 SIZES = (1024, 64, 7, 1)
 """Rows asked about at a time: other sizes take other ways through a model's arithmetic."""
@@ -28,7 +32,17 @@ SAFETY = 2.0
 """Rows that were not looked at may be off by a little more."""
 
 COARSE = 1e-6
-"""As a fraction of the outputs: what differs by more is no rounding, not even in single precision."""
+"""As a fraction of the outputs: answers in batches alike that differ by more do so by no rounding."""
+
+ROUNDING: Final = 1e-4
+"""As a fraction of the outputs: an answer that differs by more with the rows beside it differs by no rounding, not even
+in single precision. Chosen; networks in single precision differ by some 1e-6."""
+
+TOGETHER: Final = 64
+BATCHES: Final = 2
+OTHER_SIZE: Final = 7
+ALONE: Final = 4
+"""Rows asked together; batches of another size, and that; rows asked alone: 146 queries, and at most as many again."""
 
 TIE = 1e-4
 """As a fraction of the scores: so near to the boundary, rounding may decide in single precision."""
@@ -44,8 +58,7 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
     """How far apart the outputs for one row are when asked in batches of different size, at the most.
 
     The model is asked about the rows given, where there are some, else about inputs of the domain. Labels are names,
-    so they have none. What is so far apart that it can't be rounding does not count: such a model is found out by
-    asking about its cases again.
+    so they have none. What is so far apart that it can't be rounding does not count: `unsteadiness` reports it.
     """
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
@@ -63,7 +76,79 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
             for first in range(0, min(n, FEW * size), size):
                 part = slice(first, first + size)
                 apart.append(float(np.abs(ask(part) - whole[part]).max()))
-    return SAFETY * max((number for number in apart if number <= COARSE * scale), default=0.0)
+    return SAFETY * max((number for number in apart if number <= ROUNDING * scale), default=0.0)
+
+
+def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
+    """A remark if the answer to a row depends on the rows asked with it, or is another when all is asked again.
+
+    Some rows are asked about together, half of them in another order among others, in batches of another size, and
+    alone, each answer in turn. Models of a class known to answer row by row are not asked. Nor is anything said
+    of a model that fails: whoever goes on to ask it will say that.
+    """
+    n = TOGETHER if limit is None else min(TOGETHER, limit // 40)
+    if known_kind(asker.model) is not None or n < 2 or (rows is not None and not len(rows)):
+        return ()
+    rng, before, other = np.random.default_rng(28), asker.n_queries, np.zeros(n, dtype=bool)
+    again = other.copy()
+    if rows is not None:  # in turn with values missing and without, as these may be filled in out of the batch
+        rows = rows.iloc[rng.permutation(len(rows))]
+        rows = rows.iloc[_in_turn(rows.isna().any(axis=1).to_numpy())]
+    try:
+        codes = asker.domain.sample_codes(2 * n, rng) if rows is None else np.empty(0, dtype=np.int64)
+
+        def ask(places: Codes) -> NDArray[Any]:
+            return asker.ask(codes[places]) if rows is None else asker.ask_frame(rows.iloc[places % len(rows)])
+
+        with asker.afresh():
+            whole = ask(np.arange(n))
+            turn, at_most = _in_turn(whole), 0.0
+            if asker.output != "label":
+                at_most = ROUNDING * float(np.abs(whole).max())
+            few = np.array_split(turn[: BATCHES * OTHER_SIZE], BATCHES)
+            for batch in filter(len, [rng.permutation(np.arange(n) + n // 2), *few, *turn[:ALONE, None]]):
+                mine = np.flatnonzero(batch < n)
+                try:
+                    said = ask(batch)
+                    other[batch[mine]] |= (here := differ(whole[batch[mine]], said[mine], at_most))
+                    again[batch[mine]] |= here.any() and differ(said[mine], ask(batch)[mine], at_most)
+                except ModelError:  # who fails a second time has an answer only together with others
+                    with suppress(ModelError):
+                        ask(batch)
+                        return ()
+                    other[batch[mine]] = True
+                    break
+            again |= other.any() and differ(whole, ask(np.arange(n)), at_most)
+    except FairprobeError:
+        return ()
+    if again.any():
+        text = f"{int(again.sum()):,} of {n:,} rows got another answer when the same batch was asked again"
+        return (("stochastic-model", f"the model answers the same row differently: {text}"),)
+    asked = np.flatnonzero(other)
+    some = codes[asked] if rows is None else rows.iloc[asked % len(rows)]
+    if not len(asked) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, some)):
+        return ()
+    text = (
+        f"the model's answer to a row depends on the rows that it is asked with: {len(asked):,} of {n:,} rows got "
+        f"another answer alone, in another order or among others ({asker.n_queries - before:,} queries)"
+    )
+    return (("batch-dependent-model", text),)
+
+
+def _in_turn(outputs: NDArray[Any]) -> Codes:
+    """Places such that the first few have all sorts of outputs, the rare ones too."""
+    import pandas as pd
+
+    if outputs.dtype.kind != "f":
+        return np.argsort(pd.Series(outputs).groupby(outputs).cumcount().to_numpy(), kind="stable")
+    ranked = np.argsort(outputs.reshape(len(outputs), -1)[:, 0], kind="stable")
+    return ranked[np.argsort(np.arange(len(ranked)) * ALONE % len(ranked), kind="stable")]
+
+
+def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
+    """Which rows have other outputs: numbers that lie farther apart, and other labels."""
+    other = np.abs(first - second) > at_most if at_most else first != second
+    return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
 
 def tolerance(outputs: NDArray[Any], resolution: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,12 +12,11 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
+from fairprobe.errors import HealthWarning
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
-from fairprobe.explain.evidence import judged_in_batches
+from fairprobe.explain.evidence import careful_oracle, judged_anew
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import resolution_of
-from fairprobe.oracle import Judgement, Oracle
+from fairprobe.model.measuring import Remark, are_ties, resolution_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,8 @@ class Replayed:
     reasons: tuple[str, ...]
     """By case, why it could not be asked or told; empty for the others."""
     n_queries: int = 0
+    health: tuple[Remark, ...] = ()
+    """The name and the text of what tells against the model's answers: then no case can be told."""
 
     @classmethod
     def join(cls, parts: Sequence[Replayed]) -> Replayed:
@@ -61,6 +63,7 @@ class Replayed:
             tuple(status for part in parts for status in part.statuses),
             tuple(reason for part in parts for reason in part.reasons),
             sum(part.n_queries for part in parts),
+            tuple(dict(remark for part in parts for remark in part.health).items()),
         )
 
     @classmethod
@@ -118,6 +121,7 @@ class Replayed:
             "n_queries": self.n_queries,
             "outcome": str(self.outcome),
             "sentence": self.sentence(),
+            "health": [{"check": name, "message": message} for name, message in self.health],
         }
 
     def __repr__(self) -> str:
@@ -151,22 +155,31 @@ def replay(
     Replayed(of 3 cases 1 still holds, 1 were fixed, 1 can no longer be asked (age=99 is none of the domain's values))
     """
     asker = Asker(model, domain, output=output, batch=batch)
-    oracle = Oracle(asker, threshold)
+    oracle = careful_oracle(asker, threshold)
     absent = [name for name in domain.names if name not in cases.columns]
     if absent or not len(cases):
         return Replayed.unasked(cases, f"without {', '.join(absent)}")
     codes = domain.encode(cases)
     reasons = _not_inputs(domain, cases, codes)
     statuses = [CaseStatus.UNASKABLE] * len(cases)
+    health: tuple[Remark, ...] = ()
     asked = np.flatnonzero([not reason for reason in reasons])
     if len(asked):
         oracle.resolution = resolution_of(asker)
-        first = judged_in_batches(oracle, codes[asked])
-        # Of a model that may answer otherwise, a case holds only if it does each time.
-        second = first if is_repeatable(model) else judged_in_batches(oracle, codes[asked])
-        for place, status in zip(asked.tolist(), _statuses(oracle, first, second), strict=True):
+        judged = judged_anew(oracle, codes[asked])
+        if judged.contradicted is not None and judged.contradicted.any():
+            rows = domain.families.members(judged.codes)[judged.contradicted.ravel()]
+            is_tie = output == "label" and are_ties(model, domain, batch, rows)
+            health = () if is_tie else oracle.health  # rounding decides some cases, and no others
+        found = np.full(len(asked), CaseStatus.FIXED, dtype=object)
+        found[judged.hits] = CaseStatus.HOLDS
+        found[judged.unsure | bool(health)] = CaseStatus.UNSURE
+        found[~judged.comparable] = CaseStatus.UNASKABLE
+        for place, status in zip(asked.tolist(), found.tolist(), strict=True):
             statuses[place], reasons[place] = status, REASONS.get(status, "")
-    return Replayed(cases, tuple(statuses), tuple(reasons), asker.n_queries)
+    for name, message in health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return Replayed(cases, tuple(statuses), tuple(reasons), asker.n_queries, health)
 
 
 def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
@@ -176,13 +189,3 @@ def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
         name = domain.names[int((codes[place] < 0).argmax())]
         reasons[place] = f"{name}={cases[name].iloc[place]} is none of the domain's values"
     return reasons
-
-
-def _statuses(oracle: Oracle, first: Judgement, second: Judgement) -> list[CaseStatus]:
-    """What became of each, asked twice."""
-    differs = oracle.differ(first.outputs, second.outputs, first.present).any(axis=0)
-    found = np.full(len(first.hits), CaseStatus.FIXED, dtype=object)
-    found[differs | first.hits | second.hits] = CaseStatus.UNSURE
-    found[first.hits & second.hits] = CaseStatus.HOLDS
-    found[~first.comparable] = CaseStatus.UNASKABLE
-    return found.tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
-from fairprobe.model.measuring import are_ties
+from fairprobe.model.measuring import Remark, are_ties, unsteadiness
 from fairprobe.oracle import Oracle
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job
@@ -125,6 +125,25 @@ def sampled(job: Job, found: Found) -> tuple[Found, str | None]:
         return counted, None
     remark = ("confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)")
     return replace(counted, health=(*found.health, remark)), None
+
+
+def in_other_batches(job: Job, found: Found) -> Found:
+    """What a run found, with a remark if the model's answers depend on the rows asked together."""
+    if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
+        return found
+    asker, remarks, is_interrupted = job.asker(), tuple[Remark, ...](), False
+    with deferred():
+        try:
+            with interruptible():
+                remarks = unsteadiness(asker)
+        except KeyboardInterrupt:
+            is_interrupted = True
+    return replace(
+        found,
+        health=(*found.health, *(remark for remark in remarks if remark[0] not in dict(found.health))),
+        n_queries=found.n_queries + asker.n_queries,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
 
 
 def _are_same(oracle: Oracle, cases: Cases) -> Mask:

@@ -46,6 +46,7 @@ class Job:
     """How far apart the model's outputs for one row may be by rounding."""
     density: Density | None = None
     min_plausibility: float = 0.0
+    model_id: str | None = None
     confirm: str = "all"
     """Whether the model is asked about "all" cases that it did not judge itself, or about a "sample" in the end."""
 

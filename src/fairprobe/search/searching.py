@@ -22,10 +22,10 @@ from fairprobe.model import Model
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import resolution_of
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
-from fairprobe.search.confirm import confirmed, sampled
+from fairprobe.search.confirm import confirmed, in_other_batches, sampled
 from fairprobe.search.found import Found
 from fairprobe.search.job import Job, Remark, Trace
 from fairprobe.search.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
@@ -35,6 +35,7 @@ from fairprobe.search.start_rows import StartRows, start_rows
 from fairprobe.search.stored_search import StoredSearch
 from fairprobe.search.tally import Tally
 from fairprobe.standins import may_screen
+from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def search(
     batch: str | None = None,
     linked: bool = True,
     store: str | PathLike[str] | None = None,
+    model_id: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:
     """Search the domain for discriminatory inputs.
@@ -137,6 +139,8 @@ def search(
             however it did, and gives what it would have given uninterrupted; with higher limits it goes on. Any other
             model, domain or setting is refused. Canary inputs, asked about at the start, at the end and when a run is
             taken up (1,000 rows each time), find out a model that changed; they come on top of `max_queries`.
+        model_id: with `store`, a name for this very model, which then is what must be the same. It is needed where
+            nothing else tells the model from another: one that holds an open file, say.
         progress: True for a line on the standard error, or a callable that takes a `Status`.
 
     Returns:
@@ -203,8 +207,10 @@ def search(
         resolution=resolution_of(asker, max_queries),
         density=density,
         min_plausibility=min_plausibility,
+        model_id=checked_id(model_id, store),
         confirm=confirm,
     )
+    remarks += _beforehand(asker, max_queries, repeats=repeats)
     n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
     budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
     n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
@@ -232,6 +238,11 @@ def search(
     for name, message in found.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return found
+
+
+def _beforehand(asker: Asker, max_queries: int | None, *, repeats: bool) -> tuple[Remark, ...]:
+    """With a limit on queries, its part for other batches; without, they are asked when all that was found is safe."""
+    return () if repeats or max_queries is None else unsteadiness(asker, max_queries)
 
 
 def _stored(
@@ -271,6 +282,7 @@ def _searched(
         kept = None if kept is None else kept.without_stand_in(job)
         run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
         found = confirmed(job, run.run(remarks, begun), run.tally)
+    found = in_other_batches(job, found)
     if kept is not None:
         kept.note_end(found, run.tally)
     return found

@@ -157,7 +157,7 @@ class StoredSearch:
 def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
     """All that the shards of a search are a function of, in plain values."""
     return {
-        "model": identity.of_model(job.model),
+        "model": identity.of_model(job.model, job.model_id),
         "data": {
             "start": None if start is None else hash_of_data(start),
             "density": identity.of_density(job.density),

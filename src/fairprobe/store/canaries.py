@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Mask
 from fairprobe.errors import RunError, SettingError
 from fairprobe.model.asking import Asker
-from fairprobe.model.measuring import tolerance
+from fairprobe.model.measuring import differ, tolerance
 from fairprobe.store.hashes import canary_answers
 from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
@@ -73,11 +73,7 @@ class Canaries:
         return int((self._differ(self._answers, answers) & self._repeats).sum())
 
     def _differ(self, first: NDArray[Any], second: NDArray[Any]) -> Mask:
-        if self._asker.output == "label" or first.dtype.kind not in "iuf" or second.dtype.kind not in "iuf":
-            other = np.asarray(first != second)
-        else:
-            other = np.asarray(np.abs(first - second) > tolerance(first, self._resolution))
-        return np.asarray(other.reshape(len(first), -1).any(axis=1))
+        return differ(first, second, 0.0 if self._asker.output == "label" else tolerance(first, self._resolution))
 
 
 def _from_file(data: bytes) -> tuple[NDArray[Any], Mask]:

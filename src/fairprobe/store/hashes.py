@@ -14,7 +14,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.fingerprint import fingerprint
+from fairprobe.model.fingerprint import UNTOLD, fingerprint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,17 +42,19 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def hash_of_model(
-    model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None
+    model: Any, domain: Domain, rows: pd.DataFrame, output: str, batch: str | None, model_id: str | None = None
 ) -> tuple[str, str, int]:
     """The hash, what it is of, and the queries it took.
 
-    What a model is made of may be nothing but the name of a function, so its answers are always part of it.
+    What a model is made of may be nothing but an address, so its answers are always part of it.
     """
     asker = Asker(model, domain, output=output, batch=batch)
     answers, what = canary_answers(asker, rows)
     said = digest([str(answer) for answer in answers.tolist()])
-    made_of = None if abilities_of(model).is_elsewhere else fingerprint(model)
-    if made_of is None:
+    if model_id is not None:
+        return digest([model_id, said]), f"the name {model_id!r} that it was given, and {what}", asker.n_queries
+    made_of = fingerprint(model)
+    if abilities_of(model).is_elsewhere or made_of.startswith(UNTOLD):
         return said, f"{what}; what it is made of cannot be told", asker.n_queries
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
 

@@ -12,14 +12,26 @@ from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import fingerprint
 
 
-def of_model(model: Any) -> dict[str, Any]:
-    """Its class, and the hash of what it is made of where that can be told; its answers, canaries tell."""
-    return {"kind": type(model).__name__, "hash": fingerprint(model)}
+def of_model(model: Any, model_id: str | None = None) -> dict[str, Any]:
+    """Its class, and the hash of what it is made of, or the name that the user gives it; its answers, canaries tell."""
+    told = {"hash": fingerprint(model)} if model_id is None else {"id": model_id}
+    return {"kind": type(model).__name__, **told}
+
+
+def checked_id(model_id: Any, store: Any) -> str | None:
+    """The name that a model is given, which is for a run that is kept."""
+    if model_id is None:
+        return None
+    if not isinstance(model_id, str) or not model_id.strip():
+        raise SettingError.about("model_id", f"must be a name for this very model, as 'credit 3.1', got {model_id!r}")
+    if store is None:
+        raise SettingError.about("model_id", f"goes with store, which nothing is kept without; got {model_id!r} alone")
+    return model_id
 
 
 def of_domain(domain: Domain) -> dict[str, Any]:
     """As in a domain file; constraints that are callables by their code."""
-    callables = [fingerprint(each) or getattr(each, "__name__", "") for each in domain.restrictions.callables]
+    callables = [fingerprint(each) for each in domain.restrictions.callables]
     return {**tomllib.loads(toml.text_of(domain)), **({"callables": callables} if callables else {})}
 
 

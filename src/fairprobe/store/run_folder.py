@@ -25,6 +25,7 @@ from typing import Any
 
 from fairprobe._version import __version__
 from fairprobe.errors import SettingError
+from fairprobe.model.fingerprint import UNTOLD
 from fairprobe.store.hashes import canonical, sha256
 from fairprobe.store.whole_files import LOCK, append, locked, probe, write_whole
 
@@ -140,6 +141,8 @@ class StoredRun(RunReader):
             run = cls(folder)
             run.is_new = is_new
             run._check_same(begun)
+            if (why := _untold(begun)) is not None:
+                run.remarks.append(("untold-model", f"{folder} cannot be taken up again: {why}"))
             if not flushes:
                 text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
                 run.remarks.append(("no-fsync", f"{folder}: {text}the process, not one of the machine"))
@@ -161,6 +164,8 @@ class StoredRun(RunReader):
             )
         theirs = dict(self.about)
         before, now = theirs.pop("versions"), dict(ours["versions"])
+        if not self.is_new and (why := _untold(ours)) is not None:
+            raise SettingError.about("store", f"must be a new folder, got the run {self.path}: {why}")
         differences = list(_differences({k: v for k, v in ours.items() if k != "versions"}, theirs))
         if differences:
             more = f", and {len(differences) - MOST_DIFFERENCES} more" if len(differences) > MOST_DIFFERENCES else ""
@@ -204,6 +209,15 @@ class StoredRun(RunReader):
         """Leave out what is torn, so that the next line is one of its own."""
         contents = [*({"end": end} for end in self.ends), *map(vars, self.entries.values())]
         write_whole(self.path / INDEX, b"".join(map(_line, contents)))
+
+
+def _untold(about: Mapping[str, Any]) -> str | None:
+    """Why nothing tells what a run is about from anything else, and what to do."""
+    of_model, of_rules = about.get("model", {}).get("hash", ""), about.get("domain", {}).get("callables", ())
+    if of_model.startswith(UNTOLD):
+        return f"nothing tells its model from another, which is {of_model}: name the model with model_id"
+    made = next((each for each in of_rules if each.startswith(UNTOLD)), None)
+    return None if made is None else f"nothing tells a constraint from another, which is {made}: give it as text"
 
 
 def _line(content: Mapping[str, Any]) -> bytes:

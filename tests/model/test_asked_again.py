@@ -1,0 +1,127 @@
+"""What is asked again on purpose is asked of the model itself, past a cache; nothing is said of one that wavers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from serving import Served, serving
+
+import fairprobe
+from fairprobe import Category, Domain, Integer
+from fairprobe.asserting import DiscriminationError, assert_no_discrimination
+from fairprobe.errors import HealthWarning
+from fairprobe.explain.repairing import repair
+from fairprobe.explain.shrinking import shrink
+from fairprobe.model.remote import connect
+from fairprobe.replay import CaseStatus, replay
+from fairprobe.replay.saved import Question, SavedCases
+
+DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Category("sex", ["F", "M"])], sensitive=["sex"])
+CASES = DOMAIN.sample(40, seed=3)
+ROWS = DOMAIN.sample(60, seed=4)
+STOCHASTIC = "stochastic-model"
+
+
+def flips(frame):
+    return np.where((frame["age"] > 50) == (frame["sex"] == "M"), "yes", "no")
+
+
+@pytest.fixture
+def coin():
+    """A service that draws its answers, of which all about the cases is remembered."""
+    rng = np.random.default_rng(0)
+    with serving(Served(lambda frame: rng.choice(["yes", "no"], len(frame)))) as served:
+        remote = connect(served.url, protocol="mlflow")
+        remote.predict(pd.concat([CASES.assign(sex=sex) for sex in "FM"]))
+        yield remote
+
+
+@pytest.fixture
+def served():
+    with serving(Served(flips)) as served:
+        yield served
+
+
+@pytest.fixture
+def steady(served):
+    return connect(served.url, protocol="mlflow")
+
+
+def test_no_case_of_a_coin_holds_or_was_fixed(coin):
+    with pytest.warns(HealthWarning, match=STOCHASTIC):
+        result = replay(CASES, coin, DOMAIN)
+    assert result.n(CaseStatus.UNSURE) == len(CASES)
+    assert result.sentence().startswith("of 40 cases none still holds, 0 were fixed, 40 cannot be told")
+    assert result.outcome == "inconclusive"
+    assert STOCHASTIC in dict(result.health)
+    assert result.summary()["health"][0]["check"] == STOCHASTIC
+
+
+def test_a_coin_is_not_explained_shrunk_or_repaired_without_a_word(coin):
+    made = [
+        fairprobe.explain(CASES, coin, domain=DOMAIN, max_queries=20_000),
+        shrink(CASES, coin, DOMAIN, towards=ROWS, max_queries=20_000),
+        repair(CASES, coin, DOMAIN, max_queries=20_000),
+    ]
+    for each in made:
+        assert STOCHASTIC in dict(each.health)
+        assert "cases-gone" not in dict(each.health)
+
+
+def test_cases_that_are_none_any_more_are_asked_twice_too():
+    """A single answer in 80 is another one the second time: then nothing says that the others were fixed."""
+    answers = iter([np.full(80, "no"), np.array(["no"] * 79 + ["yes"])])
+    result = replay(CASES, lambda frame: next(answers), DOMAIN)
+    assert result.n(CaseStatus.UNSURE) == len(CASES)
+
+
+def test_what_a_service_repeats_holds(steady):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", HealthWarning)
+        assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+    sent = steady.n_sent
+    assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+    assert steady.n_sent - sent == 2 * 2 * len(CASES)  # nothing that it said before is used
+
+
+def test_a_service_that_changed_is_not_answered_for_by_what_it_said(served, steady):
+    """All cases were remembered as cases; now they are none."""
+    assert replay(CASES, steady, DOMAIN).n(CaseStatus.HOLDS) == len(CASES)
+    served.predict = lambda frame: np.full(len(frame), "no")
+    assert replay(CASES, steady, DOMAIN).n(CaseStatus.FIXED) == len(CASES)
+
+
+def test_saved_cases_of_a_coin(coin, tmp_path):
+    file = tmp_path / "cases.json"
+    SavedCases(CASES, Question.of(DOMAIN, "label", None), DOMAIN).write(file)
+    with pytest.raises(DiscriminationError) as raised:
+        assert_no_discrimination(coin, ROWS, domain=DOMAIN, max_share=0.1, cases=file, budget=4000)
+    said = str(raised.value)
+    assert STOCHASTIC in said
+    assert "saved before: of 40 cases none still holds, 0 were fixed" in said
+
+
+def test_one_case_that_rounding_decides_is_no_word_on_the_others():
+    """A score at the very boundary, whose last digit comes and goes."""
+    calls = iter(range(100))
+
+    class Model:
+        classes_ = np.array(["no", "yes"])
+
+        def _score(self, frame):
+            wavers = np.where(frame["hours"] == 50, (-1) ** next(calls) * 1e-12, 0.3)
+            return np.where(frame["hours"] == 50, wavers, np.where(frame["sex"] == "M", 0.3, -0.3))
+
+        def decision_function(self, frame):
+            return self._score(frame)
+
+        def predict(self, frame):
+            return self.classes_[(self._score(frame) > 0).astype(int)]
+
+    cases = pd.DataFrame({"age": [30, 40, 50], "hours": [20, 50, 70], "sex": ["F", "F", "F"]})
+    result = replay(cases, Model(), DOMAIN, batch="frame")
+    assert [str(each) for each in result.statuses] == ["holds", "unsure", "holds"]
+    assert not result.health

@@ -1,0 +1,189 @@
+"""Models whose answer to a row depends on the rows asked with it: they are found out, and nothing passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from serving import Served, serving
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import fairprobe
+from fairprobe import Category, Domain, Integer, estimate, search
+from fairprobe.estimate.verdict import verdict
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import unsteadiness
+from fairprobe.model.remote import connect
+
+DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+CHECK = "batch-dependent-model"
+
+
+def standardised(X):
+    X = np.asarray(X, dtype=float)
+    return (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+
+
+def min_max(X):
+    X = np.asarray(X, dtype=float)
+    return (X - X.min(axis=0)) / np.maximum(X.max(axis=0) - X.min(axis=0), 1e-9)
+
+
+def guarded(X):
+    """Scaled within the batch, but for a single row."""
+    return standardised(X) if len(X) > 1 else (np.asarray(X, dtype=float) - [53, 50, 0.5]) / [21, 28, 0.5]
+
+
+def ranked(X):
+    return np.column_stack([pd.Series(column).rank(pct=True) for column in np.asarray(X, dtype=float).T])
+
+
+def in_order(X):
+    return np.cumsum(np.asarray(X, dtype=float), axis=0) % 7
+
+
+def divided(X):
+    """Alone, a row has no answer."""
+    X = np.asarray(X, dtype=float)
+    with np.errstate(invalid="ignore"):
+        return (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))
+
+
+WAYS = [standardised, min_max, guarded, ranked, in_order]
+OUTPUTS = [("label", None), ("score", 0.05)]
+
+
+def model_of(way, output, level=0.6):
+    """A score out of what the batch is made to, or a label: for most ways, of a fraction of the rows."""
+
+    def model(X):
+        score = way(X)[:, :2].sum(axis=1)
+        return score if output == "score" else score > level
+
+    return model
+
+
+def names_of(result):
+    return [name for name, _ in result.health]
+
+
+@pytest.mark.parametrize("level", [0.6, 1.7])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("output", "threshold"), OUTPUTS)
+def test_shares_say_so_and_do_not_pass(way, output, threshold, level):
+    model, options = model_of(way, output, level), {"output": output, "threshold": threshold}
+    rows = DOMAIN.sample(300, seed=1)
+    for population, more in (("domain", {"n_experiments": 1, "method": "sample"}), (rows, {"rows_are": "held-out"})):
+        share = estimate(model, DOMAIN, population, **options, **more)
+        assert CHECK in names_of(share)
+        said = verdict(share, 0.5)
+        assert said.outcome == "inconclusive"
+        assert "depends on the rows that it is asked with" in said.sentence
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_searches_say_so(way):
+    found = search(model_of(way, "label"), DOMAIN, max_inputs=500)
+    assert CHECK in names_of(found)
+
+
+def test_a_row_that_has_an_answer_only_together_with_others():
+    (remark,) = unsteadiness(Asker(model_of(divided, "score"), DOMAIN, output="score"))
+    assert remark[0] == CHECK
+
+
+def test_missing_values_filled_in_out_of_the_batch():
+    def filled(frame):
+        ages = frame["age"].astype(float)
+        return ages.fillna(ages.mean()) > 45
+
+    rows = pd.DataFrame({"age": np.arange(20.0, 90.0).repeat(5), "sex": [0, 1] * 175})
+    rows.loc[rows.index % 100 == 3, "age"] = np.nan
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    with pytest.warns(fairprobe.errors.HealthWarning, match=CHECK):
+        estimate(filled, domain, rows, batch="frame")
+
+
+def test_a_service_and_a_pipeline_say_so():
+    pipeline = make_pipeline(FunctionTransformer(standardised), LogisticRegression())
+    rows = DOMAIN.sample(300, seed=2)
+    pipeline.fit(rows.to_numpy(), rows["age"] > 60)
+    assert CHECK in names_of(estimate(pipeline, DOMAIN, rows, batch="array"))
+    with serving(Served(lambda frame: np.where(min_max(frame)[:, 0] > 0.8, "yes", "no"))) as served:
+        remote = connect(served.url, protocol="mlflow")
+        share = estimate(remote, DOMAIN, rows)
+        assert served.n_requests < 40
+    assert CHECK in names_of(share)
+    assert share.n_sent == served.n_rows
+
+
+def test_an_audit_does_not_pass():
+    rows = DOMAIN.sample(300, seed=2)
+    told = fairprobe.audit(
+        model_of(min_max, "label"),
+        rows,
+        domain=DOMAIN,
+        max_share=0.5,
+        rows_are="held-out",
+        selfcheck=False,
+        search_cases=5,
+    )
+    assert told.verdict.outcome == "inconclusive"
+    assert CHECK in [each["check"] for each in told.content["health"]]
+
+
+# What does not depend on the batch
+
+
+def network(X):
+    """In single precision: the last digits depend on the size of the batch."""
+    rng = np.random.default_rng(0)
+    inner, outer = (rng.normal(size=size).astype(np.float32) for size in ((3, 300), 300))
+    return np.maximum(np.asarray(X, dtype=np.float32) @ inner, 0) @ outer
+
+
+STEADY = {
+    "network": network,
+    "network, labels": lambda X: network(X) > 50,
+    "text": lambda X: np.where(np.asarray(X)[:, 0] > 50, "yes", "no"),
+    "constant": lambda X: np.zeros(len(X)),
+}
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_rounding_is_no_dependence(name):
+    output = "score" if name in ("network", "constant") else "label"
+    threshold = 0.1 if output == "score" else None
+    share = estimate(STEADY[name], DOMAIN, n_experiments=1, output=output, threshold=threshold, batch="array")
+    assert not {CHECK, "stochastic-model"} & {*names_of(share)}
+
+
+def test_a_model_that_draws_is_not_said_to_depend_on_its_batch():
+    rng = np.random.default_rng(0)
+    share = estimate(lambda X: rng.random(len(X)) > 0.5, DOMAIN, n_experiments=1)
+    assert names_of(share) == ["stochastic-model"]
+    share = estimate(lambda X: rng.normal(size=len(X)), DOMAIN, n_experiments=1, output="score", threshold=100.0)
+    assert names_of(share) == ["stochastic-model"]  # though it has no hit
+
+
+def test_the_queries_that_it_takes():
+    def asked(model, limit=None):
+        asker = Asker(model, DOMAIN)
+        unsteadiness(asker, limit)
+        return asker.n_queries
+
+    known = make_pipeline(StandardScaler(), LogisticRegression()).fit([[20, 1, 0], [60, 1, 1]], [0, 1])
+    assert asked(known) == 0  # its class is known to answer row by row
+    assert asked(STEADY["text"]) == 146
+    assert 146 < asked(model_of(min_max, "label")) <= 2 * 146
+    for limit in (1, 10, 100, 1000):
+        assert asked(model_of(min_max, "label"), limit) <= limit / 5
+    found = search(STEADY["text"], DOMAIN, max_queries=1000)
+    assert found.n_queries <= 1000
+
+
+def test_an_empty_place_is_no_failure():
+    kinds = Domain([Category("town", ["ash"]), Integer("sex", 0, 1)], ["sex"])
+    assert names_of(estimate(lambda frame: frame["sex"] > 0, kinds)) == []
