@@ -10,6 +10,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.constraints import Rule
+from fairprobe.domain.parameter import Parameter
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.share import percent
 from fairprobe.explain.box import Axes, Box
@@ -63,6 +64,8 @@ class CaseRegion:
     """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
     """What the training rows in it say."""
+    parameters: tuple[Parameter, ...] = ()
+    """Those of the domain that it is a region of."""
 
     @property
     def precision(self) -> float:
@@ -78,8 +81,8 @@ class CaseRegion:
 
     @property
     def rule(self) -> Rule:
-        """The text as a rule."""
-        return Rule(self.text)
+        """The text as a rule of the domain."""
+        return Rule(self.text, parameters=self.parameters)
 
     def matches(self, frame: pd.DataFrame) -> Mask:
         """Which rows are in it."""
@@ -183,6 +186,7 @@ def _measured(
         directions=directions,
         example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
+        parameters=domain.parameters,
     )
 
 

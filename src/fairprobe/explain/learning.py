@@ -276,12 +276,12 @@ class _Worth:
         for _ in range(PASSES):
             before = box
             holds = [self._holds(box, place) for place in range(len(self._axes))]
-            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int16)
+            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int64)
             for place in range(len(self._axes)):
                 others = np.flatnonzero(n_broken == ~holds[place])
                 box = self._best_side(box, place, others, gains)
                 now = self._holds(box, place)
-                n_broken += holds[place].astype(np.int16) - now
+                n_broken += holds[place].astype(np.int64) - now
                 holds[place] = now
             if box == before:
                 break
