@@ -312,7 +312,11 @@ def test_a_population_that_sets_the_rules_aside():
 
 SEXES = Category("sex", ["F", "M"])
 TALL = {
-    "table": Domain([*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES], ["sex"], links=[Link("role", "sex", [{"M": "Husband", "F": "Wife"}])]),
+    "table": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES],
+        ["sex"],
+        links=[Link("role", "sex", [{"M": "Husband", "F": "Wife"}])],
+    ),
     "shift": Domain(
         [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES], ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 2})]
     ),
@@ -354,7 +358,7 @@ def test_twins_on_both_sides_of_a_region(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TALL)
 def test_twins_on_both_sides_of_many_regions(kind):
-    for seed in range(1, 30):
+    for seed in range(1, 7):
         check_both_sides(kind, seed, n_rules=2)
 
 
@@ -383,7 +387,9 @@ def check_both_sides(kind, seed, n_rules):
 
         if each.twins == "linked" and each.decision is not Decision.FAVOURABLE:
             continue  # the twins' outcomes are those of linked twins
-        drawn = rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
+        drawn = (
+            rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
+        )
         now, then = (estimate(one, side, drawn, linked=None, batch="frame") for one in (asked, decided))
         assert (each.n, each.before, each.after) == (now.n, now.value, then.value)
         inside = np.logical_or.reduce([rule.matches(drawn) for rule in each.rules])

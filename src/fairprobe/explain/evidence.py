@@ -129,6 +129,12 @@ class Evidence:
     favourable: Any
     """The good outcome, where it was told."""
     seed: int
+    n_unasked: int = 0
+    """Cases given that were not asked about, as the budget left no room."""
+    n_off: int = 0
+    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    places: Codes | None = None
+    """Where the cases stand among those given; None where these are all."""
 
     @property
     def n_queries(self) -> int:
@@ -143,7 +149,7 @@ class Evidence:
     @property
     def n_gone(self) -> int:
         """Cases that the model no longer treats differently."""
-        return self.n_given - self.n_cases
+        return self.n_given - self.n_cases - self.n_unasked - self.n_off
 
     def rng(self, name: str) -> np.random.Generator:
         """Random numbers of a part's own, so that no part's draws hang on another's."""

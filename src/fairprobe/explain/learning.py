@@ -50,9 +50,9 @@ N_CANDIDATES = 120
 PASSES = 3
 
 
-def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS) -> list[Box]:
-    """Regions that cover the cases of the population, in no order."""
-    pool = Pool(evidence, axes, "learning")
+def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
+    """Regions that cover the cases of the population, in no order; a pool given holds what they were learned from."""
+    pool = pool or Pool(evidence, axes, "learning")
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
     chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]

@@ -87,6 +87,8 @@ class Remedy:
     def sentence(self) -> str:
         """The remedy in words."""
         where = POPULATIONS[self.population] + (", linked twins" if self.twins == "linked" else "")
+        if not self.n:
+            return f"simulated: what deciding {self.region} otherwise would do to {where} was not measured"
         said = (
             f"simulated: with {self.region} decided {self.decision.words}, {percent(self.after)} of {where} would be "
             f"discriminatory ({percent(self.low)} to {percent(self.high)}), where {percent(self.before)} are"
@@ -155,8 +157,8 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
     scores the best among the members), and a constant sensitive value: each is judged as the member that has the most
     frequent combination in the rows, without rows the first. A family without that member is left as it is.
 
-    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all on
-    one side. Plain twins may be on both: of two who are as tall, a link that shifts heights puts one in a region.
+    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
+    on one side. Plain twins may be on both: of two who are as tall, a link that shifts heights puts one in a region.
 
     Args:
         rules: the regions, the most important first.

@@ -38,12 +38,12 @@ class Severity:
     measure: str
     """What is apart: proba, score or value; label where the model tells no more than that."""
     gaps: Floats
-    """By case, in order; NaN for those that there was no room to ask about."""
+    """By case given, in order; NaN for those that do not hold, or that there was no room to ask about."""
     quantiles: pd.Series[Any]
     """Of the gaps."""
     ranking: pd.DataFrame
     """The cases by `product`, of `severity` and `plausibility` (1 without a density), the largest first and those found
-    first before others: `place` is that among the cases."""
+    first before others: `place` is that among the cases given."""
     n_queries: int
     health: tuple[Remark, ...] = ()
     """What is to be said of it."""
@@ -51,9 +51,9 @@ class Severity:
     def sentences(self) -> list[str]:
         """The middle half of the gaps, in words."""
         if not len(self.ranking):
-            return ["There is no case to be told how severe it is."]
+            return ["There is no case whose severity was measured."]
         if self.measure == "label":
-            return ["The model tells labels alone, so all cases are as severe."]
+            return ["The model tells labels alone: whether some cases are as severe as others cannot be told."]
         low, middle, high, most = (self.quantiles[q] for q in (0.25, 0.5, 0.75, 1.0))
         return [
             f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case; in half of the "
@@ -95,17 +95,20 @@ def severity_of(evidence: Evidence) -> Severity:
         gaps = np.full(evidence.n_cases, np.nan)
         gaps[:n], n_queries = _asked(evidence, measure, n)
     known = np.flatnonzero(~np.isnan(gaps))
+    places = np.arange(evidence.n_cases) if evidence.places is None else evidence.places
+    of_given = np.full(evidence.n_given, np.nan)
+    of_given[places] = gaps
     plausibility = np.ones(len(known))
     if evidence.density is not None and len(known):
         plausibility = evidence.density.plausibility_of(evidence.cases.codes[known])
     product = gaps[known] * plausibility
     ranking = pd.DataFrame(
-        {"place": known, "severity": gaps[known], "plausibility": plausibility, "product": product}
+        {"place": places[known], "severity": gaps[known], "plausibility": plausibility, "product": product}
     ).iloc[np.argsort(-product, kind="stable")]
     quantiles = np.quantile(gaps[known], QUANTILES) if len(known) else np.full(len(QUANTILES), np.nan)
     return Severity(
         measure=measure,
-        gaps=gaps,
+        gaps=of_given,
         quantiles=pd.Series(quantiles, index=pd.Index(QUANTILES, name="quantile"), name="gap"),
         ranking=ranking.reset_index(drop=True),
         n_queries=n_queries,

@@ -8,6 +8,7 @@ from typing import Any
 
 from fairprobe.report.phrases import (
     DIRECTIONAL,
+    NOT_MEASURED,
     OUTCOMES,
     POPULATIONS,
     ROLES,
@@ -21,7 +22,7 @@ from fairprobe.report.phrases import (
     shown,
     verdict_words,
 )
-from fairprobe.report.sections import Content, health_of
+from fairprobe.report.sections import Content, health_of, missing_of
 
 MOST_CASES = 20
 """Cases, and rows that flip, that are listed; all of them are in `audit.json`."""
@@ -146,16 +147,17 @@ def _answers(answers: Mapping[str, Any]) -> str:
 def _regions(content: Content) -> str:
     regions = (content["why"] or {}).get("regions")
     if not regions:
-        return ""
+        missing = missing_of(content).get("regions")
+        return f"## Where it happens most\n\n{text(missing)}" if missing else ""
     rows = [
         [
             str(number),
             value(region["text"]),
             percent(region["precision"]),
-            between(region),
+            between(region) if region["n"] else NOT_MEASURED,
             percent(region["coverage"]),
-            count(region["n_rows"]),
-            text((region["in_data"] or {}).get("verdict") or "n/a"),
+            "no rows" if region["n_rows"] is None else count(region["n_rows"]),
+            text((region["in_data"] or {}).get("verdict") or "no labels"),
         ]
         for number, region in enumerate(regions, start=1)
     ]
@@ -193,7 +195,11 @@ def _why(content: Content) -> str:
         for sentence in (why.get(part) or {}).get("sentences", [])
     ]
     told += [content["proxies"]["sentence"]] if content["proxies"] else []
-    remedies = [each["sentence"] for each in why.get("remedies") or []][:4]
+    missing = missing_of(content)
+    told += [missing[part] for part in ("directions", "influence") if part in missing]
+    remedies = [each["sentence"] for each in why.get("remedies") or []][:4] or [
+        *filter(None, [missing.get("remedies")])
+    ]
     parts = [_listed("Why", told), _listed("What would end it, simulated", remedies), _retraining(content)]
     return "\n\n".join(part for part in parts if part)
 
@@ -249,7 +255,7 @@ def _impact(content: Content) -> str:
             f"{value(each['sensitive'])}: {value(each['value'])}",
             count(each["n"]),
             percent(each["rate"]),
-            figure(each["ratio"]),
+            "undefined" if each["ratio"] is None else figure(each["ratio"]),
         ]
         for each in content["impact"]
     ]
