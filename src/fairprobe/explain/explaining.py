@@ -18,7 +18,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes, Box
 from fairprobe.explain.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import DrawnFrom, Evidence, TwiceOracle, base_domain, checked_rows
+from fairprobe.explain.evidence import DrawnFrom, Evidence, TwiceOracle, base_domain, checked_favourable, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
@@ -120,6 +120,7 @@ def explain(
         return make()
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
+    checked_favourable(evidence, sampled)
     axes = Axes(evidence.domain)
     pool = Pool(evidence, axes, "learning")
     boxes: list[Box] = []
@@ -279,10 +280,10 @@ def _little_known(regions: Sequence[CaseRegion], limit: str) -> list[Remark]:
         Few.BUDGET: ("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
         Few.THIN: (
             "thin-regions",
-            f"so thin in the population that fewer than {LEAST_MEASURED} inputs were found there",
+            f"they are so thin in the population that fewer than {LEAST_MEASURED} inputs were found there",
         ),
         Few.APART: ("few-comparable", f"of their inputs fewer than {LEAST_MEASURED} can be compared with a twin"),
     }
     found = [region.few for region in regions if region.n < LEAST_MEASURED]
-    of = f"of {len(regions)} regions the precision is little known"
-    return [(name, f"{found.count(why):,} {of}: {text}") for why, (name, text) in said.items() if why in found]
+    rest = f"of {len(regions)} regions the precision is little known"
+    return [(name, f"of {found.count(why)} {rest}: {text}") for why, (name, text) in said.items() if why in found]

@@ -82,9 +82,10 @@ class Explanation:
 
     def sentences(self) -> list[str]:
         """All of it in plain sentences, the most important first."""
+        missing = [f"{section}: {why}" for section, why in self.not_measured.items()]
         if not self.n_cases:
             if self.n_given:
-                return [nothing_held(self.n_asked, self.n_given, f"the {self.n_given:,} cases given")]
+                return [nothing_held(self.n_asked, self.n_given, f"the {self.n_given:,} cases given"), *missing]
             return ["No cases were given: there is nothing to explain, which does not say that there are none."]
         said = []
         if self.rules:
@@ -97,7 +98,7 @@ class Explanation:
         said += self.directions.sentences()
         said += self.influence.sentences()
         said += (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
-        return said + [f"{section}: {why}" for section, why in self.not_measured.items()]
+        return said + missing
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
