@@ -21,8 +21,8 @@ from fairprobe.audit.sensitivity import sensitivity
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.engine.interrupts import deferred
-from fairprobe.errors import DataError, DomainError, HealthWarning, RunError, SettingError
-from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.errors import DataError, DomainError, HealthWarning, ModelError, RunError, SettingError
+from fairprobe.estimate import Share, breakdown, estimate, proxies
 from fairprobe.estimate.survey import combination_words, worse_off
 from fairprobe.estimate.verdict import GATES
 from fairprobe.explain import explain
@@ -330,6 +330,22 @@ class Auditing:
                 parts.remark("no-share", f"{name}: {error}", "shares")
                 continue
             self._tell(f"{name}: {parts.main[name].sentence()}", is_over=True)
+        if "rows" in parts.sets:
+            parts.n_relabelled = self._relabelled()
+
+    def _relabelled(self) -> int | None:
+        """How many rows change their label, by whichever twins: an answer may move without that."""
+        settings, linked = self.settings, self.settings.linked if self.domain.links else None
+        if settings.output not in ("score", "proba") or self.asker is None or self.asker.adapter.is_function:
+            return None
+        rows = self.rows.reset_index(drop=True)
+        try:
+            share = estimate(self.model, self.domain, rows, linked=linked, seed=self.seed, batch=settings.batch)
+        except (ModelError, SettingError):  # it gives no labels
+            return None
+        self.parts.sampling.append(_sampled("shares", "labels", "all rows given", share.n_queries, share.n))
+        sides = [side.cases for side in (share, share.plain) if side is not None and side.cases is not None]
+        return len(set().union(*(cases.index for cases in sides)))
 
     def _estimate(self, population: Any, name: str, **changes: Any) -> list[Share]:
         """The shares by set of sensitive parameters, all of them together last."""

@@ -66,6 +66,8 @@ class AuditParts:
     density: Density | None = None
     sets: dict[str, list[Share]] = field(default_factory=dict)
     """By population, the shares by set of sensitive parameters, all of them together last."""
+    n_relabelled: int | None = None
+    """Rows whose label changes, where scores or probabilities are compared; None where that is not known."""
     impact: list[tuple[Any, ...]] = field(default_factory=list)
     found: Found | None = None
     why: Explanation | None = None
@@ -379,7 +381,7 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
                 "population": twins_of(side),
             }
             flips.append({**flip, "values": mask.row(case)} if parts.settings.show_rows else flip)
-    return {"n_flipped": len(flipped), "flips": flips}
+    return {"n_flipped": len(flipped), "n_relabelled": parts.n_relabelled, "flips": flips}
 
 
 def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> Iterable[tuple[str, list[Any]]]:

@@ -107,7 +107,7 @@ def _other_lines(why: Explanation, is_told: bool) -> list[Line]:
     said = {
         "Who is worse off" if is_told else "Who gets what": directions,
         "Through what": why.influence.sentences(),
-        "How severe": why.severity.sentences(),
+        "How severe": [*why.severity.sentences(), *why.label_sentences()],
         "What the model looks at": [f"{'; '.join(inside)}."] if inside else [],
     }
     return [(f"{title}: {' '.join(sentences)}", 2) for title, sentences in said.items() if sentences]

@@ -26,7 +26,7 @@ from fairprobe.explain.inside import inside_of
 from fairprobe.explain.learning import MAX_REGIONS, learn
 from fairprobe.explain.pool import Pool
 from fairprobe.explain.remedies import remedies_of
-from fairprobe.explain.severity import severity_of
+from fairprobe.explain.severity import relabelled_of, severity_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import Found
@@ -136,6 +136,7 @@ def explain(
         influence=part("through what", lambda: influence_of(evidence)),
         directions=part("who is worse off", lambda: directions_of(evidence, sampled)),
         severity=part("how severe they are", lambda: severity_of(evidence)),
+        relabelled=part("whether labels change", lambda: relabelled_of(evidence)),
         inside=part("what the model looks at", lambda: inside_of(evidence)),
         remedies=part(
             "what would end it",

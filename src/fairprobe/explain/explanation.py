@@ -48,6 +48,8 @@ class Explanation:
     influence: Influence
     directions: Directions
     severity: Severity
+    relabelled: tuple[int, int] | None
+    """Of scores and probabilities: how many cases change their label too, and of how many that was asked."""
     inside: Inside | None
     """The parts of the model that look at a sensitive parameter; None where it cannot be looked into."""
     remedies: Remedies
@@ -97,8 +99,17 @@ class Explanation:
             said += [f"{place}. {region.sentence()}." for place, region in enumerate(self.rules, start=1)]
         said += self.directions.sentences()
         said += self.influence.sentences()
+        said += self.label_sentences()
         said += (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
         return said + missing
+
+    def label_sentences(self) -> list[str]:
+        """That an answer moves is not yet that the label changes: both numbers, where they may differ."""
+        if self.relabelled is None:
+            return []
+        n, asked = self.relabelled
+        over = f"with answers more than {self.influence.threshold:g} apart"
+        return [f"Of {asked:,} cases {over}, {n:,} have twins with different labels."]
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
@@ -115,6 +126,9 @@ class Explanation:
             "influence": self.influence.summary(),
             "directions": self.directions.summary(),
             "severity": self.severity.summary(),
+            "n_relabelled": None if self.relabelled is None else self.relabelled[0],
+            "relabelled_of": None if self.relabelled is None else self.relabelled[1],
+            "label_sentences": self.label_sentences(),
             "inside": None if self.inside is None else self.inside.summary(),
             "remedies": self.remedies.summary(),
             "not_measured": dict(self.not_measured),

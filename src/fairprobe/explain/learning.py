@@ -58,7 +58,7 @@ def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: 
     chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
     learner = _Learner(axes, pool, max_regions)
     for _ in range(TURNS):
-        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH)
+        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH, part=0.5)
         if not pool.hits.any():
             return []
         before, chosen = chosen, learner.choose([*chosen, *candidates])

@@ -38,9 +38,9 @@ class Pool:
         self.hits: Mask = np.empty(0, dtype=bool)
         self.weights: Floats = np.empty(0)
 
-    def add(self, boxes: Sequence[Box], n: int) -> None:
-        """Draw inputs from each box, or as many as the budget allows, and judge them."""
-        n = self._evidence.budget.inputs(n * len(boxes)) // max(1, len(boxes))
+    def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
+        """Draw inputs from each box, or as many as a part of the budget left allows, and judge them."""
+        n = self._evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
         drawn = list[Codes]()
         for box in boxes if n else ():
             codes, mass = self._draw(box, n)

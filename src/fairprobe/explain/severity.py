@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.errors import ModelError, SettingError
 from fairprobe.estimate.share import Remark
 from fairprobe.explain.evidence import Evidence
 from fairprobe.explain.influence import records
@@ -93,7 +95,8 @@ def severity_of(evidence: Evidence) -> Severity:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
             health = (("fewer-scores", text),)
         gaps = np.full(evidence.n_cases, np.nan)
-        gaps[:n], n_queries = _asked(evidence, measure, n)
+        case, twin, n_queries = _asked(evidence, measure, n)
+        gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0
     known = np.flatnonzero(~np.isnan(gaps))
     places = np.arange(evidence.n_cases) if evidence.places is None else evidence.places
     of_given = np.full(evidence.n_given, np.nan)
@@ -125,10 +128,26 @@ def _measure(evidence: Evidence) -> str:
     return "proba" if abilities.probabilities else "score" if abilities.scores else "label"
 
 
-def _asked(evidence: Evidence, output: str, n: int) -> tuple[Floats, int]:
-    """How far apart that output is at the ends of the first n cases, and the rows that were asked about."""
+def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
+    """Of cases told by scores or probabilities: how many have twins of another label, and how many were asked about.
+
+    None where labels are what is compared, or the model gives none, or there is no room to ask.
+    """
+    own, left = evidence.oracle.asker, evidence.budget.n_left
+    n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
+    if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
+        return None
+    try:
+        case, twin, _ = _asked(evidence, "label", n)
+    except (ModelError, SettingError):  # it gives no labels
+        return None
+    return int((case != twin).sum()), n
+
+
+def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """That output at both ends of the first n cases, and the rows that were asked about."""
     if not n:
-        return np.empty(0), 0
+        return np.empty(0), np.empty(0), 0
     own = evidence.oracle.asker
     batch = None
     if isinstance(own, Asker):
@@ -136,12 +155,11 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[Floats, int]:
     asker = Asker(evidence.model, evidence.domain, output=output, batch=batch)
     ends = evidence.oracle.ends(evidence.cases)
 
-    def ask(codes: Codes) -> Floats:
+    def ask(codes: Codes) -> NDArray[Any]:
         codes = codes[:n].astype(np.int64, copy=False)
-        parts = [asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)]
-        return np.concatenate(parts).reshape(n, -1)
+        return np.concatenate([asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)])
 
     with asker.quiet():
-        apart = np.abs(ask(ends.case) - ask(ends.twin)).max(axis=1)
+        case, twin = ask(ends.case), ask(ends.twin)
     own.n_queries += asker.n_queries  # the budget knows of them
-    return apart, asker.n_queries
+    return case, twin, asker.n_queries

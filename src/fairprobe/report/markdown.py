@@ -16,6 +16,7 @@ from fairprobe.report.phrases import (
     between,
     count,
     figure,
+    flips_words,
     number_of,
     percent,
     said,
@@ -132,7 +133,7 @@ def _rows(content: Content) -> str:
     if not flips:
         return ""
     rows = [[value(flip["row"]), _changes(flip["changes"]), _answers(flip["answers"])] for flip in flips[:MOST_CASES]]
-    told = f"{number_of(content['rows']['n_flipped'], 'real row')} would get another answer; {len(rows)} are listed."
+    told = f"{flips_words(content)}; {len(rows)} are listed."
     return f"## Real rows that flip\n\n{told}\n\n{table(['Row', 'What differs', 'Answers'], rows)}"
 
 
@@ -196,6 +197,7 @@ def _why(content: Content) -> str:
     ]
     told += [content["proxies"]["sentence"]] if content["proxies"] else []
     missing = missing_of(content)
+    told += why.get("label_sentences", [])
     told += [missing[part] for part in ("directions", "influence") if part in missing]
     remedies = [each["sentence"] for each in why.get("remedies") or []][:4] or [
         *filter(None, [missing.get("remedies")])

@@ -139,3 +139,14 @@ def share_words(share: Mapping[str, Any]) -> str:
     twins = TWINS.get(share["twins"], share["twins"])
     population = POPULATIONS.get(share["population"], share["population"])
     return f"{population}, {twins}: {' and '.join(map(shown, share['sensitive']))}"
+
+
+def flips_words(content: Mapping[str, Any]) -> str:
+    """How many real rows would get another answer. Of numbers: how many one so far away, and how many another label."""
+    rows, question = content["rows"], content["question"]
+    told = f"{number_of(rows['n_flipped'], 'real row')} would get "
+    if question["output"] == "label":
+        return f"{told}another answer"
+    n = rows.get("n_relabelled")
+    labels = "" if n is None else f", and {number_of(n, 'real row')} another label,"
+    return f"{told}an answer more than {question['threshold']:g} away{labels}"
