@@ -35,7 +35,7 @@ MOST_TOLD = 10
 """Outcomes that a message lists."""
 
 LEAST_SEEN = 100
-"""Of fewer fresh inputs, that an outcome was not seen among them says little."""
+"""Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
 
 
 class TwiceOracle(Oracle):
@@ -235,8 +235,9 @@ def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
         n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
         known = [*known, *range(n_classes)] if n_classes else []  # a class by its name or its position
         known += ["highest", "lowest"] if n_classes in (0, 2) else []
-    elif not known and len(sampled.codes) >= LEAST_SEEN:
-        known = _seen(evidence, sampled)
+    elif not known:
+        seen = _seen(evidence, sampled)
+        known = seen if len(sampled.codes) >= LEAST_SEEN or nearest(favourable, seen) else []
     if favourable is None or not known or favourable in known or not any(len(part.codes) for part in parts):
         return
     told = ", ".join(map(repr, known[:MOST_TOLD])) + (" ..." if len(known) > MOST_TOLD else "")

@@ -75,7 +75,7 @@ class Influence:
             return ["No case was moved, so nothing is known of what ends them."]
         known = self.table[self.table["n_moves"] > 0]
         if not len(known):
-            return [f"None of {self.n_cases:,} cases has another value to be moved to."]
+            return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
         said = [
             f"{name} {percent(row.ended)} ({percent(row.low)} to {percent(row.high)})"
             for name, row in known.head(3).iterrows()

@@ -257,7 +257,8 @@ def _health(rows: RealRows | None, n_gone: int, n_unrepaired: int, is_fewest: Ma
     if n_gone:
         remarks.append(("gone", f"{n_gone:,} of the cases given no longer hold: they are left out"))
     if n_unrepaired:
-        remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them"))
+        by_then = " before max_queries ended" if has_ended else ""
+        remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them{by_then}"))
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} repairs not all with fewer changes could be asked about"
