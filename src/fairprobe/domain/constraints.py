@@ -112,7 +112,7 @@ def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Op
         return Join(node.word, tuple(_ranked(part, text, frame, operands) for part in node.parts))
     if not isinstance(node, Compare) or node.symbol in ("==", "!="):
         return node
-    sides = (node.left, node.right)
+    sides: tuple[Any, ...] = (node.left, node.right)
     orders = [_order_of(side, frame, operands) for side in sides]
     if orders == [None, None]:
         return node
@@ -125,7 +125,7 @@ def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Op
             f"values compared by {node.symbol!r} in {text!r} must be numbers or have an order, got {text_of(node)}: "
             "give an ordered categorical of pandas, or take the rule from the constraints of a domain"
         )
-    ranks = [Rank(s.name, order) if isinstance(s, Name) else Constant(order.index(s.value)) for s in sides]
+    ranks = [Constant(order.index(s.value)) if isinstance(s, Constant) else Rank(s.name, order) for s in sides]
     return Compare(node.symbol, *ranks)
 
 

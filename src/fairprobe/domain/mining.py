@@ -261,7 +261,7 @@ def _chosen(
         if n_broken <= standard.most_broken(support, expected) and not _is_implied(domain, known, formula):
             known.append(formula)
             derived = candidate.derived
-            counts = {"support": support, "expected": expected, "n_broken": n_broken}
+            counts: dict[str, Any] = {"support": support, "expected": expected, "n_broken": n_broken}
             kept.append(MinedRule(text, parameters=domain.parameters, **counts, derived=derived))
     return kept
 

@@ -77,6 +77,11 @@ class Budget:
         """None without a limit."""
         return None if self.max_queries is None else max(0, self.max_queries - self._oracle.asker.n_queries)
 
+    def part(self, part: float) -> Budget:
+        """A part of what is left, as a budget of its own."""
+        left = self.n_left
+        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
+
     def inputs(self, n_wanted: int, part: float = 1.0) -> int:
         """How many inputs may be judged, if only a part of what is left is to be spent."""
         left = self.n_left

@@ -40,7 +40,10 @@ N_SAMPLED = 20_000
 """Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
 
 CASES_PART = 0.5
-"""Of the queries, to ask about the cases: of too many cases as many as that allows. The rest is for measuring."""
+"""Of the queries, to ask about all cases; of too many, as many as half of it allows. The rest is for measuring."""
+
+LEARNING_PART = 0.6
+"""Of the queries left, to learn regions by: what follows needs the others."""
 
 LEAST_LEARNED = 500
 """With fewer judged inputs to learn from, that no region was found says nothing; regions are learned from 50,000."""
@@ -122,10 +125,11 @@ def explain(
     sampled = part("a sample of the population", lambda: _sampled(evidence))
     checked_favourable(evidence, sampled)
     axes = Axes(evidence.domain)
-    pool = Pool(evidence, axes, "learning")
+    learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
+    pool = Pool(learning, axes, "learning")
     boxes: list[Box] = []
     if evidence.n_cases and len(axes):  # where nothing but the sensitive parameters can be moved there is no region
-        boxes = part("where they are", lambda: learn(evidence, axes, max_regions, pool))
+        boxes = part("where they are", lambda: learn(learning, axes, max_regions, pool))
     regions: list[CaseRegion] = []
     if boxes:
         regions = part("how good the regions are", lambda: measured_regions(evidence, axes, boxes, sampled))
@@ -183,7 +187,7 @@ def evidence_of(
         kept = (codes >= 0).all(axis=1)
         found = base.decode(codes[kept])
         domain, output, threshold = base, own.output, own.threshold
-    asked = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
     given = given_cases(found, model, domain, **asked, part=CASES_PART)
     n_off = 0 if kept is None else int((~kept).sum())
     who = DrawnFrom.of(own, given.domain, population)

@@ -59,7 +59,8 @@ def given_cases(
 ) -> Given:
     """The cases of a search, or of a frame, asked about.
 
-    With a `part` of the queries, as many of them as that allows, evenly taken; without, all or none.
+    With a `part` of the queries, all if that allows it, else as many as half of it does, evenly taken; without, all or
+    none.
     """
     import pandas as pd
 
@@ -79,7 +80,9 @@ def given_cases(
     n_given, cost = len(codes), Budget(oracle, None).cost
     chosen = np.arange(n_given)
     if part is not None:
-        n = min(n_given, max(int(max_queries * part) // cost, min(1, max_queries // cost)))
+        n = n_given
+        if n * cost > max_queries * part:  # half of the part, so that there is more to measure them by
+            n = max(int(max_queries * part / 2) // cost, min(1, max_queries // cost))
         chosen = np.linspace(0, n_given - 1, n).astype(np.int64)
         codes, index = codes[chosen], index[chosen]
     # Each case and its twins are asked about at the beginning and at the end.

@@ -163,7 +163,7 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
         return max(1, values * (n_columns + n_pairs) + MOST_POINTS * min(N_CURVES, n_columns))
 
     wanted = n_cases * a_case(n_values)
-    room = min(MOST_JUDGED, evidence.budget.inputs(wanted))
+    room = min(MOST_JUDGED, evidence.budget.inputs(wanted, part=0.5))
     if wanted <= room:
         return n_cases, n_values
     values = min(n_values, max(FEWEST_VALUES, int(n_values * math.sqrt(room / wanted))))

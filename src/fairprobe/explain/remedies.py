@@ -371,7 +371,7 @@ class _Simulation:
         """The figures, if some of the regions are decided so."""
         sample = self.sample
         inside = np.asarray(sample.own[places].any(axis=0))
-        n, hits = int(sample.counted.sum()), int(self._hits_after(sample.inside[places].any(axis=0)).sum())
+        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
         low, high = clopper_pearson(hits, n, confidence)
         before, after = self._accuracies(inside & self.exists)
         return Remedy(
