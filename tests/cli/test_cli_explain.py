@@ -139,8 +139,8 @@ def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
 def test_a_budget_too_small_for_all_cases_explains_some(explain):
     outcome = explain("--max-cases", 500, "--explain-queries", 100)
     assert outcome.code == 0, outcome.err
-    assert outcome.out.startswith("No region was found that holds 12 cases of 500 found in ")
-    assert "488 of 500 cases were not asked about, as the limit of 100 queries leaves no room" in outcome.err
+    assert outcome.out.startswith("No region was found that holds 6 cases of 500 found in ")
+    assert "494 of 500 cases were not asked about, as the limit of 100 queries leaves no room" in outcome.err
     for section in ("Regions", "Influence"):
         assert f"{section}: Not measured: the limit of 100 queries left" in outcome.out
     assert not re.search(r"\b(nan|n/a)\b|0\.0\b", outcome.out)

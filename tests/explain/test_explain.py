@@ -381,7 +381,7 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
 def test_a_region_is_thin_only_where_the_population_is(found):
     """Issue 28: a region with a third of the density was called thin, where the limit on queries was the reason."""
     with pytest.warns(HealthWarning):
-        why = explain(found, model, max_queries=2_000, batch="frame")
+        why = explain(found, model, max_queries=1_000, batch="frame")
     checks = dict(why.health)
     assert why.rules
     assert "thin-regions" not in checks
