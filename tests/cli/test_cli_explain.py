@@ -141,6 +141,16 @@ def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
     assert "Traceback" not in outcome.err
 
 
+def test_a_budget_too_small_for_all_cases_explains_some(explain):
+    outcome = explain("--max-cases", 500, "--explain-queries", 100)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("No region was found that holds 6 cases of 500 found in ")
+    assert "494 of 500 cases were not asked about, as the limit of 100 queries leaves no room" in outcome.err
+    for section in ("Regions", "Influence"):
+        assert f"{section}: Not measured: the limit of 100 queries left" in outcome.out
+    assert not re.search(r"\b(nan|n/a)\b", outcome.out)
+
+
 # What is refused
 
 
@@ -149,7 +159,6 @@ def test_a_budget_that_leaves_nothing_to_measure_by(explain, queries):
     [
         (("--explain-queries", 0), ("--explain-queries must be", "got 0")),
         (("--max-regions", 0), ("--max-regions must be", "got 0")),
-        (("--max-cases", 5000, "--explain-queries", 100), ("at least 40,000", "got 100", "lower --max-cases")),
         (("--population", "rows"), ("--population must be one of domain", "'rows'")),
         (("--population", "density"), ("--population density needs --data",)),
         (("--out", "why.csv"), ("--out must end in .json",)),

@@ -75,7 +75,12 @@ def test_meaning(text):
     assert restricted.allows(codes).tolist() == expected.tolist()
     assert restricted.allows_frame(frame).tolist() == expected.tolist()
     assert restricted.n_valid == expected.sum()
-    if "size" not in text:  # only a domain knows the order of an ordinal's values
+    assert restricted.constraints[0].matches(
+        frame[frame.columns[::-1]].set_axis(range(9, 9 + len(frame)))
+    ).tolist() == (expected.tolist())
+    ordered = frame.assign(size=pd.Categorical(frame["size"], SMALL["size"].values, ordered=True))
+    assert Rule(text).matches(ordered).tolist() == expected.tolist()
+    if "size" not in text:  # text alone has no order
         assert Rule(text).matches(frame).tolist() == expected.tolist()
     assert parse(text_of(parse(text))) == parse(text)
 
@@ -391,3 +396,54 @@ def test_columns_of_all_dtypes_are_seen_as_their_values(text):
     )
     rule = Rule(text)
     assert rule.matches(frame).tolist() == rule.matches({name: list(frame[name]) for name in frame}).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("size >= 'M'", [False, True, True, False, False]),
+        ("not size >= 'M'", [True, False, False, True, True]),
+        ("'M' > size or size is missing", [True, False, False, True, True]),
+        ("size <= worn", [True, False, True, False, False]),
+        ("n >= 2", [False, True, False, True, False]),
+        ("b", [True, False, False, True, False]),
+        ("1 == 1", [True] * 5),
+        ("1 > 2", [False] * 5),
+        ("worn != 'S'", [False, True, True, True, True]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["text", "ordered", "string"])
+def test_rules_match_real_rows_of_any_dtype(text, expected, kind):
+    """Values off the grid or of another kind than the rest, pandas' NA, and an index of its own."""
+    frame = pd.DataFrame(
+        {
+            "n": ["?", 2, None, 2.5, 1],
+            "size": ["S", "L", "M", None, None],
+            "b": pd.array([True, None, False, True, None], dtype="boolean"),
+            "worn": ["S", "M", "L", "L", pd.NA],
+        },
+        index=list("vwxyz"),
+    )
+    sizes = ["S", "M", "L"]
+    if kind == "ordered":
+        frame = frame.assign(**{name: pd.Categorical(frame[name], sizes, ordered=True) for name in ("size", "worn")})
+        assert Rule(text).matches(frame).tolist() == expected
+    elif kind == "string":
+        frame = frame.astype({"size": "string", "worn": "string"})
+    parameters = (
+        Integer("n", 0, 9),
+        Ordinal("size", sizes, missing=True),
+        Category("b", [False, True]),
+        Ordinal("worn", sizes, missing=True),
+    )
+    assert Rule(text, parameters=parameters).matches(frame).tolist() == expected
+    assert Rule(text, parameters=parameters).matches(frame.iloc[:0]).tolist() == []
+    assert Rule("size >= 'S'", parameters=parameters).matches({"size": ["XS", "S"]}).tolist() == [False, True]
+    assert Rule("1 > 2 or n == 2.5").matches(frame).tolist() == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize("text", ["size >= 'M'", "size < other", "'a' < 'b'", "size > True"])
+def test_text_has_no_order_by_itself(text):
+    frame = pd.DataFrame({"size": ["S", None, "L"], "other": ["S", "M", "L"]})
+    with pytest.raises(DataError, match=r"must be numbers or have an order, got .*ordered categorical"):
+        Rule(text).matches(frame)

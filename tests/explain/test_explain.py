@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import statistics
+import warnings
 from itertools import product
 
 import numpy as np
@@ -14,8 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explain.box import Axes
-from fairprobe.explain.case_region import measured_regions
+from fairprobe.explain.box import Axes, Interval
+from fairprobe.explain.case_region import Few, measured_regions
+from fairprobe.explain.evidence import DrawnFrom, checked_rows
 from fairprobe.explain.learning import learn
 from fairprobe.testing.planted_regions import PLANTED, planted_regions
 
@@ -258,6 +262,13 @@ def test_a_model_that_answers_by_chance_has_no_regions():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
+        ({"favourable": "Yes"}, SettingError, "one of 'no', 'yes'; got 'Yes': did you mean 'yes'?"),
+        ({"favourable": 1}, SettingError, "one of 'no', 'yes'; got 1"),
+        (
+            {"X": DOMAIN.sample(5, seed=0), "y": pd.Series("no", index=[4, 3, 2, 1, 0])},
+            DataError,
+            r"give y.loc\[X.index\]",
+        ),
         ({"X": DOMAIN.sample(5, seed=0), "y": [1, 2]}, DataError, "a label for each row of X, got 2 for 5"),
         ({"y": [1, 2]}, DataError, "goes with the rows X"),
         ({"X": DOMAIN.sample(5, seed=0).drop(columns="age")}, DataError, "got none for age"),
@@ -283,3 +294,103 @@ def test_cases_of_another_domain_are_refused(found):
 def test_the_rules_are_rules(why):
     assert isinstance(why.rules[0].rule, Rule)
     assert len(why.table) == 1
+
+
+def test_labels_with_an_index_of_their_own_go_by_place():
+    X = DOMAIN.sample(5, seed=0).set_axis([7, 3, 9, 1, 0])
+    for y in (pd.Series(list("abcde")), pd.Series(list("abcde"), index=X.index), np.array(list("abcde"))):
+        assert checked_rows(DOMAIN, X, y)[1].tolist() == list("abcde")
+
+
+@pytest.mark.parametrize(
+    ("output", "good", "bad"),
+    [("label", "b", "B"), ("score", "highest", "b"), ("proba", "b", "B"), ("proba", 1, 2), ("value", "lowest", "low")],
+)
+def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
+    class Model:
+        classes_ = np.array(["a", "b"])
+        feature_names_in_ = np.array(["x", "sex"])
+
+        def decision_function(self, X):
+            return np.where((X["x"] > 4) & (X["sex"] == 1), 1.0, -1.0)
+
+        def predict_proba(self, X):
+            return np.column_stack([self.decision_function(X) < 0, self.decision_function(X) > 0]).astype(float)
+
+        def predict(self, X):
+            return (
+                self.decision_function(X) if output == "value" else self.classes_[self.predict_proba(X).argmax(axis=1)]
+            )
+
+    domain = Domain([Integer("x", 0, 9), Integer("sex", 0, 1)], ["sex"])
+    found = search(Model(), domain, output=output, threshold=None if output == "label" else 0.5)
+    assert explain(found, Model(), favourable=good, max_queries=3000).directions.favourable == good
+    with pytest.raises(SettingError, match=f"favourable must be an outcome of the model, one of .*; got {bad!r}"):
+        explain(found, Model(), favourable=bad, max_queries=3000)
+
+
+# Families of many members
+
+
+@pytest.mark.parametrize("most", [300_000, 20_000, 700, 100, 1])
+def test_families_of_any_size_are_explained_within_the_budget(most):
+    """2 x cases x members queries were wanted, and less was an error."""
+    domain = Domain(
+        [Integer("x", 0, 9), Category("z", list("abc")), Category("sex", ["F", "M"]), Integer("age", 20, 64)],
+        ["sex", "age"],
+    )
+
+    def old_women(X):
+        return np.where((X["x"] >= 5) & (X["sex"] == "F") & (X["age"] >= 60), "no", "yes")
+
+    asked = []
+
+    def counted(X):
+        asked.append(len(X))
+        return old_women(X)
+
+    found = pd.DataFrame(domain.sample(3000, seed=0))
+    found = found[found["x"] >= 5]
+    X = domain.sample(200, seed=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", HealthWarning)
+        why = explain(found, counted, X, old_women(X), domain=domain, favourable="yes", max_queries=most, batch="frame")
+    assert why.n_queries == sum(asked) <= most
+    cost = 2 * 90
+    assert why.n_given == len(found)
+    assert why.n_asked == max(most // 4 // cost, min(1, most // cost))
+    assert "fewer-cases" in dict(why.health)
+    assert f"take {cost}" in str(caught[0].message)
+    json.dumps(why.summary(), allow_nan=False)
+    for words in (*why.sentences(), *dict(why.health).values(), *map(repr, why.rules)):
+        assert not re.search(r"\bnan\b|n/a|\bNone\b(?! of)", words), words
+    if most == 300_000:
+        assert why.rules[0].text == "x >= 5"
+        assert not why.not_measured
+    elif most == 1:
+        assert (
+            why.sentences()[0]
+            == f"None of the {len(found):,} cases given was asked about again, so nothing was measured."
+        )
+        assert set(why.not_measured) == {"regions", "directions", "influence"}
+    else:
+        assert "not-measured" in dict(why.health)
+        assert f"Not measured: the limit of {most:,} queries left" in " ".join(why.sentences())
+
+
+def test_a_region_is_thin_only_where_the_population_is(found):
+    """A region with a third of the density was called thin, where the limit on queries was the reason."""
+    with pytest.warns(HealthWarning):
+        why = explain(found, model, max_queries=1_000, batch="frame")
+    checks = dict(why.health)
+    assert why.rules
+    assert "thin-regions" not in checks
+    assert "left room for fewer than 100 fresh inputs in each" in checks["few-measured"]
+    evidence = evidence_of(model, DOMAIN, n=4000, batch="frame")
+    axes = Axes(DOMAIN)
+    thin = axes.box({0: Interval(49, 49), 1: Interval(8, 8), 2: frozenset([0])})
+    rows = DOMAIN.sample(4000, seed=1)
+    rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
+    drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))
+    region, whole = (measured_regions(drawn, axes, [box], sampled_of(evidence, 100))[0] for box in (thin, axes.box({})))
+    assert (region.few, whole.few) == (Few.THIN, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
 from collections import Counter
 from dataclasses import replace
 
@@ -12,10 +13,11 @@ import pandas as pd
 import pytest
 
 from benchmarks.label_worlds import made_evidence
-from fairprobe import Category, Domain, Integer, Link, estimate
+from fairprobe import Category, Domain, Integer, Link, Real, estimate
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.explain.box import Axes, Interval
 from fairprobe.explain.evidence import DrawnFrom
 from fairprobe.explain.remedies import Decision, remedies_of
 from fairprobe.testing.toys import CountingModel
@@ -304,3 +306,92 @@ def test_a_population_that_sets_the_rules_aside():
     whole = replace(evidence, population=DrawnFrom("domain", FORBIDDEN.without_constraints()))
     one, other = (remedies_of(RULES[:1], each, n=FEW)[0] for each in (whole, made_evidence(model, PLAIN, n=50)))
     assert (one.before, one.after, one.population) == (other.before, other.after, "domain")
+
+
+# Twins on both sides of a region
+
+SEXES = Category("sex", ["F", "M"])
+TALL = {
+    "table": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES],
+        ["sex"],
+        links=[Link("role", "sex", [{"M": "Husband", "F": "Wife"}])],
+    ),
+    "shift": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES], ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 2})]
+    ),
+    "per": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), Integer("age", 0, 2)], ["age"], links=[Link("tall", "age", per=2)]
+    ),
+}
+
+
+def any_label(seed):
+    """A model whose answers are as good as drawn at random."""
+
+    def answers(X):
+        words = X.astype(str).agg(" ".join, axis=1) + f" {seed}"
+        return np.array([zlib.crc32(each.encode()) % 3 == 0 for each in words])
+
+    return answers
+
+
+def some_region(domain, rng):
+    """Conditions on two axes, as they are learned: on the one that is linked, and on another."""
+    axes = Axes(domain)
+    conditions = {}
+    for place, axis in enumerate(axes.each):
+        if axis.is_ordered and (axis.link is not None or rng.random() < 0.5):
+            low = int(rng.integers(1, axis.n // 2))
+            conditions[place] = Interval(low, low + axis.n // 2)
+        elif not axis.is_ordered:
+            conditions[place] = frozenset(rng.choice(axis.n, 2, replace=False).tolist())
+    return axes.rule(axes.box(conditions))
+
+
+@pytest.mark.parametrize("kind", TALL)
+def test_twins_on_both_sides_of_a_region(kind):
+    """What would be left is what `estimate` finds of a model that decides so, row by row."""
+    check_both_sides(kind, seed=0, n_rules=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TALL)
+def test_twins_on_both_sides_of_many_regions(kind):
+    for seed in range(1, 7):
+        check_both_sides(kind, seed, n_rules=2)
+
+
+def check_both_sides(kind, seed, n_rules):
+    domain, rng, asked = TALL[kind], np.random.default_rng(seed), any_label(seed)
+    rules = [some_region(domain, rng) for _ in range(n_rules)]
+    rows = domain.without_links().sample(80, seed=seed)
+    rows["tall"] += rng.choice([0, 0.25], len(rows))  # off the grid, too
+    (name,) = domain.sensitive
+    values = domain[name].decode(np.arange(domain[name].levels)).tolist()
+    constant = values[int(np.argmax([(rows[name] == value).sum() for value in values]))]
+    evidence = made_evidence(asked, domain, rows, n=100, favourable=True)
+    n_both = 0
+    for each in remedies_of(rules, evidence, n=len(rows)):
+        side = domain if each.twins == "linked" else domain.without_links()
+
+        def decided(X, each=each):
+            inside = np.logical_or.reduce([rule.matches(X) for rule in each.rules])
+            as_each = np.stack([asked(X.assign(**{name: value})) for value in values])
+            told = {
+                Decision.FAVOURABLE: np.ones(len(X), dtype=bool),
+                Decision.CONSTANT: as_each[values.index(constant)],
+                Decision.MEAN: as_each.mean(axis=0) >= 0.5,  # of two that are level, the favourable one
+            }
+            return np.where(inside, told[each.decision], asked(X))
+
+        if each.twins == "linked" and each.decision is not Decision.FAVOURABLE:
+            continue  # the twins' outcomes are those of linked twins
+        drawn = (
+            rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
+        )
+        now, then = (estimate(one, side, drawn, linked=None, batch="frame") for one in (asked, decided))
+        assert (each.n, each.before, each.after) == (now.n, now.value, then.value)
+        inside = np.logical_or.reduce([rule.matches(drawn) for rule in each.rules])
+        n_both += each.twins == "plain" and then.hits > (now.record.hits & ~inside[: now.n]).sum()
+    assert (n_both > 0) == (kind != "table")

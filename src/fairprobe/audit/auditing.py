@@ -23,8 +23,8 @@ from fairprobe.checks import checked_seed, nearest
 from fairprobe.domain import Density, Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
-from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, RunError, SettingError
-from fairprobe.estimate import Share, breakdown, proxies
+from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, ModelError, RunError, SettingError
+from fairprobe.estimate import Share, breakdown, estimate, proxies
 from fairprobe.estimate.favourable import favourable_in
 from fairprobe.estimate.populations import known_rows
 from fairprobe.estimate.share import UNBOUND
@@ -35,7 +35,6 @@ from fairprobe.frames import as_values
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import Found, search
@@ -369,6 +368,22 @@ class Auditing:
                 parts.remark("no-share", f"{name}: {_in_words(error)}", "shares")
                 continue
             self._tell(f"{name}: {parts.main[name].sentence()}", is_over=True)
+        if "rows" in parts.sets:
+            parts.n_relabelled = self._relabelled()
+
+    def _relabelled(self) -> int | None:
+        """How many rows change their label, by whichever twins: an answer may move without that."""
+        settings, linked = self.settings, self.settings.linked if self.domain.links else None
+        if settings.output not in ("score", "proba") or self.asker is None or self.asker.adapter.is_function:
+            return None
+        rows = self.rows.reset_index(drop=True)
+        try:
+            share = estimate(self.model, self.domain, rows, linked=linked, seed=self.seed, batch=settings.batch)
+        except (ModelError, SettingError):  # it gives no labels
+            return None
+        self.parts.sampling.append(_sampled("shares", "labels", "all rows given", share.n_queries, share.n))
+        sides = [side.cases for side in (share, share.plain) if side is not None and side.cases is not None]
+        return len(set().union(*(cases.index for cases in sides)))
 
     def _estimate(self, population: Any, name: str, **changes: Any) -> list[Share]:
         """The shares by set of sensitive parameters, all of them together last."""
@@ -434,15 +449,11 @@ class Auditing:
                 "nothing-to-compare", "no twin differs to the model, so there is nothing to search for", "search"
             )
             return
-        n_cases = self._n_cases()
-        if n_cases < settings.search_cases:
-            why = f"explain_queries={settings.explain_queries:,} are to do for asking about each and its twins again"
-            parts.remark("fewer-cases", f"the search ends at {n_cases:,} cases, as {why}", "search")
         within: dict[str, Any] = {}
         if self._density is not None:
             within = {"density": self._density, "min_plausibility": settings.min_plausibility}
         arguments = {
-            "max_cases": n_cases,
+            "max_cases": settings.search_cases,
             "max_inputs": settings.max_inputs,
             "max_barren": settings.max_barren,
             "threshold": settings.threshold,
@@ -463,12 +474,6 @@ class Auditing:
         if parts.found.stop_reason is StopReason.INTERRUPTED:
             parts.interrupted = self.phase
         self._tell(f"search: {parts.found.n_cases:,} cases in {parts.found.n_inputs:,} inputs", is_over=True)
-
-    def _n_cases(self) -> int:
-        """Cases to search for: where explaining could not ask about all of them twice, as many as take half of it."""
-        cost = len(self.domain.families) * (1 if is_repeatable(self.model) else 2)
-        most, budget = self.settings.search_cases, self.settings.explain_queries
-        return most if 2 * most * cost <= budget else max(1, min(most, budget // (4 * cost)))
 
     def _why(self) -> None:
         parts, settings = self.parts, self.settings

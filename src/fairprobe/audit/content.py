@@ -63,6 +63,8 @@ class AuditParts:
     density: Density | None = None
     sets: dict[str, list[Share]] = field(default_factory=dict)
     """By population, the shares by set of sensitive parameters, all of them together last."""
+    n_relabelled: int | None = None
+    """Rows whose label changes, where scores or probabilities are compared; None where that is not known."""
     impact: list[tuple[Any, ...]] = field(default_factory=list)
     found: Found | None = None
     why: Explanation | None = None
@@ -368,7 +370,7 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
                 "population": twins_of(side),
             }
             flips.append({**flip, "values": mask.row(case)} if parts.settings.show_rows else flip)
-    return {"n_flipped": len(flipped), "flips": flips}
+    return {"n_flipped": len(flipped), "n_relabelled": parts.n_relabelled, "flips": flips}
 
 
 def _changes(case: Mapping[str, Any], twin: Mapping[str, Any], mask: Mask) -> Iterable[tuple[str, list[Any]]]:
@@ -385,7 +387,7 @@ def case_order(parts: AuditParts) -> list[int]:
     """The cases to show, the most severe and plausible first; those without a rank behind."""
     assert parts.found is not None
     ranked: list[int] = []
-    if parts.why is not None and parts.why.n_cases == parts.found.n_cases:  # places are among the cases that still hold
+    if parts.why is not None:
         ranked = parts.why.severity.ranking["place"].tolist()
     known = set(ranked)
     ranked += [place for place in range(parts.found.n_cases) if place not in known]
@@ -399,8 +401,7 @@ def _cases(parts: AuditParts, mask: Mask) -> list[dict[str, Any]]:
     order = case_order(parts)
     cases, twins = found.cases.iloc[order].astype(object), found.twins.iloc[order].astype(object)
     regions = [] if parts.why is None else [region.matches(found.cases.iloc[order]) for region in parts.why.rules]
-    is_ranked = parts.why is not None and parts.why.n_cases == found.n_cases
-    severities = None if parts.why is None or not is_ranked else parts.why.severity.gaps
+    severities = None if parts.why is None else parts.why.severity.gaps
     told: list[dict[str, Any]] = []
     records = zip(order, cases.to_dict("records"), twins.to_dict("records"), strict=True)
     for number, (place, case, twin) in enumerate(records):

@@ -28,7 +28,7 @@ from fairprobe.estimate.estimation import plan
 from fairprobe.estimate.share import POPULATIONS, ROLES, WHICH, percent
 from fairprobe.estimate.verdict import GATES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.phrases import between
+from fairprobe.report.phrases import between, flips_words
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
@@ -207,8 +207,7 @@ class AuditCommand(Command):
             regions = [f"  {place}. {region_words(each)}" for place, each in enumerate(why["regions"][:N_SHOWN], 1)]
             parts.append([("Where cases are:", 0), *((line, 5) for line in regions)])
         if content["rows"]["n_flipped"]:
-            n = content["rows"]["n_flipped"]
-            parts.append([(f"{counted(n, 'real row')} change{'s' * (n == 1)} with {self._names()}.", 0)])
+            parts.append([(f"{flips_words(content)} if {self._names()} were another.", 0)])
         say_parts(parts)
         others = len(about["attempts"]) - 1
         if others:

@@ -142,7 +142,7 @@ class Explain(Search):
         self.favourable = None if good is None else good.in_explanations
         self.population = self._population()
         if self.request["cases"] is None:
-            self._check_limits()
+            self._limit_cases()
         else:
             self._load_cases()
 
@@ -150,23 +150,17 @@ class Explain(Search):
         path = self.request["cases"]
         table = self.request.source.table(path, is_ours=True)
         try:
-            n_queries = 2 * len(as_inputs(self.compared, table)) * self._cost()
+            as_inputs(self.compared, table)
         except DataError as error:
             raise DataError(f"--cases {path}: {error}") from None
-        if self.max_queries < n_queries:
-            raise self._too_few(n_queries, f"the {counted(len(table), 'case')} of {path}", "give fewer cases")
         self.cases = table[list(self.compared.names)]
 
-    def _check_limits(self) -> None:
-        """So many cases may be found as can be asked about again."""
-        most, cost = self.keywords["max_cases"], self._cost()
-        if most is not None and 2 * most * cost <= self.max_queries:
+    def _limit_cases(self) -> None:
+        """The search needs to find no more cases than can be asked about again, unless it was told to."""
+        fits = max(1, self.max_queries // (4 * self._cost()))
+        most = self.keywords["max_cases"]
+        if (most is not None and most <= fits) or self.request["max_cases"] not in (None, o.NONE):
             return
-        if self.request["max_cases"] not in (None, o.NONE):
-            raise self._too_few(2 * most * cost, counted(most, "case"), "lower --max-cases")
-        fits = self.max_queries // (4 * cost)
-        if not fits:
-            raise self._too_few(4 * cost, "a case", "compare fewer values")
         self.keywords["max_cases"] = fits
         _, self.limits = settled(**self.keywords)
         why = f"as --explain-queries {self.max_queries:,} must do to ask about each and its twins again"
@@ -179,12 +173,6 @@ class Explain(Search):
     def _cost(self) -> int:
         """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""
         return Budget(self._oracle(), None).cost
-
-    def _too_few(self, n_needed: int, what: str, instead: str) -> SettingError:
-        return SettingError(
-            f"--explain-queries must be at least {n_needed:,}, to ask about {what} and the twins before and after, got "
-            f"{self.max_queries:,}: raise it, or {instead}"
-        )
 
     def _check_labels(self, classes: Any) -> None:
         """Labels that the model never gives can't say whether it learned from them."""

@@ -7,6 +7,7 @@ import math
 from fairprobe.cli.words import Line, aligned, counted
 from fairprobe.estimate.share import POPULATIONS, percent
 from fairprobe.explain import CaseRegion, Explanation
+from fairprobe.explain.explanation import nothing_held
 from fairprobe.explain.remedies import Decision, Remedy
 from fairprobe.explain.training_data import InData
 
@@ -27,20 +28,24 @@ def title_of(why: Explanation, found: str) -> str:
     """How many regions hold which part of the cases, in a sentence."""
     if not why.n_cases:
         if why.n_given:
-            return f"None of {counted(why.n_given, 'case')} {found} is one any more: there is nothing to explain."
+            return nothing_held(why.n_asked, why.n_given, f"{counted(why.n_given, 'case')} {found}")
         return f"No case was {found}: there is nothing to explain, which does not say that there is none."
-    cases = f"{counted(why.n_cases, 'case')} {found}"
+    among = "" if why.n_asked == why.n_given else f" of {why.n_given:,}"
+    cases = f"{counted(why.n_cases, 'case')}{among} {found}"
     if not why.rules:
-        return f"No region holds {cases}: they are scattered."
+        return f"No region was found that holds {cases}."
     holds = "holds" if len(why.rules) == 1 else "hold"
     return f"{counted(len(why.rules), 'region')} {holds} {percent(why.coverage)} of {cases}."
 
 
 def figure_parts(why: Explanation, is_told: bool) -> list[list[Line]]:
     """All there is to say below the title; tables and what is to be copied are not wrapped, so they have no indent."""
+    missing: list[Line] = [
+        (f"{section[:1].upper()}{section[1:]}: {said}", 2) for section, said in why.not_measured.items()
+    ]
     if not why.n_cases:
-        return []
-    parts = [_region_lines(why), _other_lines(why, is_told), _remedy_lines(why)]
+        return [missing] if missing else []
+    parts = [_region_lines(why), _other_lines(why, is_told), _remedy_lines(why), missing]
     return [part for part in parts if part]
 
 
@@ -56,7 +61,7 @@ def _region_lines(why: Explanation) -> list[Line]:
     columns = [column for column in _COLUMNS if any(_COLUMNS[column](region) for region in why.rules)]
     rows = [["", *columns]]
     rows += [
-        [str(place), *(_COLUMNS[column](region) or "n/a" for column in columns)]
+        [str(place), *(_COLUMNS[column](region) or "not measured" for column in columns)]
         for place, region in enumerate(why.rules, start=1)
     ]
     header, *table = aligned(rows, left=(0, 2, len(columns)) if "in the data" in columns else (0, 2))
@@ -80,8 +85,8 @@ def _verdict(region: CaseRegion) -> str:
 
 
 _COLUMNS = {
-    "precision": lambda region: percent(region.precision),
-    "interval": lambda region: f"{percent(region.low)} to {percent(region.high)}",
+    "precision": lambda region: percent(region.precision) if region.n else "",
+    "interval": lambda region: f"{percent(region.low)} to {percent(region.high)}" if region.n else "",
     "coverage": lambda region: percent(region.coverage),
     "real rows": _rows_inside,
     "of the domain": lambda region: "" if region.of_domain is None else percent(region.of_domain),
@@ -102,7 +107,7 @@ def _other_lines(why: Explanation, is_told: bool) -> list[Line]:
     said = {
         "Who is worse off" if is_told else "Who gets what": directions,
         "Through what": why.influence.sentences(),
-        "How severe": why.severity.sentences(),
+        "How severe": [*why.severity.sentences(), *why.label_sentences()],
         "What the model looks at": [f"{'; '.join(inside)}."] if inside else [],
     }
     return [(f"{title}: {' '.join(sentences)}", 2) for title, sentences in said.items() if sentences]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +30,14 @@ from fairprobe.domain.expressions import (
     Operand,
     Rank,
     evaluate,
+    is_listed,
     names_in,
     parse,
     text_of,
 )
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas
 
@@ -63,6 +65,8 @@ class Rule:
     """
 
     text: str
+    parameters: tuple[Parameter, ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    """Those of the domain that it is a rule of: they know the order of values that are no numbers."""
 
     def __post_init__(self) -> None:
         parse(self.text)
@@ -73,37 +77,84 @@ class Rule:
         return parse(self.text)
 
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
-        """Of which rows it is true."""
-        frame = frame if isinstance(frame, Mapping) else as_pandas(frame)
+        """Of which rows it is true.
+
+        A rule of a domain means what it means there. For a rule by itself, texts have an order only in a column that is
+        an ordered categorical of pandas.
+
+        Raises:
+            DataError: a column is absent, or has no order where the rule needs one.
+
+        >>> Rule("size >= 'M'", parameters=(Ordinal("size", ["S", "M", "L"]),)).matches({"size": ["S", "L", None]})
+        array([False,  True, False])
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
         names = names_in(self.formula)
         absent = [name for name in names if name not in frame]
         if absent:
             raise DataError(f"the data must have a column for every name in {self.text!r}, got none for {absent[0]!r}")
+        if self.parameters and names:
+            return Restrictions(self.parameters, [bind(self, self.parameters)], ()).allows_rows(frame)
         operands = {name: _operand_of(frame[name]) for name in names}
-        return evaluate(self.formula, operands, len(next(iter(operands.values()))))
+        return evaluate(_ranked(self.formula, self.text, frame, operands), operands, len(frame))
 
     def __repr__(self) -> str:
         return f"Rule({self.text!r})"
 
 
-def _operand_of(column: Any) -> Operand:
+def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> Any:
+    """A formula in which values that are no numbers are compared by the order of their ordered categoricals."""
+    if isinstance(node, Not):
+        return Not(_ranked(node.part, text, frame, operands))
+    if isinstance(node, Join):
+        return Join(node.word, tuple(_ranked(part, text, frame, operands) for part in node.parts))
+    if not isinstance(node, Compare) or node.symbol in ("==", "!="):
+        return node
+    sides: tuple[Any, ...] = (node.left, node.right)
+    orders = [_order_of(side, frame, operands) for side in sides]
+    if orders == [None, None]:
+        return node
+    order = next((each for each in orders if each), ())
+    fit = (
+        s.value in order if isinstance(s, Constant) else each == order for s, each in zip(sides, orders, strict=True)
+    )
+    if not order or not all(fit):
+        raise DataError(
+            f"values compared by {node.symbol!r} in {text!r} must be numbers or have an order, got {text_of(node)}: "
+            "give an ordered categorical of pandas, or take the rule from the constraints of a domain"
+        )
+    ranks = [Constant(order.index(s.value)) if isinstance(s, Constant) else Rank(s.name, order) for s in sides]
+    return Compare(node.symbol, *ranks)
+
+
+def _order_of(side: Any, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> tuple[Any, ...] | None:
+    """The values of one side of a comparison in their order, empty where they have none; None of numbers."""
+    if not isinstance(side, Name):
+        return () if isinstance(getattr(side, "value", 0.0), (str, bool)) else None
+    if getattr(frame[side.name].dtype, "ordered", False):
+        values = tuple(map(plain, frame[side.name].cat.categories))
+        return None if all(isinstance(value, (int, float)) for value in values) else values
+    return () if is_listed(operands[side.name]) else None
+
+
+def _operand_of(column: pd.Series[Any]) -> Operand:
     """A column as rules see it: numbers as they are, of anything else each value looked at once."""
     import pandas as pd
 
-    if not isinstance(column, pd.Series):
-        return as_operand(list(column))
     if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
         return column.to_numpy(dtype=np.float64)
     places, values = pd.factorize(column)
     return as_operand([*values, None])[places]
 
 
-def checked(constraints: Iterable[Any]) -> tuple[Rule | Constraint, ...]:
+def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) -> tuple[Rule | Constraint, ...]:
     """The constraints, texts as rules; what is neither text nor callable is refused."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
     texts = (each.text if isinstance(each, Rule) else each for each in constraints)
-    kept = tuple(Rule(each) if isinstance(each, str) else each for each in texts)
+    kept = tuple(Rule(each, parameters=parameters) if isinstance(each, str) else each for each in texts)
     for constraint in kept:
         if not isinstance(constraint, Rule) and not callable(constraint):
             raise DomainError(

@@ -79,7 +79,7 @@ class Domain:
         compared = _checked_sensitive(sensitive)
         self.parameters = _checked_parameters(parameters, compared)
         self.sensitive = tuple(compared)
-        self.constraints = checked(constraints)
+        self.constraints = checked(constraints, self.parameters)
         self.links = tuple(links)
         self.hidden = _checked_part("hidden", hidden, self.sensitive)
         _check_combinations(self)
@@ -267,6 +267,7 @@ class Domain:
 
     def _but(self, **changes: Any) -> Domain:
         other = self._with_fields(**changes)
+        other.constraints = checked(other.constraints, other.parameters)
         _check_restrictions(other)
         return other
 

@@ -449,7 +449,9 @@ def _true_of(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
 
 
 def _compared(symbol: str, left: Any, right: Any) -> Mask:
-    """None is as NaN is: unlike anything, itself included."""
+    """None is as NaN is: unlike anything, itself included. Only numbers have an order: all else was ranked before."""
+    if symbol not in ("==", "!="):
+        left, right = _as_number(left), _as_number(right)
     answer = np.asarray(COMPARISONS[symbol](left, right), dtype=bool)
     if _is_object(left) and _is_object(right):
         absent = _absent(left) | _absent(right)
@@ -478,8 +480,23 @@ def _value_of(term: Any, operands: Mapping[str, Operand]) -> Any:
 
 def _number(term: Any, operands: Mapping[str, Operand]) -> Floats | np.float64:
     """As NumPy's number, whose division by zero is no error."""
-    value = _value_of(term, operands)
-    return value if isinstance(value, np.ndarray) else np.float64(value)
+    return _as_number(_value_of(term, operands))
+
+
+def _as_number(value: Any) -> Floats | np.float64:
+    """Numbers as they are; NaN in the place of anything else."""
+    if _is_object(value):
+        return np.array([each if _is_number(each) else math.nan for each in value.tolist()], dtype=np.float64)
+    return value if isinstance(value, np.ndarray) else np.float64(value if _is_number(value) else math.nan)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_listed(values: Operand) -> bool:
+    """Whether there are values and none of them is a number."""
+    return _is_object(values) and any(each is not None for each in values) and not any(map(_is_number, values))
 
 
 # Substituting: what is left of a rule once some values are known

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
-from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.infer import unseen_remarks
@@ -101,7 +101,7 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
     remarks = []
     for rule in domain.constraints:
         if isinstance(rule, Rule):
-            kept = Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).allows_rows(frame)
+            kept = rule.matches(frame)
             if not kept.any():
                 raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {len(frame):,}")
             if not kept.all():

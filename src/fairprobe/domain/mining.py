@@ -255,13 +255,14 @@ def _chosen(
         text = text_of(candidate.formula)
         if len(text) > MAX_LENGTH:
             continue
-        formula = bind(Rule(text), domain.parameters)
-        n_broken = int((~Restrictions(domain.parameters, [formula], ()).allows_rows(frame)).sum())
+        rule = Rule(text, parameters=domain.parameters)
+        formula, n_broken = bind(rule, domain.parameters), int((~rule.matches(frame)).sum())
         support, expected = candidate.support, candidate.expected
         if n_broken <= standard.most_broken(support, expected) and not _is_implied(domain, known, formula):
             known.append(formula)
             derived = candidate.derived
-            kept.append(MinedRule(text, support=support, expected=expected, n_broken=n_broken, derived=derived))
+            counts: dict[str, Any] = {"support": support, "expected": expected, "n_broken": n_broken}
+            kept.append(MinedRule(text, parameters=domain.parameters, **counts, derived=derived))
     return kept
 
 

@@ -86,14 +86,16 @@ def _by_tree(here: Floats, there: Floats) -> tuple[Codes, Floats]:
 
 def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple[Codes, Floats]:
     """Names first, which is quick: only rows that differ in few enough of them are held against numbers."""
-    small = np.uint8 if max(ours.max(initial=0), theirs.max(initial=0)) < 256 else np.int64
+    # In 8 bits a role that nobody plays (-1) is 255, which no other value may then be.
+    small = np.uint8 if max(ours.max(initial=0), theirs.max(initial=0)) < 255 else np.int64
+    counter = np.min_scalar_type(ours.shape[1])
     ours, theirs = ours.astype(small), np.ascontiguousarray(theirs.astype(small).T)
     here, there = np.asfortranarray(here), np.asfortranarray(there)
     found, far = np.zeros(len(ours), dtype=np.int64), np.zeros(len(ours))
     size = max(1, PAIRS // theirs.shape[1])
     for first in range(0, len(ours), size):
         some = ours[first : first + size]
-        differ = np.zeros((len(some), theirs.shape[1]), dtype=np.uint8)
+        differ = np.zeros((len(some), theirs.shape[1]), dtype=counter)
         for column, values in enumerate(theirs):
             differ += some[:, [column]] != values[None]
         within = differ.min(axis=1)
@@ -108,7 +110,7 @@ def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple
             is_best = np.flatnonzero(total == best[which])
             place = is_best[np.searchsorted(which[is_best], np.arange(len(left)))]
             found[first + left], far[first + left] = row[place], best
-            more = np.minimum(np.floor(best), len(theirs)).astype(np.uint8)
+            more = np.minimum(np.floor(best), len(theirs)).astype(counter)
             is_open = more > within[left]
             within[left] = np.maximum(within[left], more)
             left = left[is_open]

@@ -95,7 +95,7 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
     if word is None or isinstance(word, Favourable):
         return word
     before = [target.oracle.asker.n_queries for target in targets]
-    found = _found(word, targets, match if as_text else _same)
+    found = _found(word, targets, match if as_text else meant)
     n_queries = 0
     for target, n in zip(targets, before, strict=True):
         n_queries += target.oracle.asker.n_queries - n
@@ -187,7 +187,7 @@ def _refused(word: Any, rule: str, known: Iterable[Any]) -> SettingError:
     return SettingError.about("favourable", f"must {rule}, one of {named}; got {word!r}{nearest(word, known)}")
 
 
-def _same(word: Any, outcomes: Iterable[Any]) -> tuple[Any] | None:
+def meant(word: Any, outcomes: Iterable[Any]) -> tuple[Any] | None:
     """The outcome that a word is, in a tuple, as it may be a false one; truth values are no numbers, nor texts."""
     word = plain(word)
     alike = (each for each in outcomes if isinstance(each, bool) == isinstance(word, bool) and bool(each == word))

@@ -131,18 +131,21 @@ class Axes:
 
     def rules(self, box: Box) -> list[Rule]:
         """One for each condition."""
-        return [Rule(text_of(self._formula(self.each[place], each))) for place, each in box.conditions]
+        return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
+
+    def _rule(self, formula: Formula) -> Rule:
+        return Rule(text_of(formula), parameters=self.domain.parameters)
 
     def rule(self, box: Box) -> Rule:
         """All conditions in one; of a box without any, what is true of everything."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
-            return Rule(text_of(Join("or", (Not(Missing(name)), Missing(name)))))
+            return self._rule(Join("or", (Not(Missing(name)), Missing(name))))
         flat: list[Formula] = []
         for place, condition in box.conditions:
             said = self._formula(self.each[place], condition)
             flat += said.parts if isinstance(said, Join) and said.word == "and" else [said]
-        return Rule(text_of(flat[0] if len(flat) == 1 else Join("and", tuple(flat))))
+        return self._rule(flat[0] if len(flat) == 1 else Join("and", tuple(flat)))
 
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
         if axis.link is None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.constraints import Rule
+from fairprobe.domain.parameter import Parameter
 from fairprobe.estimate.bounds.intervals import clopper_pearson
 from fairprobe.estimate.share import percent
 from fairprobe.explain.box import Axes, Box
@@ -31,6 +33,16 @@ MOST_DRAWN = 400_000
 BATCH = 50_000
 N_DENSITY = 100_000
 """Drawn to tell how much of a density is in a region."""
+
+
+class Few(StrEnum):
+    """Why few fresh inputs of a region were judged."""
+
+    BUDGET = "budget"
+    THIN = "thin"
+    """Few of the inputs drawn from the population lie in it."""
+    APART = "not-comparable"
+    """Few of its inputs have a twin that counts."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -63,6 +75,10 @@ class CaseRegion:
     """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
     """What the training rows in it say."""
+    parameters: tuple[Parameter, ...] = ()
+    """Those of the domain that it is a region of."""
+    few: Few | None = None
+    """Why fewer inputs were judged than should have been; None if all were."""
 
     @property
     def precision(self) -> float:
@@ -78,8 +94,8 @@ class CaseRegion:
 
     @property
     def rule(self) -> Rule:
-        """The text as a rule."""
-        return Rule(self.text)
+        """The text as a rule of the domain."""
+        return Rule(self.text, parameters=self.parameters)
 
     def matches(self, frame: pd.DataFrame) -> Mask:
         """Which rows are in it."""
@@ -87,8 +103,10 @@ class CaseRegion:
 
     def sentence(self) -> str:
         """The region in a line."""
-        said = f"{self.text}: {percent(self.precision)} of its inputs are cases " if self.n else f"{self.text}: "
-        said += f"({percent(self.low)} to {percent(self.high)}), {percent(self.coverage)} of the cases found"
+        said = "how many of its inputs are cases was not measured"
+        if self.n:
+            said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
+        said = f"{self.text}: {said}, {percent(self.coverage)} of the cases found"
         if self.n_rows is not None and self.of_rows is not None:
             said += f", {self.n_rows:,} real rows ({percent(self.of_rows)})"
         return said
@@ -101,6 +119,7 @@ class CaseRegion:
         return {
             **figures,
             "precision": self.precision if self.n else None,
+            "few": self.few,
             "share_of_population": None if np.isnan(share) else share,
             "directions": self.directions.summary(),
             "in_data": None if self.in_data is None else self.in_data.summary(),
@@ -112,10 +131,11 @@ class CaseRegion:
 
 def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampled: Judgement) -> list[CaseRegion]:
     """Regions with what fresh inputs say of them, those first that touch most people."""
-    fresh = _fresh(evidence, axes, boxes)
+    n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
+    fresh = _fresh(evidence, axes, boxes, n)
     codes = _density_codes(evidence)
     regions = [
-        _measured(evidence, axes, box, inputs, len(boxes), sampled, codes)
+        _measured(evidence, axes, box, inputs, len(boxes), sampled, codes, n)
         for box, inputs in zip(boxes, fresh, strict=True)
     ]
     # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
@@ -123,9 +143,8 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampl
     return sorted(kept, key=lambda region: -region.touches)
 
 
-def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box]) -> list[Codes]:
-    """Inputs of each region, drawn from the population."""
-    n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
+def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
+    """Up to n inputs of each region, drawn from the population."""
     population, rng = evidence.population, evidence.rng("measuring")
     parts = [None if population.density is not None else population.domain.part(axes.rules(box)) for box in boxes]
     if all(part is not None and part.n_valid for part in parts):
@@ -157,6 +176,7 @@ def _measured(
     n_regions: int,
     sampled: Judgement,
     likely: Codes | None,
+    n_wanted: int,
 ) -> CaseRegion:
     rule, rows = axes.rule(box), evidence.rows
     judgement = evidence.judge(inputs)
@@ -183,7 +203,18 @@ def _measured(
         directions=directions,
         example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
+        parameters=domain.parameters,
+        few=_why_few(n, len(inputs), n_wanted),
     )
+
+
+def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
+    """Why n inputs were judged and not more."""
+    if n_drawn < n_wanted:
+        return Few.THIN
+    if n_wanted < N_MEASURED:
+        return Few.BUDGET
+    return Few.APART if n < n_drawn else None
 
 
 def _example(evidence: Evidence, cases: Mask, judgement: Judgement) -> pd.DataFrame | None:

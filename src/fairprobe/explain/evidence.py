@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.families import Members
+from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
+from fairprobe.estimate.favourable import meant
 from fairprobe.estimate.populations import chunk
 from fairprobe.frames import as_values
+from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import Remark
@@ -29,6 +33,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POPULATIONS = ("domain", "valid")
+MOST_TOLD = 10
+"""Outcomes that a message lists."""
+
+LEAST_SEEN = 100
+"""Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
 
 
 class TwiceOracle(Oracle):
@@ -81,6 +90,11 @@ class Budget:
     def n_left(self) -> int | None:
         """None without a limit."""
         return None if self.max_queries is None else max(0, self.max_queries - self._oracle.asker.n_queries)
+
+    def part(self, part: float) -> Budget:
+        """A part of what is left, as a budget of its own."""
+        left = self.n_left
+        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
 
     def inputs(self, n_wanted: int, part: float = 1.0) -> int:
         """How many inputs may be judged, if only a part of what is left is to be spent."""
@@ -142,6 +156,12 @@ class Evidence:
     favourable: Any
     """The good outcome, where it was told."""
     seed: int
+    n_unasked: int = 0
+    """Cases given that were not asked about, as the budget left no room."""
+    n_off: int = 0
+    """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    places: Codes | None = None
+    """Where the cases stand among those given; None where these are all."""
 
     @property
     def n_queries(self) -> int:
@@ -156,7 +176,7 @@ class Evidence:
     @property
     def n_gone(self) -> int:
         """Cases that the model no longer treats differently."""
-        return self.n_given - self.n_cases
+        return self.n_given - self.n_cases - self.n_unasked - self.n_off
 
     def rng(self, name: str) -> np.random.Generator:
         """Random numbers of a part's own, so that no part's draws hang on another's."""
@@ -236,6 +256,42 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
     y = as_values(y)
     if len(y) != len(rows):
         raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
-    if isinstance(y, pd.Series) and not y.index.equals(rows.index):
-        raise DataError.about("y", "must have the index of X, got another: give an array for its order")
+    if isinstance(y, pd.Series) and not y.index.equals(rows.index) and set(y.index) == set(rows.index):
+        raise DataError.about(
+            "y", "must be in the order of X, got the same index in another: give y.loc[X.index], or y.to_numpy()"
+        )
+    # Any other index was made anew since: labels go with rows by their place.
     return rows, pd.Series(np.asarray(y), index=rows.index)
+
+
+def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
+    """Refuse a good outcome that the model is not known to give and that was never seen."""
+    favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
+    classes = abilities_of(evidence.model).classes
+    known = [] if classes is None else np.asarray(classes).tolist()
+    if output != "label":
+        n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
+        known = [*known, *range(n_classes)] if n_classes else []  # a class by its name or its position
+        known += ["highest", "lowest"] if n_classes in (0, 2) else []
+    elif not known:
+        seen = _seen(evidence, sampled)
+        known = seen if len(sampled.codes) >= LEAST_SEEN or nearest(favourable, seen) else []
+    if favourable is None or not known or meant(favourable, known) or not any(len(part.codes) for part in parts):
+        return
+    told = ", ".join(map(repr, known[:MOST_TOLD])) + (" ..." if len(known) > MOST_TOLD else "")
+    raise SettingError.about(
+        "favourable", f"must be an outcome of the model, one of {told}; got {favourable!r}{nearest(favourable, known)}"
+    )
+
+
+def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
+    """The labels of the cases, of fresh inputs and of rows."""
+    import pandas as pd
+
+    judged = [
+        part.outputs if part.present is None else part.outputs[part.present] for part in (evidence.cases, sampled)
+    ]
+    seen = {plain(label) for part in judged if part.size for label in pd.unique(part.ravel())}
+    if seen and evidence.labels is not None:
+        seen |= {plain(label) for label in evidence.labels.dropna().unique()}
+    return sorted(seen, key=lambda label: (str(type(label)), label))

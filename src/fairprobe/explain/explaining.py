@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
 from fairprobe.explain.box import Axes, Box
-from fairprobe.explain.case_region import CaseRegion, measured_regions
+from fairprobe.explain.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explain.directions import directions_of
-from fairprobe.explain.evidence import DrawnFrom, Evidence, base_domain, checked_rows
+from fairprobe.explain.evidence import DrawnFrom, Evidence, base_domain, checked_favourable, checked_rows
 from fairprobe.explain.explanation import Explanation
 from fairprobe.explain.given import given_cases
 from fairprobe.explain.influence import influence_of
 from fairprobe.explain.inside import inside_of
 from fairprobe.explain.learning import MAX_REGIONS, learn
+from fairprobe.explain.pool import Pool
 from fairprobe.explain.remedies import remedies_of
-from fairprobe.explain.severity import severity_of
+from fairprobe.explain.severity import relabelled_of, severity_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.search import Found
@@ -33,6 +38,15 @@ if TYPE_CHECKING:
 MAX_QUERIES = 1_000_000
 N_SAMPLED = 20_000
 """Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
+
+CASES_PART = 0.5
+"""Of the queries, to ask about all cases; of too many, as many as half of it allows. The rest is for measuring."""
+
+LEARNING_PART = 0.6
+"""Of the queries left, to learn regions by: what follows needs the others."""
+
+LEAST_LEARNED = 500
+"""With fewer judged inputs to learn from, that no region was found says nothing; regions are learned from 50,000."""
 
 LEAST_MEASURED = 100
 """With fewer fresh inputs in a region, its precision is little known."""
@@ -73,7 +87,8 @@ def explain(
         threshold: with a frame of cases, the gap above which an input is discriminatory.
         favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
         max_regions: no more regions.
-        max_queries: never send the model more rows: with fewer, less is judged, and intervals are wider.
+        max_queries: never send the model more rows: with fewer, less is judged, and intervals are wider. Of too many
+            cases some are asked about, evenly taken; what there is no room for is said to be not measured.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
@@ -108,20 +123,24 @@ def explain(
         return make()
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
+    checked_favourable(evidence, sampled)
     axes = Axes(evidence.domain)
+    learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
+    pool = Pool(learning, axes, "learning")
     boxes: list[Box] = []
     if evidence.n_cases and len(axes):  # where nothing but the sensitive parameters can be moved there is no region
-        boxes = part("where they are", lambda: learn(evidence, axes, max_regions))
+        boxes = part("where they are", lambda: learn(learning, axes, max_regions, pool))
     regions: list[CaseRegion] = []
     if boxes:
         regions = part("how good the regions are", lambda: measured_regions(evidence, axes, boxes, sampled))
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
     why = Explanation(
         rules=tuple(regions),
-        coverage=float(covered.mean()) if evidence.n_cases else 0.0,
+        coverage=float(covered.mean()) if evidence.n_cases else math.nan,
         influence=part("through what", lambda: influence_of(evidence)),
         directions=part("who is worse off", lambda: directions_of(evidence, sampled)),
         severity=part("how severe they are", lambda: severity_of(evidence)),
+        relabelled=part("whether labels change", lambda: relabelled_of(evidence)),
         inside=part("what the model looks at", lambda: inside_of(evidence)),
         remedies=part(
             "what would end it",
@@ -130,14 +149,16 @@ def explain(
         domain=evidence.domain,
         population=evidence.population.name,
         n_given=evidence.n_given,
+        n_asked=evidence.n_cases + evidence.n_gone,
         n_cases=evidence.n_cases,
         n_sampled=int(sampled.comparable.sum()),
         n_sampled_cases=int(sampled.hits.sum()),
         n_queries=evidence.n_queries,
         seconds=time.monotonic() - begun,
         seed=evidence.seed,
-        health=tuple(_health(evidence, regions)),
     )
+    missing = _not_measured(evidence, pool, why)
+    why = replace(why, not_measured=missing, health=tuple(_health(evidence, pool, why, missing)))
     for name, message in why.health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return why
@@ -159,14 +180,16 @@ def evidence_of(
     batch: str | None = None,
 ) -> Evidence:
     """What all parts stand on; the arguments are those of `explain`."""
-    own, n_off = found if isinstance(found, Found) else None, 0
+    own, kept = found if isinstance(found, Found) else None, None
     if own is not None and (base := base_domain(own.domain)) is not own.domain:
         # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
         codes = base.encode(own.cases, nearest=True)
         kept = (codes >= 0).all(axis=1)
-        found, n_off = base.decode(codes[kept]), int((~kept).sum())
+        found = base.decode(codes[kept])
         domain, output, threshold = base, own.output, own.threshold
-    given = given_cases(found, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch)
+    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    given = given_cases(found, model, domain, **asked, part=CASES_PART)
+    n_off = 0 if kept is None else int((~kept).sum())
     who = DrawnFrom.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
         X = own.start.frame
@@ -180,13 +203,16 @@ def evidence_of(
         oracle=given.oracle,
         budget=given.budget,
         cases=given.cases,
-        n_given=len(given) + given.n_gone + n_off,
+        n_given=len(given) + given.n_gone + given.n_unasked + n_off,
         population=who,
         density=density,
         rows=rows,
         labels=labels,
         favourable=favourable,
         seed=seed,
+        n_unasked=given.n_unasked,
+        n_off=n_off,
+        places=given.places if kept is None else np.flatnonzero(kept)[given.places],
     )
 
 
@@ -196,21 +222,67 @@ def _sampled(evidence: Evidence) -> Any:
     return evidence.judge(evidence.population.sample(n, evidence.rng("sample")))
 
 
-def _health(evidence: Evidence, regions: list[CaseRegion]) -> list[Remark]:
+def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
+    """By section, what to say in its place where the limit on queries left no room to measure it."""
+    limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left "
+    n, can_move = len(pool.hits), len(pool.axes)
+    missing = {
+        "regions": bool(can_move and not why.rules and n < LEAST_LEARNED),
+        "directions": not why.directions.n_found + why.directions.n_sampled,
+        "influence": bool(can_move and not why.influence.n_cases),
+        "remedies": bool(why.rules and not why.remedies),
+    }
+    said = {"regions": f"{limit}room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."}
+    if not evidence.n_cases and not evidence.n_unasked:
+        return {}
+    return {name: said.get(name, f"{limit}no room for it.") for name, lacks in missing.items() if lacks}
+
+
+def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> list[Remark]:
     remarks = [*evidence.oracle.health]
-    if evidence.n_gone and not remarks:
+    limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
+    if evidence.n_unasked:
+        text = (
+            f"{evidence.n_unasked:,} of {evidence.n_given:,} cases were not asked about, as {limit} leaves no room: a "
+            f"case and its twins take {evidence.budget.cost:,}. Those that were are evenly taken"
+        )
+        remarks.append(("fewer-cases", text))
+    if evidence.n_off:
+        text = f"{evidence.n_off:,} of {evidence.n_given:,} cases hold values of rows that are none of the domain's"
+        remarks.append(("cases-outside", f"{text}: they were not asked about"))
+    if evidence.n_gone and not evidence.oracle.health:
         text = (
             f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more, as the model treats them and their "
             "twins alike. They are left out: is it the model that was searched?"
         )
         remarks.append(("cases-gone", text))
-    if evidence.n_cases and not regions:
-        remarks.append(("no-regions", "no region holds cases and few other inputs: they are scattered over the domain"))
-    thin = [region for region in regions if region.n < LEAST_MEASURED]
-    if thin:
-        text = (
-            f"{len(thin)} of {len(regions)} regions are so thin in the population that fewer than {LEAST_MEASURED} "
-            "fresh inputs were in them: their precision is little known"
-        )
-        remarks.append(("thin-regions", text))
-    return remarks
+    if missing:
+        remarks.append(("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries"))
+    if evidence.n_cases and not why.rules and "regions" not in missing:
+        remarks.append(("no-regions", _no_region(pool)))
+    return remarks + _little_known(why.rules, limit)
+
+
+def _no_region(pool: Pool) -> str:
+    """Why there is none."""
+    n, hits = len(pool.hits), int(pool.hits.sum())
+    if not len(pool.axes):
+        return "there are no regions, as nothing but the sensitive parameters can be moved"
+    if not hits:
+        return f"none of {n:,} fresh inputs was a case: where cases are cannot be told from so few"
+    return f"no region was found that holds cases and few other inputs, by {n:,} fresh inputs, {hits:,} of them cases"
+
+
+def _little_known(regions: Sequence[CaseRegion], limit: str) -> list[Remark]:
+    """The regions whose precision is little known, by the reason."""
+    said = {
+        Few.BUDGET: ("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
+        Few.THIN: (
+            "thin-regions",
+            f"they are so thin in the population that fewer than {LEAST_MEASURED} inputs were found there",
+        ),
+        Few.APART: ("few-comparable", f"of their inputs fewer than {LEAST_MEASURED} can be compared with a twin"),
+    }
+    found = [region.few for region in regions if region.n < LEAST_MEASURED]
+    rest = f"of {len(regions)} regions the precision is little known"
+    return [(name, f"of {found.count(why)} {rest}: {text}") for why, (name, text) in said.items() if why in found]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 
 
+def nothing_held(n_asked: int, n_given: int, cases: str) -> str:
+    """That no case held of those asked about, in a sentence, or that none was asked about."""
+    if not n_asked:
+        return f"None of {cases} was asked about again, so nothing was measured."
+    asked = "" if n_asked == n_given else f"the {n_asked:,} asked about of "
+    return f"None of {asked}{cases} is one any more: there is nothing to explain."
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Explanation:
     """Why: the regions that hold the cases, and what else is known of them."""
@@ -39,6 +48,8 @@ class Explanation:
     influence: Influence
     directions: Directions
     severity: Severity
+    relabelled: tuple[int, int] | None
+    """Of scores and probabilities: how many cases change their label too, and of how many that was asked."""
     inside: Inside | None
     """The parts of the model that look at a sensitive parameter; None where it cannot be looked into."""
     remedies: Remedies
@@ -48,6 +59,8 @@ class Explanation:
     """Whose inputs regions were measured on."""
     n_given: int
     """Cases given."""
+    n_asked: int
+    """Those that were asked about again: as many as the limit on queries has room for."""
     n_cases: int
     """Those that still hold, which this is about."""
     n_sampled: int
@@ -58,6 +71,8 @@ class Explanation:
     seed: int
     health: tuple[Remark, ...] = ()
     """The name and the text of each health check that has something to say."""
+    not_measured: Mapping[str, str] = field(default_factory=dict)
+    """By section, what to say in its place where the limit on queries left no room to measure it."""
 
     @property
     def table(self) -> pd.DataFrame:
@@ -69,27 +84,39 @@ class Explanation:
 
     def sentences(self) -> list[str]:
         """All of it in plain sentences, the most important first."""
+        missing = [f"{section}: {why}" for section, why in self.not_measured.items()]
         if not self.n_cases:
             if self.n_given:
-                return [f"None of the {self.n_given:,} cases given is one any more: there is nothing to explain."]
+                return [nothing_held(self.n_asked, self.n_given, f"the {self.n_given:,} cases given"), *missing]
             return ["No cases were given: there is nothing to explain, which does not say that there are none."]
         said = []
         if self.rules:
-            n = len(self.rules)
+            n, among = len(self.rules), "" if self.n_asked == self.n_given else f" of {self.n_given:,} given"
             said.append(
                 f"{n} region{'s' if n > 1 else ''} hold{'' if n > 1 else 's'} {percent(self.coverage)} of "
-                f"{self.n_cases:,} cases."
+                f"{self.n_cases:,} cases{among}."
             )
             said += [f"{place}. {region.sentence()}." for place, region in enumerate(self.rules, start=1)]
         said += self.directions.sentences()
         said += self.influence.sentences()
-        return said + (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
+        said += self.label_sentences()
+        said += (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
+        return said + missing
+
+    def label_sentences(self) -> list[str]:
+        """That an answer moves is not yet that the label changes: both numbers, where they may differ."""
+        if self.relabelled is None:
+            return []
+        n, asked = self.relabelled
+        over = f"with answers more than {self.influence.threshold:g} apart"
+        return [f"Of {asked:,} cases {over}, {n:,} have twins with different labels."]
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
-        figures = ("coverage", "population", "n_given", "n_cases", "n_sampled", "n_sampled_cases", "n_queries")
+        figures = ("population", "n_given", "n_asked", "n_cases", "n_sampled", "n_sampled_cases", "n_queries")
         return {
+            "coverage": self.coverage if self.n_cases else None,
             **{name: getattr(self, name) for name in figures},
             "share_low": low,
             "share_high": high,
@@ -99,8 +126,12 @@ class Explanation:
             "influence": self.influence.summary(),
             "directions": self.directions.summary(),
             "severity": self.severity.summary(),
+            "n_relabelled": None if self.relabelled is None else self.relabelled[0],
+            "relabelled_of": None if self.relabelled is None else self.relabelled[1],
+            "label_sentences": self.label_sentences(),
             "inside": None if self.inside is None else self.inside.summary(),
             "remedies": self.remedies.summary(),
+            "not_measured": dict(self.not_measured),
             "health": [{"check": name, "message": message} for name, message in self.health],
         }
 

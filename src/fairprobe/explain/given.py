@@ -36,7 +36,11 @@ class Given:
     n_gone: int
     """Cases given that no longer hold."""
     budget: Budget
-    """It leaves what is needed to ask about each of them once more."""
+    """It leaves what is needed to ask about each of them once more, unless only a part of the queries was for them."""
+    places: Codes
+    """Where the cases that still hold stand among those given."""
+    n_unasked: int = 0
+    """Cases given that the budget left no room to ask about."""
 
     def __len__(self) -> int:
         return len(self.index)
@@ -51,8 +55,13 @@ def given_cases(
     threshold: float | None,
     max_queries: int,
     batch: str | None,
+    part: float | None = None,
 ) -> Given:
-    """The cases of a search, or of a frame, asked about."""
+    """The cases of a search, or of a frame, asked about.
+
+    With a `part` of the queries, all if that allows it, else as many as half of it does, evenly taken; without, all or
+    none.
+    """
     import pandas as pd
 
     resolution = 0.0
@@ -67,19 +76,29 @@ def given_cases(
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
     oracle = careful_oracle(asker, threshold, resolution)
+    checked_count("max_queries", max_queries)
+    n_given, cost = len(codes), Budget(oracle, None).cost
+    chosen = np.arange(n_given)
+    if part is not None:
+        n = n_given
+        if n * cost > max_queries * part:  # half of the part, so that there is more to measure them by
+            n = max(int(max_queries * part / 2) // cost, min(1, max_queries // cost))
+        chosen = np.linspace(0, n_given - 1, n).astype(np.int64)
+        codes, index = codes[chosen], index[chosen]
     # Each case and its twins are asked about at the beginning and at the end.
-    once = len(codes) * Budget(oracle, None).cost
-    if checked_count("max_queries", max_queries) < 2 * once:
+    once = len(codes) * cost
+    if part is None and max_queries < 2 * once:
         raise SettingError.about(
             "max_queries",
             f"must be at least {2 * once:,}, to ask about {len(codes):,} cases and their twins before and after, "
             f"got {max_queries:,}: raise it, or give fewer cases",
         )
     if len(codes):
-        oracle.resolution = max(resolution, resolution_of(asker, max_queries - 2 * once))
+        oracle.resolution = max(resolution, resolution_of(asker, max(0, max_queries - 2 * once)))
     judgement, still = holding(oracle, codes)
-    budget = Budget(oracle, max_queries - int(still.sum()) * Budget(oracle, None).cost)
-    return Given(domain, oracle, judgement, index[still], int((~still).sum()), budget)
+    budget = Budget(oracle, max_queries - (int(still.sum()) * cost if part is None else 0))
+    n_gone, n_unasked = int((~still).sum()), n_given - len(codes)
+    return Given(domain, oracle, judgement, index[still], n_gone, budget, chosen[still], n_unasked)
 
 
 def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:

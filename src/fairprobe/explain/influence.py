@@ -75,7 +75,7 @@ class Influence:
             return ["No case was moved, so nothing is known of what ends them."]
         known = self.table[self.table["n_moves"] > 0]
         if not len(known):
-            return [f"None of {self.n_cases:,} cases has another value to be moved to."]
+            return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
         said = [
             f"{name} {percent(row.ended)} ({percent(row.low)} to {percent(row.high)})"
             for name, row in known.head(3).iterrows()
@@ -163,7 +163,7 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
         return max(1, values * (n_columns + n_pairs) + MOST_POINTS * min(N_CURVES, n_columns))
 
     wanted = n_cases * a_case(n_values)
-    room = min(MOST_JUDGED, evidence.budget.inputs(wanted))
+    room = min(MOST_JUDGED, evidence.budget.inputs(wanted, part=0.5))
     if wanted <= room:
         return n_cases, n_values
     values = min(n_values, max(FEWEST_VALUES, int(n_values * math.sqrt(room / wanted))))

@@ -50,15 +50,15 @@ N_CANDIDATES = 120
 PASSES = 3
 
 
-def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS) -> list[Box]:
-    """Regions that cover the cases of the population, in no order."""
-    pool = Pool(evidence, axes, "learning")
+def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
+    """Regions that cover the cases of the population, in no order; a pool given holds what they were learned from."""
+    pool = pool or Pool(evidence, axes, "learning")
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
     chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
     learner = _Learner(axes, pool, max_regions)
     for _ in range(TURNS):
-        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH)
+        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH, part=0.5)
         if not pool.hits.any():
             return []
         before, chosen = chosen, learner.choose([*chosen, *candidates])
@@ -276,12 +276,12 @@ class _Worth:
         for _ in range(PASSES):
             before = box
             holds = [self._holds(box, place) for place in range(len(self._axes))]
-            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int16)
+            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int64)
             for place in range(len(self._axes)):
                 others = np.flatnonzero(n_broken == ~holds[place])
                 box = self._best_side(box, place, others, gains)
                 now = self._holds(box, place)
-                n_broken += holds[place].astype(np.int16) - now
+                n_broken += holds[place].astype(np.int64) - now
                 holds[place] = now
             if box == before:
                 break

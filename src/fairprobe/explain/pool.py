@@ -28,19 +28,19 @@ class Pool:
 
     def __init__(self, evidence: Evidence, axes: Axes, name: str) -> None:
         self._evidence = evidence
-        self._axes = axes
+        self.axes = axes
         self._rng = evidence.rng(name)
         self._parts: list[tuple[Box, float, int]] = []
         """Boxes, their mass, and how many inputs were drawn from each."""
         self._unjudged: tuple[Codes, Codes] | None = None
-        small = np.int32 if max(axis.n for axis in axes.each) < 2**31 else np.int64
+        small = np.int32 if max((axis.n for axis in axes.each), default=0) < 2**31 else np.int64
         self.coordinates: Codes = np.empty((0, len(axes)), dtype=small)
         self.hits: Mask = np.empty(0, dtype=bool)
         self.weights: Floats = np.empty(0)
 
-    def add(self, boxes: Sequence[Box], n: int) -> None:
-        """Draw inputs from each box, or as many as the budget allows, and judge them."""
-        n = self._evidence.budget.inputs(n * len(boxes)) // max(1, len(boxes))
+    def add(self, boxes: Sequence[Box], n: int, part: float = 1.0) -> None:
+        """Draw inputs from each box, or as many as a part of the budget left allows, and judge them."""
+        n = self._evidence.budget.inputs(n * len(boxes), part) // max(1, len(boxes))
         drawn = list[Codes]()
         for box in boxes if n else ():
             codes, mass = self._draw(box, n)
@@ -53,7 +53,7 @@ class Pool:
         judgement = self._evidence.judge(codes)
         known = judgement.comparable
         # By column and in few bytes: all that follows looks at one column after the other.
-        more = self._axes.coordinates(codes[known]).astype(self.coordinates.dtype)
+        more = self.axes.coordinates(codes[known]).astype(self.coordinates.dtype)
         self.coordinates = np.asfortranarray(np.concatenate([self.coordinates, more]))
         self.hits = np.concatenate([self.hits, judgement.hits[known]])
         self._weigh()
@@ -61,7 +61,7 @@ class Pool:
     def _weigh(self) -> None:
         chances = np.zeros(len(self.coordinates))
         for box, mass, n in self._parts:
-            chances += self._axes.inside(box, self.coordinates) * (n / mass)
+            chances += self.axes.inside(box, self.coordinates) * (n / mass)
         self.weights = 1 / chances
 
     def _draw(self, box: Box, n: int) -> tuple[Codes, float]:
@@ -72,7 +72,7 @@ class Pool:
         if population.density is not None:
             return self._draw_from_before(box, n)
         domain = population.domain
-        part = domain.part(self._axes.rules(box))
+        part = domain.part(self.axes.rules(box))
         if domain.n_valid is None or part.n_valid is None:  # of callables nothing is known but what they say
             return self._draw_from_before(box, n)
         if not part.n_valid:
@@ -83,9 +83,9 @@ class Pool:
         """From inputs that were drawn before: those that are in the box."""
         if self._unjudged is None:
             codes = self._evidence.population.sample(N_UNJUDGED, self._rng)
-            self._unjudged = codes, self._axes.coordinates(codes)
+            self._unjudged = codes, self.axes.coordinates(codes)
         codes, coordinates = self._unjudged
-        inside = np.flatnonzero(self._axes.inside(box, coordinates))
+        inside = np.flatnonzero(self.axes.inside(box, coordinates))
         if len(inside) < LEAST_DRAWN:
             return codes[:0], 0.0
         return codes[self._rng.choice(inside, min(n, len(inside)), replace=False)], len(inside) / len(codes)

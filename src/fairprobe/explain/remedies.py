@@ -87,6 +87,8 @@ class Remedy:
     def sentence(self) -> str:
         """The remedy in words."""
         where = POPULATIONS[self.population] + (", linked twins" if self.twins == "linked" else "")
+        if not self.n:
+            return f"simulated: what deciding {self.region} otherwise would do to {where} was not measured"
         said = (
             f"simulated: with {self.region} decided {self.decision.words}, {percent(self.after)} of {where} would be "
             f"discriminatory ({percent(self.low)} to {percent(self.high)}), where {percent(self.before)} are"
@@ -155,7 +157,8 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
     scores the best among the members), and a constant sensitive value: each is judged as the member that has the most
     frequent combination in the rows, without rows the first. A family without that member is left as it is.
 
-    A rule is about what all members of a family share, so it is held against the input itself and decides for all.
+    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
+    on one side. Plain twins may be on both: of two who are as tall, a link that shifts heights puts one in a region.
 
     Args:
         rules: the regions, the most important first.
@@ -200,7 +203,9 @@ class _Sample:
     twins: str
     oracle: Oracle
     inside: Mask
-    """By rule, then input: who is in which region."""
+    """By rule, then member, then input: which of the members present is in which region."""
+    own: Mask
+    """By rule, then input: which inputs themselves are."""
     outputs: NDArray[Any]
     """By member, then input (then class)."""
     present: Mask
@@ -238,9 +243,12 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
         judgement = judged_in_batches(oracle, population.sample(n, evidence.rng("remedies")))
     shape = judgement.outputs.shape[:2]
     present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
-    inside = [_region(rule, side).allows(judgement.codes, side.decode) for rule in rules]
+    regions = [_region(rule, side) for rule in rules]
+    members = oracle.families.members(judgement.codes)
+    inside = np.stack([each.allows(members, side.decode).reshape(shape) & present for each in regions])
+    own = np.stack([each.allows(judgement.codes, side.decode) for each in regions])
     outputs, counted = _safe(judgement.outputs), judgement.comparable
-    return _Sample(population.name, "", oracle, np.stack(inside), outputs, present, counted)
+    return _Sample(population.name, "", oracle, inside, own, outputs, present, counted)
 
 
 def _region(rule: Rule, domain: Domain) -> Restrictions:
@@ -263,8 +271,10 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
         batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
     present = np.concatenate([_present(batch) for batch in batches], axis=1)
     counted = np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches])
-    inside = np.stack([_region(rule, side).allows_rows(rows) for rule in rules])
-    sample = _Sample("rows", "", oracle, inside, _joined(batches), present, counted)
+    regions = [_region(rule, side) for rule in rules]
+    inside = np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2)
+    own = np.stack([each.allows_rows(rows) for each in regions])
+    sample = _Sample("rows", "", oracle, inside, own, _joined(batches), present, counted)
     if labels is None or not present.any():
         return sample
     import pandas as pd
@@ -277,6 +287,16 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
 def _present(batch: JudgedFamilies) -> Mask:
     assert batch.present is not None  # of rows it always is told
     return batch.present
+
+
+def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> Mask:
+    """By region, then member, then row: which members are in it."""
+    present = _present(batch)
+    inside = np.zeros((len(regions), *present.shape), dtype=bool)
+    if batch.rows is not None and present.any():
+        frame = batch.rows.joined(present)
+        inside[:, present] = [each.allows_rows(frame) for each in regions]
+    return inside
 
 
 def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
@@ -337,7 +357,7 @@ class _Simulation:
     sample: _Sample
     decision: Decision
     outcome: NDArray[Any]
-    """By input: what all members of its family would get."""
+    """By input: what the members of its family would get inside the regions."""
     exists: Mask
     """Whether there is such an outcome."""
     right: Mask | None
@@ -350,12 +370,10 @@ class _Simulation:
     def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
         """The figures, if some of the regions are decided so."""
         sample = self.sample
-        inside = np.asarray(sample.inside[places].any(axis=0))
-        changed = inside & self.exists
-        # All members of such a family get one outcome, so that it is no longer discriminatory.
-        n, hits = int(sample.counted.sum()), int((self._hits & ~changed).sum())
+        inside = np.asarray(sample.own[places].any(axis=0))
+        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
         low, high = clopper_pearson(hits, n, confidence)
-        before, after = self._accuracies(changed)
+        before, after = self._accuracies(inside & self.exists)
         return Remedy(
             name,
             tuple(rules[places]),
@@ -373,6 +391,17 @@ class _Simulation:
             confidence=confidence,
         )
 
+    def _hits_after(self, inside: Mask) -> Mask:
+        """Which inputs would be discriminatory, if the members inside were decided otherwise."""
+        sample, hits = self.sample, self._hits.copy()
+        changed = inside & self.exists
+        some = np.flatnonzero(changed.any(axis=0))
+        if len(some):
+            outputs, where = sample.outputs[:, some], changed[:, some]
+            outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], self.outcome[some], outputs)
+            hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+        return hits
+
     def _accuracies(self, changed: Mask) -> tuple[float, float]:
         """Of the rows with a label: as the model is, and as it would be."""
         labelled, right = self.sample.labelled, self.sample.right
@@ -382,7 +411,7 @@ class _Simulation:
 
 
 Decided = tuple[NDArray[Any], Mask]
-"""By input, what all members of its family would get, and whether there is such an outcome."""
+"""By input, what the members of its family would get, and whether there is such an outcome."""
 
 
 def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:

@@ -262,7 +262,8 @@ def _health(
         text = f"{n_gone:,} of the cases given no longer hold, or not each time: they are left out"
         remarks.append(("gone", text))
     if n_unrepaired:
-        remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them"))
+        by_then = " before max_queries ended" if has_ended else ""
+        remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them{by_then}"))
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} repairs not all with fewer changes could be asked about"

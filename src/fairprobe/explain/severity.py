@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.errors import ModelError, SettingError
 from fairprobe.estimate.share import Remark
 from fairprobe.explain.evidence import Evidence
 from fairprobe.explain.influence import records
@@ -38,12 +40,12 @@ class Severity:
     measure: str
     """What is apart: proba, score or value; label where the model tells no more than that."""
     gaps: Floats
-    """By case, in order; NaN for those that there was no room to ask about."""
+    """By case given, in order; NaN for those that do not hold, or that there was no room to ask about."""
     quantiles: pd.Series[Any]
     """Of the gaps."""
     ranking: pd.DataFrame
     """The cases by `product`, of `severity` and `plausibility` (1 without a density), the largest first and those found
-    first before others: `place` is that among the cases."""
+    first before others: `place` is that among the cases given."""
     n_queries: int
     health: tuple[Remark, ...] = ()
     """What is to be said of it."""
@@ -51,9 +53,9 @@ class Severity:
     def sentences(self) -> list[str]:
         """The middle half of the gaps, in words."""
         if not len(self.ranking):
-            return ["There is no case to be told how severe it is."]
+            return ["There is no case whose severity was measured."]
         if self.measure == "label":
-            return ["The model tells labels alone, so all cases are as severe."]
+            return ["The model tells labels alone: whether some cases are as severe as others cannot be told."]
         low, middle, high, most = (self.quantiles[q] for q in (0.25, 0.5, 0.75, 1.0))
         return [
             f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case; in half of the "
@@ -93,19 +95,23 @@ def severity_of(evidence: Evidence) -> Severity:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
             health = (("fewer-scores", text),)
         gaps = np.full(evidence.n_cases, np.nan)
-        gaps[:n], n_queries = _asked(evidence, measure, n)
+        case, twin, n_queries = _asked(evidence, measure, n)
+        gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0
     known = np.flatnonzero(~np.isnan(gaps))
+    places = np.arange(evidence.n_cases) if evidence.places is None else evidence.places
+    of_given = np.full(evidence.n_given, np.nan)
+    of_given[places] = gaps
     plausibility = np.ones(len(known))
     if evidence.density is not None and len(known):
         plausibility = evidence.density.plausibility_of(evidence.cases.codes[known])
     product = gaps[known] * plausibility
     ranking = pd.DataFrame(
-        {"place": known, "severity": gaps[known], "plausibility": plausibility, "product": product}
+        {"place": places[known], "severity": gaps[known], "plausibility": plausibility, "product": product}
     ).iloc[np.argsort(-product, kind="stable")]
     quantiles = np.quantile(gaps[known], QUANTILES) if len(known) else np.full(len(QUANTILES), np.nan)
     return Severity(
         measure=measure,
-        gaps=gaps,
+        gaps=of_given,
         quantiles=pd.Series(quantiles, index=pd.Index(QUANTILES, name="quantile"), name="gap"),
         ranking=ranking.reset_index(drop=True),
         n_queries=n_queries,
@@ -122,10 +128,26 @@ def _measure(evidence: Evidence) -> str:
     return "proba" if abilities.probabilities else "score" if abilities.scores else "label"
 
 
-def _asked(evidence: Evidence, output: str, n: int) -> tuple[Floats, int]:
-    """How far apart that output is at the ends of the first n cases, and the rows that were asked about."""
+def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
+    """Of cases told by scores or probabilities: how many have twins of another label, and how many were asked about.
+
+    None where labels are what is compared, or the model gives none, or there is no room to ask.
+    """
+    own, left = evidence.oracle.asker, evidence.budget.n_left
+    n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
+    if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
+        return None
+    try:
+        case, twin, _ = _asked(evidence, "label", n)
+    except (ModelError, SettingError):  # it gives no labels
+        return None
+    return int((case != twin).sum()), n
+
+
+def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """That output at both ends of the first n cases, and the rows that were asked about."""
     if not n:
-        return np.empty(0), 0
+        return np.empty(0), np.empty(0), 0
     own = evidence.oracle.asker
     batch = None
     if isinstance(own, Asker):
@@ -133,12 +155,11 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[Floats, int]:
     asker = Asker(evidence.model, evidence.domain, output=output, batch=batch)
     ends = evidence.oracle.ends(evidence.cases)
 
-    def ask(codes: Codes) -> Floats:
+    def ask(codes: Codes) -> NDArray[Any]:
         codes = codes[:n].astype(np.int64, copy=False)
-        parts = [asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)]
-        return np.concatenate(parts).reshape(n, -1)
+        return np.concatenate([asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)])
 
     with asker.quiet():
-        apart = np.abs(ask(ends.case) - ask(ends.twin)).max(axis=1)
+        case, twin = ask(ends.case), ask(ends.twin)
     own.n_queries += asker.n_queries  # the budget knows of them
-    return apart, asker.n_queries
+    return case, twin, asker.n_queries

@@ -2,7 +2,9 @@
 
 A model can treat people differently because the labels that it learned from do, or because it was never shown such
 people and extrapolates. Counts tell the two apart: with so few rows that even the sharpest difference could not have
-shown, the data say nothing; with more, a test does. Nothing here asks the model.
+shown, the data say nothing; with more, a test does. That the data have no such difference is said where a test of
+equivalence shows it: the labels differ by less than half of what the model's own answers to the same rows do. The model
+is asked about these rows, and about nothing else.
 
 The region comes from a model that may have been fitted to these very rows, so that a p-value says how plain a
 difference is in them; it is no proof about the people that they were drawn from.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -42,15 +44,15 @@ FARTHEST = 0.5
 MOST_PAIRS = 100
 """Pairs of groups that are compared at most, those farthest apart."""
 
-SMALL = 0.5
-"""A difference in the data is small if it is below such a part of the model's own.
+MARGIN = 0.5
+"""That the data have no such difference is said of one below this part of the model's own on the same rows: chosen.
 
-Not any smaller difference: a model that decides by what is likelier makes a large difference in labels of a smaller one
-in rates.
+Not of any smaller one: a model that decides by what is likelier makes a large difference in labels of a smaller one in
+rates.
 """
 
-SMALL_RATE = 0.1
-"""Where the model's own difference is on no scale of rates, or it has no direction: a small difference of rates."""
+ROWS_PART = 0.2
+"""Of the queries left, to ask the model about the rows inside a region; with fewer, its difference there is unknown."""
 
 SHOWN = 4
 """Groups that are told one by one."""
@@ -71,7 +73,7 @@ class InData(StrEnum):
     IN_THE_DATA = "in-the-data", "the difference was in the data"
     EXTRAPOLATED = "extrapolated", "the data say nothing here: the model extrapolates"
     NOT_IN_THE_DATA = "not-in-the-data", "the data have no such difference: the model makes it"
-    UNCLEAR = "unclear", "the data are compatible with a difference like the model's and with none"
+    UNCLEAR = "unclear", "whether the difference was in the data cannot be told from these rows"
 
 
 @dataclass(frozen=True)
@@ -105,15 +107,23 @@ class Difference:
     """Fisher's exact test of equal rates, or Welch's of equal means; two-sided."""
     model: float | None
     """The same difference in the model's own outputs over the cases inside; None where it has no direction."""
-    is_scaled: bool
-    """Whether the model's difference is on the scale of the data's; a score is on none."""
+    rows: float | None
+    """And in its outputs for these very rows; None where they were not asked for, or are scores, on another scale."""
+    at_most: float
+    """No larger is the difference in the labels, either way: two one-sided tests at the confidence."""
     is_testable: bool
     """Whether both groups have so many rows that the sharpest difference would have shown."""
 
     @property
     def agrees(self) -> bool:
         """Whether it has the model's direction, where that is known."""
-        return self.model is None or self.value * self.model > 0
+        return not (direction := self.rows or self.model) or self.value * direction > 0
+
+    def is_absent(self, level: float) -> bool:
+        """Whether it is shown to be below half of the model's own on these rows, or to be the other way round."""
+        if self.rows is None:
+            return False
+        return (self.p_value <= level and not self.agrees) or self.at_most < MARGIN * abs(self.rows)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -157,15 +167,33 @@ class RegionInData:
             said += f" ({'; '.join(shown)}{f'; and {more} more' if more > 0 else ''})"
         if self.verdict is None:
             return said
-        return f"{said}: {self.verdict.sentence}{self._because()}"
+        return f"{said}: {self.verdict.sentence}{self._because()}".replace(
+            "these rows", f"these {self.n_known:,} rows", 1
+        )
+
+    @property
+    def n_known(self) -> int:
+        """Rows inside that are compared."""
+        return self.n - self.n_apart
 
     def _because(self) -> str:
         if self.verdict is InData.EXTRAPOLATED:
             return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
-        if self.verdict is not InData.IN_THE_DATA:
-            return ""
-        told = [each for each in self.differences if each.is_testable and each.agrees]
-        found = min(told, key=lambda each: each.p_value)
+        told = [each for each in self.differences if each.is_testable]
+        if self.verdict is InData.UNCLEAR:
+            unasked = all(each.rows is None for each in told)
+            return ", as what the model makes of them was not measured" if unasked else ""
+        if self.verdict is InData.NOT_IN_THE_DATA:
+            widest = max(told, key=lambda each: each.at_most)
+            if not widest.agrees and widest.p_value <= self.level:
+                return f" ({widest.a} against {widest.b}: the labels differ the other way round)"
+            words = f"{widest.at_most:.4g}" if self.is_numeric else percent(widest.at_most)
+            own = abs(widest.rows or 0.0)
+            return (
+                f" ({widest.a} against {widest.b}: the labels differ by at most {words}, the model's answers to these "
+                f"rows by {f'{own:.4g}' if self.is_numeric else percent(own)})"
+            )
+        found = min((each for each in told if each.agrees), key=lambda each: each.p_value)
         test = "Welch's test" if self.is_numeric else "Fisher's exact test"
         return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, held against {self.level:.2g})"
 
@@ -196,7 +224,8 @@ def region_in_data(
       difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
       than four at a level of 5%, `least` in general;
     - in the data, if a pair differs significantly, and in the model's direction where it has one;
-    - not in the data, if in all pairs with enough rows the interval excludes a difference half as large as the model's;
+    - not in the data, if all pairs with enough rows are shown to differ by less than half of what the model's answers
+      to these very rows do (two one-sided tests), or to differ significantly the other way round;
     - else unclear.
     The level is the error, split over the regions and over the tests that could be significant at all (Tarone 1990).
 
@@ -222,19 +251,23 @@ def region_in_data(
     sets = _sets_of_groups(evidence.domain)
     rows = {group: np.isin(own, group.places) & known for group in itertools.chain(*sets)}
 
-    pairs = _pairs(sets, worse, list(targets), _ModelMeans(evidence, rule))
+    model = _ModelMeans(evidence, rule)
+    pairs = _pairs(sets, worse, list(targets), model)
     # However many rows the larger group has, of the smaller one no more is known.
     smaller = [int(min(rows[pair.a].sum(), rows[pair.b].sum())) for pair in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
+    is_told = min(attainable) <= level and labels is not None
+    if is_told:
+        model.ask(evidence.rows[inside], known & (own >= 0))
     differences = [
-        _difference(pair, target[rows[pair.a]], target[rows[pair.b]], level, is_testable=best <= level)
+        _difference(pair, target, rows, (level, 1 - held), model, is_testable=best <= level)
         for pair, best in zip(pairs, attainable, strict=True)
         if (target := targets[pair.outcome]) is not None
     ]
-    verdict: InData | None = InData.EXTRAPOLATED
-    if min(attainable) <= level:
-        verdict = None if labels is None else _verdict(differences, level, is_numeric=is_numeric)
+    verdict: InData | None = _verdict(differences, level) if is_told else None
+    if min(attainable) > level:
+        verdict = InData.EXTRAPOLATED
     return RegionInData(
         rule,
         n=len(own),
@@ -346,7 +379,7 @@ def _described(group: _Group, mask: Mask, outcome: Any, target: NDArray[Any] | N
 
 
 class _ModelMeans:
-    """The model's outputs over the cases inside a region, by group."""
+    """The model's outputs over the cases inside a region, and for rows there, by group."""
 
     def __init__(self, evidence: Evidence, rule: Rule) -> None:
         cases = evidence.cases
@@ -354,12 +387,11 @@ class _ModelMeans:
         self._outputs = cases.outputs[:, inside]
         shape = self._outputs.shape[:2]
         self._present = np.ones(shape, dtype=bool) if cases.present is None else cases.present[:, inside]
+        self._evidence = evidence
         self._output = evidence.oracle.asker.output
         classes = abilities_of(evidence.model).classes
         self._classes = None if classes is None else np.asarray(classes).tolist()
-        self.is_scaled = self._output != "score"
-        """Whether differences are on the scale of what is compared in the data."""
-
+        self._of_rows: NDArray[Any] | None = None
         self._means: dict[tuple[_Group, Any], float] = {}
 
     def difference(self, a: _Group, b: _Group, outcome: Any) -> float | None:
@@ -369,24 +401,37 @@ class _ModelMeans:
 
     def _mean(self, group: _Group, outcome: Any) -> float:
         if (group, outcome) not in self._means:
-            values, places = self._values(outcome), list(group.places)
+            values, places = self._values(self._outputs, outcome), list(group.places)
             exists = self._present[places]
             nothing = values is None or not exists.any()
             self._means[group, outcome] = math.nan if nothing else float(np.asarray(values)[places][exists].mean())
         return self._means[group, outcome]
 
-    def _values(self, outcome: Any) -> NDArray[Any] | None:
-        """By member, then case: what speaks for an outcome."""
+    def ask(self, rows: pd.DataFrame, wanted: Mask) -> None:
+        """Ask about rows as they are, where the answers are on the scale of labels, and the budget has room."""
+        n, left = int(wanted.sum()), self._evidence.budget.n_left
+        if n and self._output != "score" and (left is None or n <= ROWS_PART * left):
+            answers = self._evidence.oracle.asker.ask_frame(rows[wanted])
+            self._of_rows = np.zeros((len(wanted), *answers.shape[1:]), dtype=answers.dtype)
+            self._of_rows[wanted] = answers
+
+    def difference_of_rows(self, a: Mask, b: Mask, outcome: Any) -> float | None:
+        """The same of the answers to rows; None where there are none."""
+        values = None if self._of_rows is None else self._values(self._of_rows, outcome)
+        return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
+
+    def _values(self, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
+        """What speaks for an outcome, by case or by row."""
         if self._output == "label":
-            return np.asarray(self._outputs == outcome)
+            return np.asarray(outputs == outcome)
         if self._output == "value":
-            return self._outputs
+            return outputs
         if self._classes is None or outcome not in self._classes:
             return None
         place = self._classes.index(outcome)
-        if self._outputs.ndim == 3:
-            return np.asarray(self._outputs[:, :, place])
-        return self._outputs if place else -self._outputs  # a score speaks for the second of two classes
+        if self._output == "proba" or outputs.ndim == 3:
+            return np.asarray(outputs[..., place])
+        return outputs if place else -outputs  # a score speaks for the second of two classes
 
 
 # Comparing
@@ -398,7 +443,6 @@ class _Pair:
     b: _Group
     outcome: Any
     model: float | None
-    is_scaled: bool
 
 
 def _pairs(
@@ -411,7 +455,7 @@ def _pairs(
             "worse", f"must be a group, one of {', '.join(names)}; got {worse!r}{nearest(worse, names)}"
         )
     pairs = [
-        _Pair(a, b, outcome, model.difference(a, b, outcome), model.is_scaled)
+        _Pair(a, b, outcome, model.difference(a, b, outcome))
         for each in sets
         for a, b in itertools.combinations(each, 2)
         if worse is None or worse in (a.words, b.words)
@@ -432,35 +476,50 @@ def _tarone(error: float, attainable: Sequence[float]) -> float:
     return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
 
 
-def _difference(pair: _Pair, a: NDArray[Any], b: NDArray[Any], level: float, *, is_testable: bool) -> Difference:
-    """Two groups' labels held against each other."""
+def _difference(
+    pair: _Pair,
+    target: NDArray[Any],
+    rows: Mapping[_Group, Mask],
+    errors: tuple[float, float],
+    model: _ModelMeans,
+    *,
+    is_testable: bool,
+) -> Difference:
+    """Two groups' labels held against each other; the errors are those of the test of a difference, and of none."""
+    level, error = errors
+    inside = rows[pair.a], rows[pair.b]
+    a, b = (target[each] for each in inside)
     if a.dtype == bool:
         counts = (int(a.sum()), len(a), int(b.sum()), len(b))
         p_value, (low, high) = fisher_p(*counts), rate_difference(*counts, 1 - level)
+        ends = rate_difference(*counts, 1 - 2 * error)
     else:
-        p_value, low, high = welch(a.astype(np.float64), b.astype(np.float64), 1 - level)
-    value = float(a.mean() - b.mean()) if len(a) and len(b) else math.nan
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        p_value, low, high = welch(a, b, 1 - level)
+        # That all labels seen are the same does not show that all others are.
+        ends = welch(a, b, 1 - 2 * error)[1:] if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
     return Difference(
-        pair.a.words, pair.b.words, pair.outcome, value, low, high, p_value, pair.model, pair.is_scaled, is_testable
+        pair.a.words,
+        pair.b.words,
+        pair.outcome,
+        float(a.mean() - b.mean()) if len(a) and len(b) else math.nan,
+        low,
+        high,
+        p_value,
+        pair.model,
+        model.difference_of_rows(*inside, pair.outcome),
+        max(map(abs, ends)),
+        is_testable,
     )
 
 
-def _verdict(differences: Sequence[Difference], level: float, *, is_numeric: bool) -> InData:
+def _verdict(differences: Sequence[Difference], level: float) -> InData:
     """Where some pair has rows enough."""
     told = [each for each in differences if each.is_testable]
     if any(each.p_value <= level and each.agrees for each in told):
         return InData.IN_THE_DATA
-    if all(_is_small(each, is_numeric=is_numeric) for each in told):
-        return InData.NOT_IN_THE_DATA
-    return InData.UNCLEAR
-
-
-def _is_small(difference: Difference, *, is_numeric: bool) -> bool:
-    """Whether its interval excludes one that is half as large as the model's, in the model's direction."""
-    if difference.model is None or not difference.is_scaled:
-        return not is_numeric and max(-difference.low, difference.high) < SMALL_RATE
-    most = difference.high if difference.model > 0 else -difference.low
-    return most < SMALL * abs(difference.model)
+    # All pairs must be shown to be alike, so that none needs a part of the error.
+    return InData.NOT_IN_THE_DATA if all(each.is_absent(level) for each in told) else InData.UNCLEAR
 
 
 # Words

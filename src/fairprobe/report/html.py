@@ -16,7 +16,16 @@ from markupsafe import Markup, escape
 from fairprobe.report import phrases
 from fairprobe.report.fields import ASKED, TAGS
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
-from fairprobe.report.sections import PLOTS, chapters, health_of, held_of, plot_words, scale_of, section_of_plot
+from fairprobe.report.sections import (
+    PLOTS,
+    chapters,
+    health_of,
+    held_of,
+    missing_of,
+    plot_words,
+    scale_of,
+    section_of_plot,
+)
 
 MOST_HELD = 6
 """So many shares are drawn beside the verdict; all of them stand below."""
@@ -39,6 +48,7 @@ def html(content: Mapping[str, Any]) -> str:
             chapters=chapters(content),
             scale=scale_of(content),
             health=health_of(content),
+            missing=missing_of(content),
             held=held_of(content)[:MOST_HELD],
             style=Markup(style_text),
             script=Markup(script_text),

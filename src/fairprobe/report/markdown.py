@@ -8,6 +8,7 @@ from typing import Any
 
 from fairprobe.report.phrases import (
     DIRECTIONAL,
+    NOT_MEASURED,
     OUTCOMES,
     POPULATIONS,
     ROLES,
@@ -16,6 +17,7 @@ from fairprobe.report.phrases import (
     confidence,
     count,
     figure,
+    flips_words,
     number_of,
     outcome_words,
     percent,
@@ -25,7 +27,7 @@ from fairprobe.report.phrases import (
     shown,
     verdict_words,
 )
-from fairprobe.report.sections import Content, health_of
+from fairprobe.report.sections import Content, health_of, missing_of
 
 MOST_CASES = 20
 """Cases, and rows that flip, that are listed; all of them are in `audit.json`."""
@@ -135,7 +137,7 @@ def _rows(content: Content) -> str:
     if not flips:
         return ""
     rows = [[value(flip["row"]), _changes(flip["changes"]), _answers(flip["answers"])] for flip in flips[:MOST_CASES]]
-    told = f"{number_of(content['rows']['n_flipped'], 'real row')} would get another answer; {len(rows)} are listed."
+    told = f"{flips_words(content)}; {len(rows)} are listed."
     return f"## Real rows that flip\n\n{told}\n\n{table(['Row', 'What differs', 'Answers'], rows)}"
 
 
@@ -150,16 +152,17 @@ def _answers(answers: Mapping[str, Any]) -> str:
 def _regions(content: Content) -> str:
     regions = (content["why"] or {}).get("regions")
     if not regions:
-        return ""
+        missing = missing_of(content).get("regions")
+        return f"## Where it happens most\n\n{text(missing)}" if missing else ""
     rows = [
         [
             str(number),
             value(region["text"]),
             percent(region["precision"]),
-            between(region),
+            between(region) if region["n"] else NOT_MEASURED,
             percent(region["coverage"]),
-            count(region["n_rows"]),
-            text((region["in_data"] or {}).get("verdict") or "n/a"),
+            "no rows" if region["n_rows"] is None else count(region["n_rows"]),
+            text((region["in_data"] or {}).get("verdict") or "no labels"),
         ]
         for number, region in enumerate(regions, start=1)
     ]
@@ -197,7 +200,12 @@ def _why(content: Content) -> str:
         for sentence in (why.get(part) or {}).get("sentences", [])
     ]
     told += [content["proxies"]["sentence"]] if content["proxies"] else []
-    remedies = [each["sentence"] for each in why.get("remedies") or []][:4]
+    missing = missing_of(content)
+    told += why.get("label_sentences", [])
+    told += [missing[part] for part in ("directions", "influence") if part in missing]
+    remedies = [each["sentence"] for each in why.get("remedies") or []][:4] or [
+        *filter(None, [missing.get("remedies")])
+    ]
     parts = [_listed("Why", told), _listed("What would end it, simulated", remedies), _retraining(content)]
     return "\n\n".join(part for part in parts if part)
 
@@ -253,7 +261,7 @@ def _impact(content: Content) -> str:
             f"{value(each['sensitive'])}: {value(each['value'])}",
             count(each["n"]),
             percent(each["rate"]),
-            figure(each["ratio"]),
+            "undefined" if each["ratio"] is None else figure(each["ratio"]),
         ]
         for each in content["impact"]
     ]

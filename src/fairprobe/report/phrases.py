@@ -20,6 +20,7 @@ ROLES = {
     "unknown": "not told whether the model was fitted to them",
 }
 MISSING = "(missing)"
+NOT_MEASURED = "not measured"
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _OVERRIDES = re.compile("[\u202a-\u202e]")
@@ -75,10 +76,10 @@ def percent(fraction: float | None) -> str:
     """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
 
     >>> percent(0.0623), percent(7.489e-6), percent(0.9999), percent(0.0), percent(None)
-    ('6.23%', '0.00075%', '99.99%', '0%', 'n/a')
+    ('6.23%', '0.00075%', '99.99%', '0%', 'not measured')
     """
     if fraction is None:
-        return "n/a"
+        return NOT_MEASURED
     number = 100 * fraction
     distance, digits = min(number, 100 - number), 2
     while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
@@ -90,10 +91,10 @@ def count(number: int | str | None) -> str:
     """A count; one of very many digits is rounded.
 
     >>> count(12345), count("123456789012345678901"), count(None)
-    ('12,345', 'about 1.2e+20', 'n/a')
+    ('12,345', 'about 1.2e+20', 'not measured')
     """
     if number is None:
-        return "n/a"
+        return NOT_MEASURED
     digits = str(number)
     # Of thousands of digits Python would make neither an integer nor a float.
     return f"{int(digits):,}" if len(digits) <= 15 else f"about {digits[0]}.{digits[1]}e+{len(digits) - 1}"
@@ -101,7 +102,7 @@ def count(number: int | str | None) -> str:
 
 def figure(number: float | None) -> str:
     """A number that is neither count nor fraction."""
-    return "n/a" if number is None else f"{number:.4g}"
+    return NOT_MEASURED if number is None else f"{number:.4g}"
 
 
 def number_of(n: int, one: str, more: str | None = None) -> str:
@@ -176,3 +177,14 @@ def share_words(share: Mapping[str, Any]) -> str:
     twins = TWINS.get(share["twins"], share["twins"])
     population = POPULATIONS.get(share["population"], share["population"])
     return f"{population}, {twins}: {' and '.join(map(shown, share['sensitive']))}"
+
+
+def flips_words(content: Mapping[str, Any]) -> str:
+    """How many real rows would get another answer. Of numbers: how many one so far away, and how many another label."""
+    rows, question = content["rows"], content["question"]
+    told = f"{number_of(rows['n_flipped'], 'real row')} would get "
+    if question["output"] == "label":
+        return f"{told}another answer"
+    n = rows.get("n_relabelled")
+    labels = "" if n is None else f", and {number_of(n, 'real row')} another label,"
+    return f"{told}an answer more than {question['threshold']:g} away{labels}"

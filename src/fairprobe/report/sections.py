@@ -84,7 +84,12 @@ def has(content: Content, section: str) -> bool:
         "record": True,
         "sign-off": True,
     }
-    return bool(about[section] if section in about else content[section])
+    return bool(section in missing_of(content) or (about[section] if section in about else content[section]))
+
+
+def missing_of(content: Content) -> Mapping[str, str]:
+    """By section, why it was not measured, where there was no room to."""
+    return (content["why"] or {}).get("not_measured") or {}
 
 
 def health_of(content: Content) -> list[Mapping[str, Any]]:

@@ -99,7 +99,7 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
     nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
     for first in range(0, len(cases), BLOCK):
         some = ours[first : first + BLOCK]
-        differ = np.zeros((len(some), len(theirs)), dtype=np.uint8)
+        differ = np.zeros((len(some), len(theirs)), dtype=np.min_scalar_type(ours.shape[1]))
         for column in range(theirs.shape[1]):
             differ += some[:, [column]] != theirs[None, :, column]
         nearest[first : first + BLOCK] = differ.argmin(axis=1)
@@ -113,4 +113,4 @@ def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
 
 
 def _compared(domain: Domain, codes: Codes) -> Codes:
-    return domain.families.canonical(codes)[:, list(domain.free_columns)].astype(np.int32)
+    return domain.families.canonical(codes)[:, list(domain.free_columns)]

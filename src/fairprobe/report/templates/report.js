@@ -14,7 +14,7 @@
   };
   const bdi = (text) => make("bdi", "", text);
   const count = (n) => n.toLocaleString("en-US");
-  const figure = (number) => (number === null ? "n/a" : String(Number(number.toPrecision(3))));
+  const figure = (number) => (number === null ? "not measured" : String(Number(number.toPrecision(3))));
   const named = (text, control, name) => make("label", name, text, control);
   const choice = (options) => {
     const select = make("select");

@@ -1,0 +1,157 @@
+"""Defects of explanations, put back one at a time: a check of what users see must catch each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.label_worlds import made_evidence
+from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
+from fairprobe.domain.nearest import nearest_rows
+from fairprobe.errors import SettingError
+from fairprobe.explain import case_region, explaining, remedies, training_data
+from fairprobe.explain.remedies import remedies_of
+from fairprobe.explain.training_data import InData, region_in_data
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
+
+DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
+
+
+def model(X):
+    return np.where((X["x"] >= 5) & (X["sex"] == "Female"), "no", "yes")
+
+
+def caught(monkeypatch, check, *seam):
+    check()  # holds now
+    monkeypatch.setattr(*seam)
+    with pytest.raises(AssertionError):
+        check()
+
+
+def test_absence_from_a_test_that_did_not_reject_is_caught(monkeypatch):
+    def check():
+        X = pd.DataFrame({"x": 7, "sex": ["Female"] * 20 + ["Male"] * 20})
+        labels = ["yes"] * 9 + ["no"] * 11 + ["yes"] * 14 + ["no"] * 6
+        found = region_in_data(Rule("x >= 5"), made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
+        assert found.verdict is InData.UNCLEAR
+
+    caught(monkeypatch, check, training_data.Difference, "is_absent", lambda self, level: self.p_value > level)
+
+
+def test_figures_of_other_people_are_caught(monkeypatch):
+    """The model's difference in the cases found, and not on the rows themselves."""
+
+    def check():
+        X = pd.DataFrame({"x": [7] * 98 + [3] * 902, "sex": ["Female", "Male"] * 500})
+        labels = ["yes", "yes", "no", "no"] * 250
+        rule = Rule("x >= 0")
+        found = region_in_data(rule, made_evidence(model, DOMAIN, X, labels, n=100, favourable="yes"))
+        assert found.verdict is not InData.NOT_IN_THE_DATA
+
+    of_cases = lambda self, a, b, outcome: -1.0  # noqa: E731
+    caught(monkeypatch, check, training_data._ModelMeans, "difference_of_rows", of_cases)
+
+
+def test_a_region_called_thin_for_want_of_queries_is_caught(monkeypatch):
+    def check():
+        why = explain(search(model, DOMAIN), model, max_queries=400)
+        assert why.rules
+        assert "thin-regions" not in dict(why.health)
+
+    caught(monkeypatch, check, case_region, "_why_few", lambda *counts: case_region.Few.THIN)
+
+
+def test_a_section_that_is_silently_missing_is_caught(monkeypatch):
+    def check():
+        why = explain(search(model, DOMAIN), model, max_queries=30)
+        assert not why.influence.n_cases
+        assert any("influence: Not measured" in sentence for sentence in why.sentences())
+
+    caught(monkeypatch, check, explaining, "_not_measured", lambda *of: {})
+
+
+def test_moves_told_as_labels_are_caught(monkeypatch):
+    class Scores:
+        classes_ = np.array(["no", "yes"])
+        feature_names_in_ = np.array(["x", "sex"])
+
+        def predict_proba(self, X):
+            likely = 0.07 * X["x"].to_numpy() + 0.2 * (X["sex"] == "Male").to_numpy()
+            return np.column_stack([1 - likely, likely])
+
+        def predict(self, X):
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def check():
+        why = explain(search(Scores(), DOMAIN, output="proba", threshold=0.1), Scores(), max_queries=2000)
+        assert (why.n_cases, why.summary()["n_relabelled"]) == (10, 3)
+        assert any("Of 10 cases" in sentence and "3 have" in sentence for sentence in why.sentences())
+
+    caught(monkeypatch, check, explaining, "relabelled_of", lambda evidence: None)
+
+
+def test_an_alphabetical_order_is_caught(monkeypatch):
+    def check():
+        domain = Domain([Ordinal("size", ["S", "M", "L"]), Integer("sex", 0, 1)], ["sex"], ["size >= 'M'"])
+        frame = pd.DataFrame({"size": ["S", "M", "L"], "sex": 0})
+        assert domain.constraints[0].matches(frame).tolist() == [False, True, True]
+
+    caught(monkeypatch, check, Rule, "matches", lambda self, frame: (frame["size"] >= "M").to_numpy())
+
+
+def test_a_counter_of_8_bits_is_caught(monkeypatch):
+    def check():
+        domain = Domain([*(Category(f"c{i}", ["a", "b"]) for i in range(256)), Integer("sex", 0, 1)], ["sex"])
+        _, far = nearest_rows(domain, np.zeros((1, 257), dtype=np.int64), np.ones((1, 257), dtype=np.int64))
+        assert far.tolist() == [1.0]
+
+    caught(monkeypatch, check, np, "min_scalar_type", lambda n: np.dtype("uint8"))
+
+
+def test_a_region_that_decides_for_twins_outside_is_caught(monkeypatch):
+    def check():
+        parameters = [Integer("tall", 0, 9), Category("sex", ["F", "M"])]
+        domain = Domain(parameters, ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 4})])
+        rule = Rule("sex == 'F' and tall <= 2 or sex == 'M' and tall >= 4 and tall <= 6")
+        by_sex = lambda X: (X["sex"] == "M").to_numpy()  # noqa: E731
+        X = pd.DataFrame({"tall": [1, 1, 9, 5, 9, 9], "sex": list("FFFMMM")})
+        evidence = made_evidence(by_sex, domain, X, n=50, favourable=True)
+        found = {(each.decision, each.population, each.twins): each.after for each in remedies_of([rule], evidence)}
+        # Of plain twins 1 or 5 tall, F alone or M alone is inside: with F at 1 decided as M is, they are alike.
+        assert found["favourable", "rows", "plain"] == 4 / 6
+
+    def by_the_input(self, inside):
+        return self._hits & ~(self.sample.own[0] & self.exists)
+
+    caught(monkeypatch, check, remedies._Simulation, "_hits_after", by_the_input)
+
+
+def test_an_error_for_want_of_queries_is_caught(monkeypatch):
+    wide = Domain([Integer("x", 0, 9), Integer("age", 20, 59)], ["age"])
+    given = explaining.given_cases
+
+    def check():
+        cases = pd.DataFrame({"x": range(10), "age": 20})
+        try:
+            why = explain(cases, lambda X: X["age"] > 40, domain=wide, max_queries=1000, batch="frame")
+        except SettingError as error:
+            raise AssertionError from error
+        assert 0 < why.n_asked < why.n_given == 10
+
+    caught(monkeypatch, check, explaining, "given_cases", lambda *a, part, **how: given(*a, **how))
+
+
+def test_a_hidden_typo_is_caught(monkeypatch):
+    def check():
+        with pytest.raises(SettingError, match="did you mean 'yes'"):
+            explain(search(model, DOMAIN), model, favourable="Yes", max_queries=2000)
+
+    def forgiving():
+        try:
+            check()
+        except pytest.fail.Exception as error:
+            raise AssertionError from error
+
+    caught(monkeypatch, forgiving, explaining, "checked_favourable", lambda *of: None)
