@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairprobe.checks import is_number, nearest
+from fairprobe.checks import is_number, nearest, parsed_toml
 from fairprobe.errors import SettingError
 
 OWN = "fairprobe.toml"
@@ -64,11 +63,11 @@ def _found_here() -> dict[str, Any]:
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return parsed_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
         near = nearest(file.name, (each.name for each in file.parent.glob("*")))
         raise SettingError(f"a config must be a file that can be read, got {error.strerror}: {file}{near}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SettingError(f"{file} must be TOML in UTF-8, got an error: {error}") from None
 
 

@@ -86,6 +86,7 @@ class Destination:
         path = self.path
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
+            part.unlink(missing_ok=True)  # whatever it may be a link to
             write(part)
             part.replace(path)
         except OSError as error:

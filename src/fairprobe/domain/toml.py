@@ -37,14 +37,13 @@ parameter and what changes along with a sensitive one:
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, parsed_toml
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.links import Link
@@ -166,10 +165,10 @@ def parse(content: dict[str, Any]) -> Content:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parsed_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
 
 

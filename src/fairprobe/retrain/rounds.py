@@ -99,9 +99,7 @@ def _shown_lower(changes: dict[str, Comparison]) -> tuple[bool, str]:
     better = [name for name, change in changes.items() if change.low > 0]
     if worse:
         return False, f"the share of {_named(worse)} is shown to be higher"
-    return bool(
-        better
-    ), f"the share of {_named(better)} is shown to be lower" if better else "no share is shown to be lower"
+    return bool(better), f"{f'the share of {_named(better)}' if better else 'no share'} is shown to be lower"
 
 
 def left_of(first: Assessment, new: Assessment) -> float:

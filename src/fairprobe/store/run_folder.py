@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe._version import __version__
+from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.store.hashes import canonical, sha256
-from fairprobe.store.whole_files import LOCK, append, locked, probe, write_whole
+from fairprobe.store.whole_files import LOCK, append, locked, probe, read_own, write_whole
 
 FORMAT = 1
 """Of the folder and its files. Who changes it keeps reading the old ones: tests/store/assets has one of each."""
@@ -79,7 +79,7 @@ class RunReader:
         if entry is None:
             return None
         try:
-            data = self.file_of(name).read_bytes()
+            data = read_own(self.file_of(name))
             what = f"{len(data):,} of {entry.size:,} bytes" if len(data) != entry.size else "other bytes than written"
             if len(data) == entry.size and sha256(data) == entry.hash:
                 return data
@@ -94,7 +94,7 @@ class RunReader:
     def _read_index(self) -> None:
         path = self.path / INDEX
         try:
-            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+            lines = read_own(path).splitlines(keepends=True) if path.exists() else []
         except OSError as error:
             raise SettingError.about("store", f"must be readable, got {error.strerror}: {path}") from None
         for number, line in enumerate(lines, start=1):
@@ -125,6 +125,10 @@ class StoredRun(RunReader):
     def opened(cls, path: str | PathLike[str], kind: str, identity: Mapping[str, Any]) -> Iterator[StoredRun]:
         """Begin a run, or take one up, which must be the same one."""
         folder = Path(path)
+        if folder.is_dir() and not (folder / ABOUT).exists():
+            _check_is_free(folder)  # before anything is made in it
+        if (folder / SHARDS).is_symlink():
+            raise SettingError.about("store", f"must hold a folder {SHARDS} of its own, got a link: {folder}")
         try:
             (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -223,7 +227,7 @@ def _content_of(line: bytes) -> dict[str, Any] | None:
 def _read_about(folder: Path) -> dict[str, Any]:
     path = folder / ABOUT
     try:
-        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        about = parsed_toml(read_own(path).decode("utf-8"))
         number = about["format"]
     except OSError as error:
         rule = f"must be the folder of a run, with a {ABOUT}"
