@@ -279,7 +279,9 @@ def test_no_link_out_of_a_run_is_followed(run, tmp_path, name, what):
     assert (sorted(mine.rglob("*")) if mine.is_dir() else mine.read_bytes() if mine.exists() else None) == before
 
 
-@pytest.mark.parametrize("name", [".run.toml.{}.part", ".probe.{}.part", ".probe.{}.whole", "shards/.canaries.parquet.{}.part"])
+@pytest.mark.parametrize(
+    "name", [".run.toml.{}.part", ".probe.{}.part", ".probe.{}.whole", "shards/.canaries.parquet.{}.part"]
+)
 def test_a_link_where_a_file_is_about_to_be_written(tmp_path, whole, name):
     mine = tmp_path / "mine"
     mine.write_text("mine")

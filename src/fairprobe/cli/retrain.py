@@ -190,7 +190,9 @@ class Retrain(Command):
         if label not in table.columns:
             raise DataError(f"--held-out must have the column {label!r} of --label, got {listed(table.columns)}")
         if source.groups is not None and source.groups not in table.columns:
-            raise DataError(f"--held-out must have the column {source.groups!r} of --groups, got {listed(table.columns)}")
+            raise DataError(
+                f"--held-out must have the column {source.groups!r} of --groups, got {listed(table.columns)}"
+            )
         there = [name for name in names(source.ignore or ()) if name in table.columns]
         rows = dataclasses.replace(source, ignore=there).inputs_of(table)
         check_columns(rows, self.domain, f"--held-out {path}")

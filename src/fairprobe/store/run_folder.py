@@ -26,7 +26,7 @@ from fairprobe._version import __version__
 from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.store.hashes import canonical, sha256
-from fairprobe.store.whole_files import LOCK, append, locked, probe, read_own, write_whole
+from fairprobe.store.whole_files import LOCK, append, as_written, locked, probe, read_own, write_whole
 
 FORMAT = 1
 """Of the folder and its files. Who changes it keeps reading the old ones: tests/store/assets has one of each."""
@@ -62,7 +62,8 @@ class RunReader:
         """Whether the model was found to be another one in the middle of it."""
         self.remarks: list[Remark] = []
         self._is_torn = False
-        self._read_index()
+        with as_written(self.path):
+            self._read_index()
 
     @property
     def kind(self) -> str:
@@ -143,7 +144,8 @@ class StoredRun(RunReader):
                 write_whole(folder / ABOUT, _toml(begun))
             run = cls(folder)
             run.is_new = is_new
-            run._check_same(begun)
+            with as_written(folder):
+                run._check_same(begun)
             if not flushes:
                 text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
                 run.remarks.append(("no-fsync", f"{folder}: {text}the process, not one of the machine"))
@@ -234,13 +236,17 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise SettingError.about("store", f"{rule}, got {error.strerror}: {path}") from None
     except (ValueError, KeyError) as error:
         raise SettingError.about("store", f"must have a {ABOUT} that can be read, got {error}: {path}") from None
-    if not isinstance(number, int) or number > FORMAT:
-        wrote = about.get("versions", {}).get("fairprobe", "unknown")
-        raise SettingError.about(
-            "store",
-            f"must be of format {FORMAT} at most, got {number!r} in {path}: it was written by fairprobe {wrote}, and "
-            f"this is {__version__}; update it",
-        )
+    with as_written(path):
+        if not isinstance(number, int) or number > FORMAT:
+            wrote = about.get("versions", {}).get("fairprobe", "unknown")
+            raise SettingError.about(
+                "store",
+                f"must be of format {FORMAT} at most, got {number!r} in {path}: it was written by fairprobe {wrote}, "
+                f"and this is {__version__}; update it",
+            )
+        for table in ("versions", "model", "settings", "domain"):
+            dict(about[table])
+        str(about["kind"]), about["model"]["kind"]
     return about
 
 

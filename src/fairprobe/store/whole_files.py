@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import FairprobeError, RunError, SettingError
 
 try:
     import fcntl
@@ -40,6 +40,18 @@ def own(path: str, flags: int) -> int:
         if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
             raise
     raise SettingError.about("store", f"must hold files of its own, got a link or a device: {path}")
+
+
+@contextmanager
+def as_written(where: Any) -> Iterator[None]:
+    """Inside, a run is read: what is not as a run writes it, whoever wrote it, is refused in our own words."""
+    try:
+        yield
+    except FairprobeError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise SettingError.about("store", f"must hold a run as it was written, got {what} in {where}") from None
 
 
 def read_own(path: Path) -> bytes:
