@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairprobe.errors import RunError, SettingError
+from fairprobe.progress import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ class Destination:
     def write_frame(self, frame: pd.DataFrame) -> None:
         """Write a frame as what the name ends in; as CSV to the standard output."""
         if self.is_stdout:
-            frame.to_csv(sys.stdout, index=False)
+            _print(frame.to_csv(index=False))
         elif self.path.suffix.lower() == ".parquet":
             plain = for_parquet(frame)
             self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
@@ -77,7 +78,7 @@ class Destination:
     def write_text(self, text: str) -> None:
         """Write a text."""
         if self.is_stdout:
-            sys.stdout.write(text)
+            _print(text)
         else:
             self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
 
@@ -93,6 +94,11 @@ class Destination:
             raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
         finally:
             part.unlink(missing_ok=True)
+
+
+def _print(text: str) -> None:
+    """Write results to the standard output: as they are to a pipe, without commands to a terminal."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:
