@@ -58,7 +58,7 @@ def keep(path, **changes):
 
 
 def everything(path, out):
-    """All commands that read a run, and a search that takes it up: the exit codes; the search's own errors count as 2."""
+    """All commands that read a run, and a search that takes it up: the exit codes; an error of the search counts as 2."""
     codes = [
         main(["runs", "show", str(path)]),
         main(["runs", "list", str(path.parent)]),

@@ -53,9 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         from fairprobe.progress import visible
 
-        sys.stderr.write(
-            visible(traceback.format_exc())
-        )  # only a bug gets here: whatever the user did or the model raised has its own error
+        # Only a bug gets here: whatever the user did or the model raised has its own error.
+        sys.stderr.write(visible(traceback.format_exc()))
         return FAILED
 
 

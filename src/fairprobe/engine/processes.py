@@ -11,7 +11,6 @@ import io
 import pickle
 import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ from fairprobe._version import __version__
 from fairprobe.engine.base import Counts, Task, Work
 from fairprobe.engine.copies import Copies, end_with_original, may_copy
 from fairprobe.engine.pooled import PooledEngine
+from fairprobe.engine.scratch import Scratch
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
@@ -56,10 +56,10 @@ class ProcessEngine(PooledEngine):
         self._began = time.monotonic()
         self._may_copy = work.may_copy and may_copy(1)
         content = None if self._may_copy else self._content()  # what cannot be sent is refused before any work
-        self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
-        self._paths = [str(Path(self._folder.name) / name) for name in ("task", "board")]
+        self._folder = Scratch(getattr(work.kept, "folder", None))
+        self._paths = [str(self._folder.path / name) for name in ("task", "board")]
         if content is not None:
-            Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
+            self._folder.write("task", content)  # through a pipe it would keep this process busy
         self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
         self._executor: Any = None
         """The other processes, once they are worth it."""
@@ -142,7 +142,7 @@ class ProcessEngine(PooledEngine):
         from joblib.externals.loky import get_reusable_executor
 
         if not Path(self._paths[0]).exists():
-            Path(self._paths[0]).write_bytes(self._content())
+            self._folder.write("task", self._content())
         self._limit()
         return get_reusable_executor(
             max_workers=self._n_workers, initializer=_set_up, initargs=self._paths, reuse=False
