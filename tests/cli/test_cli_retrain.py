@@ -159,7 +159,9 @@ def test_subject_comes_with_the_census(fairprobe, folder):
         "1000",
     ]
     content = content_of(fairprobe(*command, "--sensitive", "race", "--json", "--max-accuracy-loss", "0"))
-    assert content["n_rows"] == {"fit": 32_561, "select": 8_140, "report": 8_141}
+    n_rows = content["n_rows"]
+    assert (n_rows["fit"], n_rows["select"] + n_rows["report"]) == (32_561, 16_281)
+    assert abs(n_rows["select"] - 8_140) < 40, "rows that are equal stay together"
     assert content["before"]["rows"]["sensitive"] == ["race"]
     assert "before is the model given" in content["how"]
     assert content["favourable"] == 1
