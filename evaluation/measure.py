@@ -249,6 +249,8 @@ def retrain_subject(
     test, truth = datasets.load_census(split="test")
     model, domain = _loaded(subject), datasets.census_domain(sensitive=sensitive)
     answers = model.predict(test.to_numpy())
+    if settings.get("accept") == "paper":
+        settings["max_accuracy_loss"] = 1.0  # the paper has no limit
     new = retrain(
         model, rows, labels, domain, held_out=(test, truth), n_report=n_report // len(domain.combinations),
         max_seconds=None, search_seconds=None, seed=seed, **settings,

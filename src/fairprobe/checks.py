@@ -56,3 +56,13 @@ def shown(number: int) -> str:
     ('46,656,000', '2.2e15')
     """
     return f"{number:,}" if number < 10**9 else f"{number:.1e}".replace("e+", "e")
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """TOML as plain values; whatever is wrong with it, nested too deeply included, is a ValueError."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None

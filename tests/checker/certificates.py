@@ -150,7 +150,7 @@ def certificate(limit: float | None = 0.01, *, show_rows: bool = False) -> dict[
     made = {
         **frame_of_audit(limit, show_rows=show_rows),
         "shares": shares,
-        "rows": {"n_flipped": len({flip["row"] for flip in flips}), "flips": flips},
+        "rows": {"n_flipped": len({flip["row"] for flip in flips}), "n_relabelled": None, "flips": flips},
         "certificate": {
             twins: {
                 "members": MEMBERS,

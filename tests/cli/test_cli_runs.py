@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
+import pytest
 
+from fairprobe import Category, Domain, Integer, search
 from fairprobe.cli import main
+from fairprobe.errors import FairprobeError
 
 SEARCH = ["search", "--model", "subject:decision-tree", "--domain", "fairprobe.datasets:census_domain"]
 SEARCH += ["--shard-inputs", "3000", "--max-cases", "8000"]
@@ -59,3 +63,77 @@ def test_a_model_is_named(tmp_path, monkeypatch, capsys):
     import logging_model
 
     logging_model.LOG.close()
+
+
+# Folders that somebody else may have written
+
+
+def quick(frame):
+    return (frame["a"] + 20 * (frame["s"] == "f") > 30).to_numpy().astype(int)
+
+
+DOMAIN = Domain([Integer("a", 0, 50), Category("s", ["f", "m"])], ["s"])
+
+
+def keep(path, **changes):
+    return search(quick, DOMAIN, store=path, seed=0, **{"max_inputs": 3000, "shard_inputs": 500, **changes})
+
+
+def everything(path, out):
+    """All commands that read a run, and a search that takes it up: the exit codes; an error of the search is 2."""
+    codes = [
+        main(["runs", "show", str(path)]),
+        main(["runs", "list", str(path.parent)]),
+        main(["runs", "merge", str(path), "--out", str(out)]),
+        main(["replay", str(path), "--model", "subject:decision-tree"]),
+    ]
+    try:
+        keep(path)
+    except FairprobeError:
+        codes.append(2)
+    return codes
+
+
+@pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
+def test_a_run_toml_that_is_not_as_it_was_written(tmp_path, capsys):
+    """Lines left out, keys flipped, other types, nesting without an end: a message each time, and no traceback."""
+    keep(tmp_path / "runs" / "a")
+    about = tmp_path / "runs" / "a" / "run.toml"
+    lines = about.read_bytes().splitlines(keepends=True)
+    deep = b"[" * 3000 + b"]" * 3000
+    spoilt = [[*lines[:i], *lines[i + 1 :]] for i in range(len(lines))]
+    spoilt += [[*lines[:i], bytes([line[0] ^ 16]) + line[1:], *lines[i + 1 :]] for i, line in enumerate(lines)]
+    for i, line in enumerate(lines):
+        values = (b"3", b'"x"', b"[]", deep) if b" = " in line else ()
+        spoilt += [[*lines[:i], line.split(b" = ")[0] + b" = " + value + b"\n", *lines[i + 1 :]] for value in values]
+    for content in spoilt[:: 1 + len(spoilt) // 60]:
+        about.write_bytes(b"".join(content))
+        assert set(everything(about.parent, tmp_path / "out.csv")) <= {0, 2, 3, 4}
+        assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", ["domain.toml", "fairprobe.toml"])
+def test_files_that_are_nested_without_an_end(tmp_path, capsys, file):
+    (tmp_path / file).write_text(f"format = {'[' * 5000}{']' * 5000}")
+    path = str(tmp_path / file)
+    estimate = ["estimate", "--model", "subject:decision-tree", "--domain", path]
+    assert main(estimate if file == "domain.toml" else ["audit", path]) == 2
+    assert "nested too deeply" in capsys.readouterr().err
+
+
+def test_nothing_is_not_merged(tmp_path, capsys):
+    keep(tmp_path / "a")
+    (tmp_path / "a" / "index.jsonl").write_text("")
+    for action in ("merge", "export"):
+        assert main(["runs", action, str(tmp_path / "a"), "--out", str(tmp_path / "out.csv")]) == 3
+        assert "must be given a finished shard at least" in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_shards_without_cases_give_a_table_without_rows(tmp_path):
+    large = Domain([Integer("a", 0, 10**6), Category("s", ["f", "m"])], ["s"])
+    search(lambda frame: np.zeros(len(frame), int), large, store=tmp_path / "a", max_inputs=1500, shard_inputs=500)
+    for name, read in (("out.csv", pd.read_csv), ("out.parquet", pd.read_parquet)):
+        assert main(["runs", "merge", str(tmp_path / "a"), "--out", str(tmp_path / name)]) == 0
+        assert len(read(tmp_path / name)) == 0
+        assert {"a", "s", "twin_s"} <= set(read(tmp_path / name).columns)

@@ -261,6 +261,16 @@ def test_workers_with_another_version(cluster, tmp_path):
         search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
 
 
+@pytest.mark.parametrize("name", ["numpy", "pandas", "sklearn"])
+def test_workers_with_another_version_of_what_models_hang_on(cluster, tmp_path, name):
+    """A worker whose package calls itself another version, as soon as it is imported."""
+    hook = f"import importlib\nimportlib.import_module({name!r}).__version__ = '0.0.7'\n"
+    (tmp_path / "sitecustomize.py").write_text(hook)
+    cluster.start_worker(PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    with pytest.raises(RunError, match=rf"a worker must have version .* of {name}, as here, got 0\.0\.7 at tcp://127"):
+        search(BOX.model, BOX.domain, engine=cluster.engine, **SETTINGS)
+
+
 def test_a_worker_with_another_version_that_joins_later(cluster, tmp_path):
     (tmp_path / "fairprobe").mkdir()
     (tmp_path / "fairprobe" / "__init__.py").write_text('__version__ = "0.0.7"\n')

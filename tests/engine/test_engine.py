@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fairprobe.engine import Counts, Skipped, checked_engine, checked_jobs, make_engine
-from fairprobe.errors import SettingError
+from fairprobe.engine import Counts, Skipped, checked_engine, checked_jobs, make_engine, processes
+from fairprobe.errors import RunError, SettingError
 from fairprobe.testing import check_engine, engine_checks
 
 EVERY = {"argvalues": engine_checks(), "ids": lambda value: value if isinstance(value, str) else ""}
@@ -199,3 +199,13 @@ def test_an_engine_that_is_none(engine, message):
 def test_workers_elsewhere_are_not_counted_by_n_jobs():
     with pytest.raises(SettingError, match="n_jobs is for workers of this machine, got 2 with engine='dask://a:1'"):
         checked_engine("dask://a:1", 2)
+
+
+@pytest.mark.parametrize("name", ["numpy", "pandas", "sklearn", "fairprobe", "python"])
+def test_a_process_with_another_version_says_so(monkeypatch, name):
+    content = processes.as_content(print, "n_jobs=2", "")
+    assert processes.task_of(content) is print
+    real = processes.versions()
+    monkeypatch.setattr(processes, "versions", lambda: {**real, name: "0.0.7"})
+    with pytest.raises(RunError, match=rf"a worker must have version 0\.0\.7 of {name}, as here, got {real[name]}"):
+        processes.task_of(content)(0, None, None)

@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from replayed_runs import CASES, blind, domain, flips, linked, noisy, score
+from replayed_runs import CASES, blind, domain, flips, linked, noisy, rows, score
+from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, search
+from fairprobe import Category, Domain, Integer, Link, search
+from fairprobe.cli import main
 from fairprobe.errors import DataError, ModelError, RunError
 from fairprobe.replay import CaseStatus, Replayed, replay
 from fairprobe.replay.saved import Question, SavedCases
@@ -190,3 +192,40 @@ def test_joined():
     assert both.statuses == (HOLDS, HOLDS, UNASKABLE)
     assert both.summary()["n_unaskable"] == 1
     assert Replayed.join([parts[0]]).sentence() == "of 2 cases 2 still hold, 0 were fixed"
+
+
+# Models that take other columns than those that the cases were found with
+
+
+def tree_on(*names):
+    frame = rows()
+    coded = frame.assign(sex=(frame["sex"] == "Male").astype(int), town=(frame["town"] == "Oak").astype(int))
+    labels = (coded["age"] + 10 * coded["sex"] > 45).astype(int)
+    return DecisionTreeClassifier(random_state=0).fit(coded[list(names)], labels)
+
+
+CODED = Domain([Integer("age", 17, 90), Integer("sex", 0, 1), Integer("town", 0, 1)], ["sex"])
+
+
+def test_a_model_that_no_longer_takes_the_sensitive_column():
+    cases = pd.DataFrame({"age": [40, 41], "sex": [0, 1], "town": [0, 1]})
+    assert set(replay(cases, tree_on("age", "sex", "town"), CODED).statuses) == {HOLDS}
+    plain = replay(cases, tree_on("age", "town"), CODED)
+    assert set(plain.statuses) == {UNASKABLE}
+    assert plain.outcome == "inconclusive"
+    assert set(plain.reasons) == {"the model no longer takes sex"}
+    linked = replay(cases, tree_on("age", "town"), CODED.with_links([Link("town", "sex", [{0: 0, 1: 1}])]))
+    assert UNASKABLE not in linked.statuses, "linked twins differ in what is linked"
+
+
+def test_cases_of_two_models_in_one_folder(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], ["sex"])
+    for own, name in ((CODED, "a"), (small, "b")):
+        cases = pd.DataFrame({"age": [40, 41], "sex": [0, 1], "town": [0, 1]})[list(own.names)]
+        SavedCases(cases, Question.of(own, "label", None), own).write(f"cases/{name}.json")
+    for names, place in ((("age", "sex", "town"), 0), (("age", "sex"), 2)):
+        monkeypatch.setattr("replayed_runs.loaded", tree_on(*names), raising=False)
+        assert main(["replay", "cases", "--model", "replayed_runs:loaded", "--out", "out.csv"]) == 1
+        assert "Of 4 cases 2 still hold, 0 were fixed, 2 can no longer be asked" in capsys.readouterr().out
+        assert pd.read_csv("out.csv")["status"].tolist()[place : place + 2] == ["holds", "holds"]

@@ -416,7 +416,11 @@ def content(
             "directions": [],
         },
         "shares": shares,
-        "rows": {"n_flipped": 2930, "flips": [flip(k, shows_rows=shows_rows) for k in range(n_flips)]},
+        "rows": {
+            "n_flipped": 2930,
+            "n_relabelled": None,
+            "flips": [flip(k, shows_rows=shows_rows) for k in range(n_flips)],
+        },
         "certificate": {
             "plain": {
                 "members": ["sex=Female", "sex=Male"],
@@ -512,7 +516,7 @@ def bare() -> dict[str, Any]:
         "sampling": [],
         "shares": made["shares"][:1],
     }
-    made["rows"] = {"n_flipped": 0, "flips": []}
+    made["rows"] = {"n_flipped": 0, "n_relabelled": None, "flips": []}
     made["about"] |= {
         "attempts": [],
         "date": None,

@@ -93,8 +93,10 @@ class Reference:
         options = {"n_experiments": 1, "n_samples": self.n_select, "seed": self.select_seed, "confidence": confidence}
         changes = [compare(f_cur, f_new, self.domain, who, **options) for who in ("domain", self.select.frame)]
         if self.accept == "paper":
-            return changes[0].a.value > changes[0].b.value
-        if any(change.high < 0 for change in changes) or not any(change.low > 0 for change in changes):
+            is_lower = changes[0].a.value > changes[0].b.value
+        else:
+            is_lower = any(change.low > 0 for change in changes) and not any(change.high < 0 for change in changes)
+        if not is_lower:
             return False
         right = [each.predict(self.select.frame) == self.select.labels for each in (self.model, f_new)]
         lost, won = (right[0] & ~right[1]).sum(), (right[1] & ~right[0]).sum()

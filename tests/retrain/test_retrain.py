@@ -292,11 +292,14 @@ def test_the_papers_own_rule():
     """The estimate of the domain's share is a little lower: not shown, but enough for the paper."""
     models = [planted(199, n_wrong=60), planted(198, n_wrong=90), planted(198)]
     options = {"augment": "flip", "n_select": 3000, "max_rounds": 3}
-    papers = scripted(*models, accept="paper", **options)
+    papers = scripted(*models, accept="paper", max_accuracy_loss=1.0, **options)
     assert [each.accepted for each in papers.rounds] == [True, True, False]
     assert papers.model is models[1]
     assert papers.loss.value > 0.1
-    assert "whatever else changed" in " ".join(papers.how)
+    assert "whatever other shares did; the accuracy lost" in "; ".join(papers.how)
+    limited = scripted(*models, accept="paper", max_accuracy_loss=0.05, **options)
+    assert not limited.accepted
+    assert "points of accuracy are lost, above the limit of 5" in limited.rounds[0].why
     ours = scripted(*models, **options)
     assert [each.accepted for each in ours.rounds] == [False]
 

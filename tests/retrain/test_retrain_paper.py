@@ -85,7 +85,8 @@ TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=5)
         (TREE, DOMAIN, 8, {}, 0),
         (TREE, DOMAIN, 13, {}, 2),
         (TREE, GROUPS, 4, {}, 1),
-        (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 0.0}, 2),
+        (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 1.0}, 2),
+        (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 0.0}, 1),
     ],
 )
 def test_row_by_row(estimator, domain, seed, options, n_accepted):

@@ -108,10 +108,16 @@ def test_the_rule_in_one_line(changes, lost, accuracy, limit, prove, least):
     [(change(-0.01, 0.011), HIGHER, True), (LEVEL, LOWER, False), (HIGHER, LOWER, False)],
 )
 def test_the_papers_rule_looks_at_the_domains_estimate_alone(domain, on_rows, accepted):
-    papers = rule(0.01, True, 0.95, "paper")
-    got, why = papers({"domain": domain, "rows": on_rows}, loss(0.5), 0.5)
+    got, why = rule(1.0, True, 0.0, "paper")({"domain": domain, "rows": on_rows}, loss(0.5), 0.5)
     assert got is accepted
-    assert why == f"the estimated share of the domain is {'' if accepted else 'not '}lower"
+    assert why.startswith(f"the estimated share of the domain is {'' if accepted else 'not '}lower")
+
+
+@pytest.mark.parametrize(("limit", "prove", "least"), [(0.01, False, 0.0), (0.022, True, 0.0), (0.5, False, 0.95)])
+def test_the_papers_rule_keeps_the_limit_on_accuracy_too(limit, prove, least):
+    got, why = rule(limit, prove, least, "paper")({"domain": LOWER, "rows": LOWER}, loss(0.02), 0.9)
+    assert not got
+    assert "accuracy" in why
 
 
 # The front and the best

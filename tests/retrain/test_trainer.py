@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from planted import DOMAIN, Keeping, Planted, Script, rows
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe.errors import DataError, ModelError, SettingError
@@ -158,3 +168,72 @@ def test_is_fitted():
     assert not is_fitted(Planted)
     assert not is_fitted(None)
     assert not is_fitted(3)
+
+
+# Weights
+
+
+def piped(*steps):
+    return make_pipeline(StandardScaler(), *steps)
+
+
+LOGISTIC, STUMP = LogisticRegression(), DecisionTreeClassifier(max_depth=1, random_state=0)
+WEIGHTED = {
+    "alone": LOGISTIC,
+    "pipeline": piped(LOGISTIC),
+    "nested": piped(piped(piped(LOGISTIC))),
+    "search": GridSearchCV(piped(LOGISTIC), {"logisticregression__C": [1.0]}, scoring="f1"),
+    "piped search": piped(GridSearchCV(LOGISTIC, {"C": [1.0]}, scoring="balanced_accuracy")),
+    "vote": VotingClassifier([("a", piped(LOGISTIC)), ("b", LOGISTIC), ("c", "drop")], voting="soft"),
+    "searched vote": GridSearchCV(VotingClassifier([("a", piped(LOGISTIC))]), {"voting": ["hard"]}, scoring="f1"),
+    "stack": StackingClassifier([("a", piped(LOGISTIC))], final_estimator=LOGISTIC),
+    "stack of its own": StackingClassifier([("a", LOGISTIC)]),
+    "calibrated": CalibratedClassifierCV(piped(LOGISTIC), ensemble=False),
+    "bagged": BaggingClassifier(piped(LOGISTIC), n_estimators=5, random_state=0),
+    "boosted": AdaBoostClassifier(STUMP, n_estimators=3),
+    "one against the rest": OneVsRestClassifier(piped(LOGISTIC)),
+    "selected": make_pipeline(SelectFromModel(STUMP), LOGISTIC),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_reach_whatever_predicts(name):
+    """Ones that weigh a hundred times as much are predicted for nearly everyone."""
+    rng = np.random.default_rng(0)
+    labels = (X["x"] + rng.normal(0, 20, len(X)) > 10).astype(int).to_numpy()
+    trainer = Trainer(WEIGHTED[name], None, DOMAIN, as_frame=True, is_weighted=True)
+    plain, new = (trainer.fit(X, labels, weights) for weights in (None, np.where(labels == 1, 100.0, 1.0)))
+    assert plain.predict(X).mean() < 0.75 < 0.95 < new.predict(X).mean()
+    again = pickle.loads(pickle.dumps(new))
+    assert (again.predict(X) == new.predict(X)).all()
+
+
+def test_what_is_said_by_routing_of_ones_own_counts():
+    labels = np.arange(len(X)) % 2
+    with config_context(enable_metadata_routing=True):
+        model = piped(LogisticRegression().set_fit_request(sample_weight=True))
+        model[0].set_fit_request(sample_weight=False)
+        trainer = Trainer(model, None, DOMAIN, as_frame=True, is_weighted=True)
+        assert trainer.fit(X, labels, np.where(labels == 1, 100.0, 1.0)).predict(X).mean() == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda model: model,
+        piped,
+        lambda model: piped(piped(model)),
+        lambda model: GridSearchCV(piped(model), {}),
+        lambda model: VotingClassifier([("a", LOGISTIC), ("b", piped(model))]),
+        CalibratedClassifierCV,
+    ],
+)
+def test_a_model_that_takes_no_weights_is_refused_before_any_work(make):
+    with pytest.raises(SettingError, match="sample_weight must go with a model that takes weights, got KNeighbors"):
+        Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True, is_weighted=True)
+    Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True)
+
+
+def test_a_search_keeps_its_own_words():
+    trainer = Trainer(WEIGHTED["search"], None, DOMAIN, as_frame=True, is_weighted=True)
+    assert WEIGHTED["search"].scoring == trainer.fit(X, y, np.ones(len(X))).scoring == "f1"

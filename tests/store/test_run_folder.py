@@ -225,6 +225,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SettingError, match=r"store must be a new folder or that of a run, got .* with notes.txt in it"):
         search(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"], "no lock of ours, and no folder"
     with pytest.raises(
         SettingError, match=r"store must be a folder that can be written to, got (File exists|Not a directory)"
     ):
@@ -244,6 +245,88 @@ def test_two_at_one_run_and_a_dead_one(run, whole):
         holder.wait()
         holder.stdout.close()
     assert bytes_of(search(run)) == whole
+
+
+def test_a_run_that_is_refused_is_let_go(run):
+    """Whatever it was refused for: nobody holds it then, nor is said to, and the exception keeps nothing open."""
+    refused = []
+    for options in ({"seed": 6}, {"model": lambda frame: ~quick(frame)}):
+        with pytest.raises(SettingError) as error:
+            search(run, **options)
+        refused.append(error)
+        assert (run / "lock").read_bytes() == b""
+        code = "from fairprobe.store.whole_files import locked\nfrom pathlib import Path\n"
+        code += f"with locked(Path({str(run)!r})): pass"
+        assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert not whole_files._held
+
+
+# Links and other things that are no files
+
+
+@pytest.mark.parametrize("name", ["lock", "index.jsonl", "run.toml", "shards", "shards/000000.parquet"])
+@pytest.mark.parametrize("what", ["a link", "a link to nothing", "a pipe"])
+def test_no_link_out_of_a_run_is_followed(run, tmp_path, name, what):
+    mine = tmp_path / "mine"
+    if what == "a link":
+        (run / name).rename(mine) if (run / name).exists() else mine.write_text("mine")
+    before = sorted(mine.rglob("*")) if mine.is_dir() else mine.read_bytes() if mine.exists() else None
+    shutil.rmtree(run / name) if (run / name).is_dir() else (run / name).unlink(missing_ok=True)
+    os.mkfifo(run / name) if what == "a pipe" else (run / name).symlink_to(mine)
+    with pytest.raises(SettingError, match=r"store must (hold|be|have)") as error:
+        search(run)
+    assert error.value.argument == "store"
+    assert (sorted(mine.rglob("*")) if mine.is_dir() else mine.read_bytes() if mine.exists() else None) == before
+
+
+@pytest.mark.parametrize(
+    "name", [".run.toml.{}.part", ".probe.{}.part", ".probe.{}.whole", "shards/.canaries.parquet.{}.part"]
+)
+def test_a_link_where_a_file_is_about_to_be_written(tmp_path, whole, name):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    link = tmp_path / "run" / name.format(os.getpid())
+    link.parent.mkdir(parents=True)
+    link.symlink_to(mine)
+    assert bytes_of(search(tmp_path / "run")) == whole
+    assert mine.read_text() == "mine"
+
+
+# Canaries that were spoilt
+
+
+def gone(path):
+    path.unlink()
+
+
+def other_bytes(path):
+    data = path.read_bytes()
+    path.write_bytes(data[:300] + bytes([data[300] ^ 4]) + data[301:])
+
+
+def out_of_the_index(path):
+    index = path.parent.parent / "index.jsonl"
+    lines = index.read_bytes().splitlines(keepends=True)
+    index.write_bytes(b"".join(line for line in lines if b'"canaries"' not in line))
+
+
+@pytest.mark.parametrize("spoil", [gone, other_bytes, out_of_the_index])
+@pytest.mark.parametrize("kind", ["search", "estimate"])
+def test_finished_shards_are_not_mixed_with_those_of_another_model(tmp_path, kind, spoil):
+    """Without its canaries nothing tells whether the model is still the one that the finished shards are of."""
+    path = tmp_path / "run"
+
+    def call(model):
+        if kind == "search":
+            return search(path, model=model, max_cases=3000)
+        return fairprobe.estimate(model, DOMAIN, n_experiments=2, n_samples=1000, store=path)
+
+    call(quick)
+    spoil(path / "shards" / "canaries.parquet")
+    if kind == "search":
+        (path / "shards" / shards(path)[0]).with_suffix(".parquet").unlink()
+    with pytest.raises(SettingError, match="store must have the canaries that it was begun with"):
+        call(quick)
 
 
 # Files that were spoilt
@@ -292,7 +375,7 @@ def test_a_disk_that_is_full_or_read_only_for_a_while(tmp_path, whole, monkeypat
     write, left = Path.open, [12]
 
     def opened(self, mode="r", *arguments, **keywords):
-        if mode == "wb" and "shards" in self.parts:
+        if mode == "xb" and "shards" in self.parts:
             left[0] -= 1
             if left[0] < 0:
                 raise OSError(errno.ENOSPC if left[0] % 2 else errno.EROFS, "No space left on device")

@@ -114,6 +114,7 @@ class RunFolder:
         path = self.path / name
         part = path.with_name(f".{name}.{os.getpid()}.part")
         try:
+            part.unlink(missing_ok=True)  # whatever it may be a link to
             write(part)
             part.replace(path)
         except OSError as error:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairprobe.checks import is_number, nearest
+from fairprobe.checks import is_number, nearest, parsed_toml
 from fairprobe.cli.words import flag
 from fairprobe.errors import SettingError
 from fairprobe.model.sources.load import SCHEMES, SUBJECT
@@ -85,11 +84,11 @@ def read_config(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return parsed_toml(file.read_text(encoding="utf-8"))
     except OSError as error:
         near = nearest(file.name, (each.name for each in file.parent.glob("*")))
         raise SettingError(f"a config must be a file that can be read, got {error.strerror}: {file}{near}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SettingError(f"{file} must be TOML in UTF-8, got an error: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fairprobe.csv_tables import write_csv
 from fairprobe.errors import RunError, SettingError
+from fairprobe.progress import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +70,9 @@ class Destination:
     def write_frame(self, frame: pd.DataFrame) -> None:
         """Write a frame as what the name ends in; as CSV to the standard output."""
         if self.is_stdout:
-            write_csv(frame, sys.stdout)
+            text = io.StringIO()
+            write_csv(frame, text)
+            _print(text.getvalue())
         elif self.path.suffix.lower() == ".parquet":
             plain = for_parquet(frame)
             self.write_by(lambda part: plain.to_parquet(part, index=False, engine="pyarrow"))
@@ -78,7 +82,7 @@ class Destination:
     def write_text(self, text: str) -> None:
         """Write a text."""
         if self.is_stdout:
-            sys.stdout.write(text)
+            _print(text)
         else:
             self.write_by(lambda part: part.write_text(text, encoding="utf-8"))
 
@@ -87,12 +91,18 @@ class Destination:
         path = self.path
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
+            part.unlink(missing_ok=True)  # whatever it may be a link to
             write(part)
             part.replace(path)
         except OSError as error:
             raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
         finally:
             part.unlink(missing_ok=True)
+
+
+def _print(text: str) -> None:
+    """Write results to the standard output: as they are to a pipe, without commands to a terminal."""
+    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
 
 
 def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:

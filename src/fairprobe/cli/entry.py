@@ -51,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception:
         import traceback
 
-        traceback.print_exc()  # only a bug gets here: whatever the user did or the model raised has its own error
+        from fairprobe.progress import visible
+
+        # Only a bug gets here: whatever the user did or the model raised has its own error.
+        sys.stderr.write(visible(traceback.format_exc()))
         return FAILED
 
 
@@ -79,12 +82,12 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from fairprobe.cli.app import command
-    from fairprobe.cli.words import in_flags, say
+    from fairprobe.cli.words import in_flags, notes, say
 
     if "_FAIRPROBE_COMPLETE" in os.environ:  # a shell asks what a word could go on as
         command.main(arguments, prog_name="fairprobe")
     try:
-        with command.make_context("fairprobe", arguments) as context:
+        with notes(), command.make_context("fairprobe", arguments) as context:
             return int(command.invoke(context) or 0)
     except typer.Exit as leave:
         return leave.exit_code

@@ -30,6 +30,7 @@ from fairprobe.explain.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
+from fairprobe.progress import visible
 from fairprobe.search import StopReason
 from fairprobe.search.settings import settled
 
@@ -280,7 +281,7 @@ class Explain(Search):
                 if indent:
                     say(text, indent)
                 else:  # never wrapped
-                    sys.stdout.write(f"{text}\n")
+                    sys.stdout.write(visible(f"{text}\n"))
         say()
         say(self._effort(why))
         if self.written is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,7 +154,11 @@ class Replay(Command):
     def work(self) -> None:
         """Ask, and write."""
         try:
-            self.result = Replayed.join([self._replayed(*each) for each in zip(self.runs, self.asked, strict=True)])
+            parts = [self._replayed(*each) for each in zip(self.runs, self.asked, strict=True)]
+            self.result = Replayed.join(parts)
+            self.names = [
+                domain.names for part, (_, domain) in zip(parts, self.asked, strict=True) for _ in part.statuses
+            ]
             if self.out is not None:
                 self.out.write_frame(self._table(self.result))
         except RunError as failure:
@@ -169,7 +174,8 @@ class Replay(Command):
 
     def _table(self, result: Replayed) -> pd.DataFrame:
         """What became of each; real rows by their index alone."""
-        names = [name for name in self.domain.names if name in result.cases.columns]
+        known = dict.fromkeys(name for _, domain in self.asked for name in domain.names)
+        names = [name for name in known if name in result.cases.columns]
         values = result.cases[names].astype(object)
         values[[str(label).startswith(ROW) for label in values.index]] = None
         table = values.rename_axis("case").reset_index()
@@ -199,7 +205,11 @@ class Replay(Command):
         say(f"{self.result.sentence()[0].upper()}{self.result.sentence()[1:]}.")
         held = self.result.of(CaseStatus.HOLDS)
         if len(held):
-            lines = [self._case_words(label, row) for label, row in held.head(N_SHOWN).iterrows()]
+            names = [
+                own for own, status in zip(self.names, self.result.statuses, strict=True) if status is CaseStatus.HOLDS
+            ]
+            told = zip(held.head(N_SHOWN).astype(object).iterrows(), names, strict=False)
+            lines = [self._case_words(label, row, own) for (label, row), own in told]
             title = "The first that hold:" if len(held) > N_SHOWN else "Those that hold:"
             say()
             say_parts([[(title, 0), *((f"  {line}", 4) for line in lines)]])
@@ -209,8 +219,8 @@ class Replay(Command):
             say(f"What became of each is in {self.request['out']}.")
         to_copy("The same again", self.request.again())
 
-    def _case_words(self, label: Any, row: Any) -> str:
-        names = self.domain.sensitive if str(label).startswith(ROW) else self.domain.names
+    def _case_words(self, label: Any, row: Any, names: Sequence[str]) -> str:
+        names = self.domain.sensitive if str(label).startswith(ROW) else names
         return f"{label}: {', '.join(f'{name}={row[name]}' for name in names)}"
 
     def kept(self) -> str:

@@ -46,6 +46,7 @@ OPTIONS = [
         "Rows to fit to (a subject has its own, the census); the domain is inferred from them unless --domain is given",
     ),
     option("held_out", "FILE", "Rows that the model has not seen, to choose and report by. Default: 30% of --data."),
+    option("groups", "COLUMN", "Whose each row is, where several are of one person: they stay in one part.", o.HOW),
     _argument(
         "augment",
         str,
@@ -70,8 +71,8 @@ OPTIONS = [
     _setting(
         "accept",
         str,
-        "shown: a share must be shown to be lower and none higher, within --max-accuracy-loss; paper: the estimated "
-        "share of the domain must be lower, whatever else changes.",
+        "shown: a share must be shown to be lower and none higher; paper: the estimated share of the domain must be "
+        "lower, whatever other shares do. Both within --max-accuracy-loss.",
         MEASURE,
         choices=ACCEPT,
     ),
@@ -141,6 +142,7 @@ class Retrain(Command):
             self._load_census()
         else:
             self.domain, self.rows, self.labels = self.request.source.load_labelled()
+            self.keywords["groups"] = self.request.source.column("groups")
         classes = classes_of(checked_rows(self.domain, self.rows, self.labels)).tolist()
         if self.request["held_out"] is not None:
             self._load_held_out(classes)
@@ -187,6 +189,10 @@ class Retrain(Command):
         table, label = source.table(path), str(source.label)
         if label not in table.columns:
             raise DataError(f"--held-out must have the column {label!r} of --label, got {listed(table.columns)}")
+        if source.groups is not None and source.groups not in table.columns:
+            raise DataError(
+                f"--held-out must have the column {source.groups!r} of --groups, got {listed(table.columns)}"
+            )
         there = [name for name in names(source.ignore or ()) if name in table.columns]
         rows = dataclasses.replace(source, ignore=there).inputs_of(table)
         check_columns(rows, self.domain, f"--held-out {path}")
@@ -196,6 +202,8 @@ class Retrain(Command):
             known, got = listed(map(repr, classes)), listed(map(repr, unknown))
             raise DataError(f"--held-out must have the labels of --data, {known}; got {got}")
         self.keywords["held_out"] = rows, labels
+        if source.groups is not None:
+            self.keywords["groups"] = self.keywords["groups"], table[source.groups].to_numpy()
 
     def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)

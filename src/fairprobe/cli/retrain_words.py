@@ -67,7 +67,8 @@ def _shares(result: Retrained) -> list[Line]:
     if not result.is_reported:
         title += ", on the rows and inputs to choose by, as it was interrupted before the report:"
     elif result.on_fitted_rows:
-        title += ", on rows it was fitted to, as none were held out, and on fresh inputs of the domain:"
+        why = "" if "rows-overlap" in dict(result.health) else ", as none were held out"
+        title += f", on rows it was fitted to{why}, and on fresh inputs of the domain:"
     else:
         title += ", on rows and inputs that neither fitting nor choosing has seen:"
     interval = f"{percent(next(iter(result.before.values())).confidence)} interval"
@@ -119,7 +120,7 @@ def _row(shares: Mapping[str, Share], accuracy: float, n_added: int) -> list[str
 
 
 def _controls(result: Retrained) -> list[str]:
-    before = "the model given, on rows it knows" if result.on_fitted_rows else "before"
+    before = "the model given, on rows it knows" if result.on_fitted_rows and not result.accepted else "before"
     rows = [
         ["", *result.before, "accuracy", "rows added"],
         [before, *_row(result.before, result.accuracy_before, 0)],

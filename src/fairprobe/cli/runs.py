@@ -14,10 +14,11 @@ from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
 from fairprobe.cli.options import HOW, Option, option, out, switch, whole
 from fairprobe.cli.words import aligned, counted, note, say
-from fairprobe.errors import FairprobeError, SettingError
+from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.estimate.share import percent
 from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
+from fairprobe.store.whole_files import as_written
 
 ACTIONS = ("list", "show", "merge", "export")
 SUMMARY = "List, show, merge and export runs that were kept by --store."
@@ -79,18 +80,22 @@ def listed(folder: Path) -> list[dict[str, Any]]:
 def shown(path: str | Path, *, check: bool = False) -> dict[str, Any]:
     """A run in plain values; with `check`, every file is read."""
     try:
-        reader = RunReader(path)
+        with as_written(path):
+            return _shown(RunReader(path), check=check)
     except FairprobeError as error:
         if check:
             raise
         return {"path": str(path), "error": str(error)}
+
+
+def _shown(reader: RunReader, *, check: bool) -> dict[str, Any]:
     if check:
         for name in list(reader.entries):
             reader.read(name)
     shards = [entry for name, entry in reader.entries.items() if name.rpartition("-")[2].isdigit()]
     end = reader.ends[-1] if reader.ends else None
     return {
-        "path": str(path),
+        "path": str(reader.path),
         "kind": reader.kind,
         "format": reader.about["format"],
         "state": "model changed" if reader.is_changed else _state(end),
@@ -165,8 +170,6 @@ def show_one(found: list[dict[str, Any]]) -> None:
 
 def write_cases(request: Request, action: str, folders: list[str]) -> int:
     """Merge or export."""
-    from fairprobe.search.stored_cases import StoredCases, merged, write_csv, write_parquet
-
     if not folders:
         raise SettingError("runs merge must be given the folders of runs, got none")
     target = Destination.of(request["out"], (".csv", ".parquet"), may_be_stdout=False)
@@ -175,6 +178,13 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
     memory = MEMORY if request["memory"] is None else request["memory"] * MEGABYTE
     if memory <= 0:
         raise SettingError(f"--memory must be a number of megabytes above 0, got {request['memory']}")
+    with as_written(", ".join(folders)):
+        return _written(action, folders, target, memory)
+
+
+def _written(action: str, folders: list[str], target: Destination, memory: int) -> int:
+    from fairprobe.search.stored_cases import StoredCases, merged, write_csv, write_parquet
+
     runs = [StoredCases(folder) for folder in folders]
     most = None
     if action == "export":
@@ -184,6 +194,8 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
             note(f"not-finished: {folders[0]} has not come to its end: these are the cases of its finished shards")
     else:
         parts = [(each, each.finished()) for each in runs]
+    if not any(entries for _, entries in parts):
+        raise RunError(f"runs {action} must be given a finished shard at least, got none in {', '.join(folders)}")
     counts: list[int] = []
 
     def write(part: Path) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fairprobe.errors import HealthWarning
-from fairprobe.progress import Progress, Status
+from fairprobe.progress import Progress, Status, visible
 
 WIDTH = 80
 MOST_LISTED = 30
@@ -61,7 +61,7 @@ def in_flags(said: object) -> str:
 
 def say(text: str = "", indent: int = 0, *, err: bool = False) -> None:
     """Write a paragraph, cut into lines that fit a terminal; those after the first are indented."""
-    stream = sys.stderr if err else sys.stdout
+    stream, text = sys.stderr if err else sys.stdout, visible(text)
     if stream.isatty():
         width = min(shutil.get_terminal_size().columns, 2 * WIDTH)
         text = "\n".join(
@@ -84,7 +84,7 @@ def say_parts(parts: Iterable[Iterable[Line]]) -> None:
 def to_copy(title: str, command: str, *, err: bool = False) -> None:
     """Write a command on a line of its own, not wrapped, to be copied."""
     stream = sys.stderr if err else sys.stdout
-    stream.write(f"\n{title}:\n  {command}\n")
+    stream.write(visible(f"\n{title}:\n  {command}\n"))
 
 
 @contextmanager
@@ -125,8 +125,9 @@ def spinner(text: str) -> Iterator[None]:
         yield
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    with Console(stderr=True, highlight=False).status(text, spinner="line"):
+    with Console(stderr=True, highlight=False).status(escape(visible(text)), spinner="line"):
         yield
 
 

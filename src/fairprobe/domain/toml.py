@@ -38,14 +38,13 @@ source's values for which there is none. `hidden = ["sex"]` names sensitive para
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, parsed_toml
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.links import Link
@@ -174,10 +173,10 @@ def parse(content: dict[str, Any]) -> Content:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parsed_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from fairprobe._version import __version__
 from fairprobe.engine.base import TRIES, Counts, Work
 from fairprobe.engine.pooled import PooledEngine
-from fairprobe.engine.processes import as_content
+from fairprobe.engine.processes import as_content, other_version, task_of, versions
 from fairprobe.errors import RunError, SettingError
 
 TIMEOUT_SECONDS = 10.0
@@ -119,19 +119,25 @@ class DaskEngine(PooledEngine):
             raise RunError(text) from error
 
     def _check_versions(self) -> None:
-        """Refuse workers with another version of this package, or without it."""
+        """Refuse workers with another version of what results hang on, or without it."""
 
-        def version_there() -> str | None:  # sent as it stands, as another version may not have it
+        def versions_there(names: list[str]) -> dict[str, str | None]:  # sent as it stands: others may not have it
             import importlib
+            import sys
 
-            try:
-                return str(importlib.import_module("fairprobe").__version__)
-            except ImportError:
-                return None
+            found: dict[str, str | None] = {"python": ".".join(map(str, sys.version_info[:2]))}
+            for name in names:
+                try:
+                    found[name] = str(importlib.import_module(name).__version__)
+                except ImportError:
+                    found[name] = None
+            return found
 
-        for worker, version in self._client.run(version_there).items():
-            if version != __version__:
-                raise RunError(_other_version(worker, version))
+        names = [name for name in versions() if name != "python"]
+        for worker, theirs in self._client.run(versions_there, names).items():
+            text = other_version(theirs, worker)
+            if text:
+                raise RunError(text)
 
     def _prepare(self, content: bytes) -> None:
         import dask
@@ -218,13 +224,6 @@ class DaskEngine(PooledEngine):
                     each.close()
 
 
-def _other_version(where: str, version: str | None) -> str:
-    return (
-        f"a worker must have version {__version__} of fairprobe, as here, got {version or 'none'} at {where}: "
-        "install the same everywhere"
-    )
-
-
 # In the worker
 
 _tasks: dict[tuple[str, int], Any] = {}
@@ -255,14 +254,13 @@ def _sent() -> Any:
 
 def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None) -> Any:
     """Run a shard on a worker, which tells now and then how far it is; None if it is too late for that."""
-    import cloudpickle
     from distributed import get_worker
 
     if run in _stopped:
         return None
     mine = run, threading.get_ident()
     if mine not in _tasks:
-        _tasks[mine] = cloudpickle.loads(content)
+        _tasks[mine] = task_of(content)
     task = _tasks[mine]
     worker, next_report = get_worker(), time.monotonic() + REPORT_SECONDS
 

@@ -7,20 +7,26 @@ to stop, and how far each shard has got.
 
 from __future__ import annotations
 
+import io
+import pickle
 import signal
-import tempfile
+import sys
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from fairprobe._version import __version__
 from fairprobe.engine.base import Counts, Task, Work
 from fairprobe.engine.copies import Copies, end_with_original, may_copy
 from fairprobe.engine.pooled import PooledEngine
-from fairprobe.errors import SettingError
+from fairprobe.engine.scratch import Scratch
+from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
 """How long workers may take to stop by themselves, before they are killed."""
@@ -33,6 +39,9 @@ WORTH_COPYING = 1.0
 
 LOOK_SECONDS = 0.3
 """How long a run must have lasted before what is foreseen is a reason to start others; copies are no great loss."""
+
+PACKAGES: Final = ("numpy", "pandas", "sklearn")
+"""Whose versions change what a model answers."""
 
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
 
@@ -47,10 +56,10 @@ class ProcessEngine(PooledEngine):
         self._began = time.monotonic()
         self._may_copy = work.may_copy and may_copy(1)
         content = None if self._may_copy else self._content()  # what cannot be sent is refused before any work
-        self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-")
-        self._paths = [str(Path(self._folder.name) / name) for name in ("task", "board")]
+        self._folder = Scratch(getattr(work.kept, "folder", None))
+        self._paths = [str(self._folder.path / name) for name in ("task", "board")]
         if content is not None:
-            Path(self._paths[0]).write_bytes(content)  # through a pipe it would keep this process busy
+            self._folder.write("task", content)  # through a pipe it would keep this process busy
         self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
         self._executor: Any = None
         """The other processes, once they are worth it."""
@@ -133,7 +142,7 @@ class ProcessEngine(PooledEngine):
         from joblib.externals.loky import ProcessPoolExecutor  # one of our own: the model's joblib may use loky's
 
         if not Path(self._paths[0]).exists():
-            Path(self._paths[0]).write_bytes(self._content())
+            self._folder.write("task", self._content())
         self._limit()
         return ProcessPoolExecutor(self._n_workers, initializer=_set_up, initargs=self._paths)
 
@@ -231,7 +240,7 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
     import cloudpickle
 
     try:
-        content: bytes = cloudpickle.dumps(task)
+        content: bytes = pickle.dumps(versions()) + cloudpickle.dumps(task)
     except Exception as error:
         raise SettingError(
             f"{who} needs a model and constraints that can be sent to another process, "
@@ -240,21 +249,50 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
     return content
 
 
+def versions() -> dict[str, str]:
+    """What a shard's result hangs on beside its task, by name; a worker with another would differ without a word."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
+
+
+def other_version(there: Mapping[str, str | None], where: str) -> str:
+    """How a worker is refused that has another version of something; nothing if all are those that are here."""
+    for name, here in versions().items():
+        if there.get(name) != here:
+            got = f"got {there.get(name) or 'none'} at {where}: install the same everywhere"
+            return f"a worker must have version {here} of {name}, as here, {got}"
+    return ""
+
+
 # In the worker
 
 _worker: dict[str, Any] = {}
 
 
 def _set_up(task: str, board: str) -> None:
-    import cloudpickle
     from threadpoolctl import threadpool_limits
 
     # Ctrl-C reaches all processes of a terminal. The one that waits for the others tells them to stop, by the board:
     # so no shard is lost on its way.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker["task"] = cloudpickle.loads(Path(task).read_bytes())
+    _worker["task"] = task_of(Path(task).read_bytes())
     threadpool_limits(1)  # of all that the model has brought along: the processes share the cores already
     _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
+
+
+def task_of(content: bytes) -> Task:
+    """The task that was sent, in a process that is like the one that sent it; in another, a task that says so."""
+    stream = io.BytesIO(content)
+    theirs = pickle.load(stream)
+    text = other_version(theirs, "the process that sent the task")
+    if not text:
+        task: Task = pickle.load(stream)
+        return task
+
+    def refuse(*_: Any) -> Any:
+        raise RunError(text)
+
+    return refuse
 
 
 def _set_up_copy(task: Task, board: _Board) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import HealthWarning
+from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimate.verdict import EXIT_CODES, Outcome
 from fairprobe.explain.evidence import careful_oracle, judged_anew
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import Remark, are_ties, resolution_of
 
@@ -59,7 +60,7 @@ class Replayed:
 
         frames = [part.cases for part in parts if len(part.cases)] or [parts[0].cases]
         return cls(
-            pd.concat(frames) if len(frames) > 1 else frames[0],
+            pd.concat([each.astype(object) for each in frames]) if len(frames) > 1 else frames[0],
             tuple(status for part in parts for status in part.statuses),
             tuple(reason for part in parts for reason in part.reasons),
             sum(part.n_queries for part in parts),
@@ -154,7 +155,13 @@ def replay(
     >>> replay(cases, lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Replayed(of 3 cases 1 still holds, 1 were fixed, 1 can no longer be asked (age=99 is none of the domain's values))
     """
-    asker = Asker(model, domain, output=output, batch=batch)
+    columns = adapter_for(model).abilities(model).columns
+    dropped = [name for name in domain.sensitive if columns is not None and name not in (*columns, *domain.hidden)]
+    domain = domain.hiding(dropped) if dropped else domain
+    try:
+        asker = Asker(model, domain, output=output, batch=batch)
+    except DataError as error:  # cases of another model, say, that takes other columns
+        return Replayed.unasked(cases, f"{error}")
     oracle = careful_oracle(asker, threshold)
     absent = [name for name in domain.names if name not in cases.columns]
     if absent or not len(cases):
@@ -175,8 +182,11 @@ def replay(
         found[judged.hits] = CaseStatus.HOLDS
         found[judged.unsure | bool(health)] = CaseStatus.UNSURE
         found[~judged.comparable] = CaseStatus.UNASKABLE
+        why = {**REASONS}
+        if dropped:
+            why[CaseStatus.UNASKABLE] = f"the model no longer takes {', '.join(dropped)}"
         for place, status in zip(asked.tolist(), found.tolist(), strict=True):
-            statuses[place], reasons[place] = status, REASONS.get(status, "")
+            statuses[place], reasons[place] = status, why.get(status, "")
     for name, message in health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
     return Replayed(cases, tuple(statuses), tuple(reasons), asker.n_queries, health)

@@ -16,6 +16,7 @@ from fairprobe.replay.saved import Question, SavedCases, read_json
 from fairprobe.search.stored_cases import StoredCases, merged
 from fairprobe.store.hashes import hash_of_data
 from fairprobe.store.run_folder import ABOUT
+from fairprobe.store.whole_files import as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +89,8 @@ def read_run(path: str) -> list[RunCases]:
     if (place / AUDIT).exists():
         return [_of_audit(place)]
     if (place / ABOUT).exists():
-        return [_of_search(place)]
+        with as_written(place):
+            return [_of_search(place)]
     files = sorted(place.glob("*.json"))
     if not files:
         rule = f"a run must be a folder with {AUDIT}, with {ABOUT} or with saved cases (.json)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.audit.content import plain
 from fairprobe.audit.folder import RunFolder
+from fairprobe.checks import parsed_toml
 from fairprobe.domain import Domain
 from fairprobe.domain.toml import parse, text_of
 from fairprobe.errors import DataError
@@ -101,7 +101,7 @@ class SavedCases:
             text, cases = content["domain"], content["cases"]
             if not isinstance(cases, list) or not all(isinstance(each, dict) for each in cases):
                 raise ValueError("cases that are no list of objects")
-            domain = None if text is None else Domain._of(parse(tomllib.loads(text)))
+            domain = None if text is None else Domain._of(parse(parsed_toml(text)))
             return cls(pd.DataFrame(cases), question, domain, str(content["about"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:  # DomainError is a ValueError
             what = f"no {error}" if isinstance(error, KeyError) else f"{error}"

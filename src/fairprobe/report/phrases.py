@@ -149,7 +149,8 @@ def retrained_words(told: Mapping[str, Any]) -> str:
     """Whose figures stand before and after, and on which rows, so that nobody takes them for the audit's shares."""
     said = "A retrained model was accepted" if told["accepted"] else "No retrained model was shown to be better"
     after = "the new model" if told["accepted"] else "the model given"
-    unseen = "; figures come from rows and inputs that neither fitting nor choosing has seen" * told["is_reported"]
+    unseen = "; figures come from rows and inputs that neither fitting nor choosing has seen"
+    unseen *= told["is_reported"] and not told["on_fitted_rows"]
     return (
         f"{said}, after {number_of(len(told['rounds']), 'round')}. Before is {told['before_is']}; after is {after}"
         f"{unseen}. These are other figures than the shares of the audited model on all rows."

@@ -65,7 +65,7 @@ def tried_controls(loop: Loop, judge: Judge) -> dict[str, Control]:
     makers: dict[str, Callable[[Loop], Made]] = {"constant": _constant, "random": _random, "all": _all_cases}
     if loop.linked is not None:
         makers = {"constant": _constant, "constant-linked": _all_constant, **makers}
-    if loop.on_fitted_rows:
+    if loop.knows_report:
         # The others have not seen the rows that they are judged on: the model given is no match for them there.
         makers = {"clone": lambda loop: (loop.reference, 0, ""), **makers}
     controls: dict[str, Control] = {}

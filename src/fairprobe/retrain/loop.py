@@ -30,7 +30,15 @@ from fairprobe.retrain.augment import (
 from fairprobe.retrain.clock import N_CONTROLS, Clock, Speed, how_many, report_seconds
 from fairprobe.retrain.judging import Assessment, Judge, checked_favourable
 from fairprobe.retrain.labels import check_choice, check_committee, make_labeller
-from fairprobe.retrain.parts import LabelledRows, checked_held_out, checked_rows, classes_of, split, unknown_label
+from fairprobe.retrain.parts import (
+    LabelledRows,
+    checked_held_out,
+    checked_rows,
+    classes_of,
+    groups_of,
+    split,
+    unknown_label,
+)
 from fairprobe.retrain.retrain_settings import AllSettings
 from fairprobe.retrain.retrained import CLONE, GIVEN, Retrained
 from fairprobe.retrain.rounds import Round, best_of, decide, left_of
@@ -68,6 +76,7 @@ class Loop:
         progress: bool | Progress,
         n_jobs: int = 1,
         engine: str | None = None,
+        groups: Any = None,
     ) -> None:
         self.augmentations = augmentations_for(checked_domain(domain), settings.augment)
         """What to try."""
@@ -80,7 +89,8 @@ class Loop:
         checked_engine(engine, self._workers[0])
         if settings.labels == "given" and cases is None:
             raise SettingError("labels='given' needs cases with a column of labels, got no cases")
-        rows = checked_rows(domain, X, y, sample_weight)
+        groups = groups_of(groups, held_out)
+        rows = checked_rows(domain, X, y, sample_weight, groups[0])
         self.classes = classes_of(rows)
         """The labels' names."""
         check_committee(committee, self.classes)
@@ -90,8 +100,9 @@ class Loop:
             raise DataError.about("y", f"must have labels that the model was fitted to, {wrong}")
         self.cases = None if cases is None else checked_cases(domain, cases)
         self.seed = checked_seed(seed)
-        unseen = None if held_out is None else checked_held_out(domain, held_out, self.classes.tolist())
-        self.trainer = Trainer(model, trainer, domain, as_frame=not is_array(X))
+        unseen = None if held_out is None else checked_held_out(domain, held_out, self.classes.tolist(), groups[1])
+        is_weighted = sample_weight is not None
+        self.trainer = Trainer(model, trainer, domain, as_frame=not is_array(X), is_weighted=is_weighted)
         # In a fixed order, as each draws from a stream of its own.
         streams = np.random.SeedSequence(self.seed).spawn(7)
         self.parts = split(domain, rows, unseen, np.random.default_rng(streams[0]))
@@ -167,7 +178,12 @@ class Loop:
 
     @property
     def on_fitted_rows(self) -> bool:
-        """Whether the model given is what the figures are of, though it has seen the rows that are kept apart."""
+        """Whether the figures of rows are on rows that the model was fitted to."""
+        return bool(self.parts.known) or self.knows_report
+
+    @property
+    def knows_report(self) -> bool:
+        """Whether the figures are of the model given, which alone has seen the rows that are kept apart."""
         return self.refits and self.before_is == GIVEN
 
     # Before the first round

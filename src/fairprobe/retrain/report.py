@@ -80,17 +80,18 @@ def _judged(loop: Loop, judge: Judge) -> tuple[Assessment, Assessment, bool]:
 def _how(loop: Loop, *, is_reported: bool) -> tuple[str, ...]:
     """How improvement and loss were measured."""
     parts, settings, before = loop.parts, loop.settings, loop.before_is
+    others = "rows" if parts.known else "others"
     fitted = (
-        f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} others and "
+        f"models were fitted to {len(parts.fit):,} rows, chosen by {len(parts.select):,} {others} and "
         f"{loop.n_select:,} inputs of the domain, and "
     )
-    reported = f"reported on {len(parts.report):,} others and {loop.n_report:,} fresh inputs, by the model itself"
+    reported = f"reported on {len(parts.report):,} {others} and {loop.n_report:,} fresh inputs, by the model itself"
     returned = " and is returned" if loop.chosen is None and loop.given is None else ""
     lines = [
         fitted + (reported if is_reported else "not reported on others, as it was interrupted"),
         f"before and after are {GIVEN}: its share of the rows and its accuracy are on rows it was fitted to; the "
         f"rounds were compared with {CLONE}"
-        if loop.on_fitted_rows
+        if loop.knows_report
         else f"before is {before}{returned}",
         "an improvement is the share before less the share after on the same inputs, with a paired interval",
     ]
@@ -101,16 +102,17 @@ def _how(loop: Loop, *, is_reported: bool) -> tuple[str, ...]:
             f"{'; '.join(link.words() for link in loop.linked.links)}"
         )
     if settings.accept == "paper":
-        lines.append("a round was accepted if the estimated share of the domain was lower, whatever else changed")
+        lines.append("a round was accepted if the estimated share of the domain was lower, whatever other shares did")
     else:
-        by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
-        lines += [
+        lines.append(
             "a round was accepted if a share was shown to be lower and none higher, at "
             f"{100 * loop.round_confidence:.4g}% each, so that all rounds together keep "
-            f"{100 * settings.confidence:.4g}%",
-            f"the accuracy lost, on the same rows, had to be at most {100 * settings.max_accuracy_loss:.3g} points, by "
-            f"{by}",
-        ]
+            f"{100 * settings.confidence:.4g}%"
+        )
+    by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
+    lines.append(
+        f"the accuracy lost, on the same rows, had to be at most {100 * settings.max_accuracy_loss:.3g} points, by {by}"
+    )
     fewer_to_select = settings.n_select is None and loop.n_select < N_SELECT
     if fewer_to_select or (settings.n_report is None and loop.n_report < N_REPORT):
         lines.append(
@@ -132,7 +134,19 @@ def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
         returned = GIVEN if loop.given is not None else "a clone of it, fitted to the fit part,"
         why = why_none(loop.rounds, loop.stop_reason)
         remarks.append(("not-retrained", f"no round was accepted, so {returned} is returned: {why}"))
-    if loop.on_fitted_rows:
+    if loop.parts.known:
+        remarks.append(
+            (
+                "rows-overlap",
+                f"{loop.parts.known} rows to choose by and to report on are rows to fit to, by inputs and label, or of "
+                "their groups: accuracy, its loss and the share of the rows are on rows that the models were fitted "
+                "to, the share of the domain is not: hold out other rows",
+            )
+        )
+    if loop.parts.copies > 1:
+        text = f"every row stands {loop.parts.copies} times: copies stay in one part, and figures count one of each"
+        remarks.append(("repeated-rows", text))
+    if loop.knows_report:
         remarks.append(
             (
                 "fitted-rows",

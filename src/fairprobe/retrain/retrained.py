@@ -92,7 +92,8 @@ class Retrained:
 
     The figures after are those of the very model returned. They come from the report part: rows and inputs that
     neither fitting nor choosing has seen. If the model given is returned, they are its own, before and after; without
-    rows held out its rows are then rows that it was fitted to (`on_fitted_rows`).
+    rows held out its rows are then rows that it was fitted to (`on_fitted_rows`). So they are where rows held out are
+    rows of X, as the remark `rows-overlap` says.
     """
 
     model: Any
@@ -201,6 +202,7 @@ class Retrained:
             parts[0] = f"{self._alone}: {parts[0]}"
             parts[-1] = f"{self._along}: {parts[-1].replace('linked', 'rows', 1)}"
         clone = "" if self.before_is == GIVEN else f"; before is {self.before_is}"
+        clone += "; rows and accuracy are on rows it was fitted to" if self.on_fitted_rows else ""
         return f"{'; '.join(parts)}; {self.loss.sentence()}{clone}"
 
     # Where the domain has links

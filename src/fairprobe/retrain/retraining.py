@@ -41,6 +41,7 @@ def retrain(
     trainer: Train | None = None,
     held_out: tuple[Any, Any] | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     max_accuracy_loss: float = 0.01,
     max_seconds: float | None = 480.0,
     favourable: Any = None,
@@ -54,7 +55,8 @@ def retrain(
     """Retrain a classifier with discriminatory inputs until they are rarer. The model given is never changed.
 
     The rows are split: models are fitted on one part, chosen by another and reported on a third, each judged with
-    fresh inputs of the domain. A round is accepted if a share is shown to be lower, none is shown to be higher, and
+    fresh inputs of the domain. Rows are told apart by their content: those that are equal in all but the sensitive
+    columns stay in one part. A round is accepted if a share is shown to be lower, none is shown to be higher, and
     no more accuracy is lost than allowed. If no round is, the model given comes back.
 
     In a domain with links, the rows are judged twice: "rows" with twins that differ in the sensitive parameters alone,
@@ -77,8 +79,12 @@ def retrain(
         trainer: ``trainer(X, y, sample_weight=None)`` returns a fitted model; instead of cloning.
         held_out: rows and labels that the model has not seen, half to choose by and half to report on. Without them 15%
             of X each are kept for that, and the model before is a clone fitted on the other 70%; if no round is
-            accepted, the figures are those of the model given, on rows it was fitted to.
+            accepted, the figures are those of the model given, on rows it was fitted to. Where rows held out equal
+            rows of X in inputs and label, and more often than by chance, so are all figures: the remark `rows-overlap`
+            counts them.
         sample_weight: weights of the training rows; what is added weighs as much as the mean of them.
+        groups: whose each row is, where several are of one person: rows of one group stay in one part. With
+            `held_out` a pair, of X and of the rows held out.
         max_accuracy_loss: how much accuracy may be lost, as 0.01 for one point.
         max_seconds: no round is begun that would make it all take longer, report and controls included; but a first
             one is tried if it fits into two thirds of it. None for no limit: then nothing depends on time but
@@ -92,8 +98,9 @@ def retrain(
         others: the fields of `RetrainSettings`, each by its name; they override those of `settings`.
 
     The fields of `RetrainSettings`:
-        accept ("shown"): "shown": a share must be shown to be lower and none higher, within the loss of accuracy
-            allowed; or "paper": the estimated share of the domain must be lower, whatever else changes.
+        accept ("shown"): "shown": a share must be shown to be lower and none higher; or "paper": the estimated share of
+            the domain must be lower, whatever other shares do. Either keeps within the loss of accuracy allowed; the
+            paper itself has no such limit, which is `max_accuracy_loss=1`.
         prove_accuracy (False): whether the whole paired interval of the loss must lie within the limit, not the
             estimate alone.
         max_rounds (12): rounds at most; the error of acceptance is split over them.

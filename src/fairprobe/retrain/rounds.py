@@ -73,17 +73,15 @@ def decide(
 ) -> tuple[bool, str]:
     """Whether a new model may take the place of another, and why (not).
 
-    Its accuracy on the select part must reach the least in any case.
+    Its accuracy on the select part must reach the least, and be lost within the limit, by either rule.
     """
     if settings.accept == "paper":
-        lower = changes["domain"].difference > 0
-        return lower, f"the estimated share of the domain is {'' if lower else 'not '}lower"
-    worse = [name for name, change in changes.items() if change.high < 0]
-    better = [name for name, change in changes.items() if change.low > 0]
-    if worse:
-        return False, f"the share of {_named(worse)} is shown to be higher"
-    if not better:
-        return False, "no share is shown to be lower"
+        is_lower = changes["domain"].difference > 0
+        why = f"the estimated share of the domain is {'' if is_lower else 'not '}lower"
+    else:
+        is_lower, why = _shown_lower(changes)
+    if not is_lower:
+        return False, why
     limit = f"the limit of {100 * settings.max_accuracy_loss:.3g}"
     if loss.value > settings.max_accuracy_loss:
         return False, f"{100 * loss.value:.2f} points of accuracy are lost, above {limit}"
@@ -92,7 +90,16 @@ def decide(
     if accuracy < least_accuracy:
         return False, f"the accuracy of {percent(accuracy)} is more than {limit} below that of the model given"
     within = f"{'shown' if loss.high <= settings.max_accuracy_loss else 'not shown'} to be within the limit"
-    return True, f"the share of {_named(better)} is shown to be lower; the accuracy lost is {within}"
+    return True, f"{why}; the accuracy lost is {within}"
+
+
+def _shown_lower(changes: dict[str, Comparison]) -> tuple[bool, str]:
+    """Whether a share is shown to be lower and none higher, and why (not)."""
+    worse = [name for name, change in changes.items() if change.high < 0]
+    better = [name for name, change in changes.items() if change.low > 0]
+    if worse:
+        return False, f"the share of {_named(worse)} is shown to be higher"
+    return bool(better), f"{f'the share of {_named(better)}' if better else 'no share'} is shown to be lower"
 
 
 def left_of(first: Assessment, new: Assessment) -> float:

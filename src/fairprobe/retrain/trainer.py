@@ -26,10 +26,14 @@ Train = Callable[..., Any]
 class Trainer:
     """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
 
-    def __init__(self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool) -> None:
+    def __init__(
+        self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool, is_weighted: bool = False
+    ) -> None:
         if train is not None and not callable(train):
             raise SettingError.about("trainer", f"must be a function (X, y, sample_weight=None), got {train!r:.80}")
         self._train = train or _cloner(model)
+        if is_weighted and train is None:
+            _check_takes_weights(model)
         self._rule = "the model must fit the rows" if train is None else "the trainer must give a model"
         self._columns = fitted_columns(model, domain)
         absent = [name for name in self._columns or () if name not in domain.names]
@@ -97,10 +101,78 @@ def _cloner(model: Any) -> Train:
     if _is_regressor(model):
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
 
-    def train(X: Any, y: Any, **options: Any) -> Any:
-        return clone(model).fit(X, y, **options)
+    def train(X: Any, y: Any, sample_weight: Any = None) -> Any:
+        fresh = clone(model)
+        return fresh.fit(X, y) if sample_weight is None else _fit_weighted(fresh, X, y, sample_weight)
 
     return train
+
+
+# Weights
+
+
+def _estimators_in(model: Any) -> list[Any]:
+    """The estimators that a model is made of, one level deep: of a pipeline the last, which alone is weighted."""
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(model, Pipeline):
+        return [model.steps[-1][1]]
+    named = [each[1] for each in getattr(model, "estimators", None) or ()]
+    return [each for each in [*model.get_params(deep=False).values(), *named] if callable(getattr(each, "fit", None))]
+
+
+def _check_takes_weights(model: Any) -> None:
+    """Refuse weights that the model, or one that it is made of, has no use for."""
+    from inspect import Parameter, signature
+
+    made_of = _estimators_in(model)
+    for each in made_of:
+        _check_takes_weights(each)
+    taken = signature(model.fit).parameters if callable(getattr(model, "fit", None)) else {}
+    if not made_of and "sample_weight" not in taken and all(p.kind != Parameter.VAR_KEYWORD for p in taken.values()):
+        raise SettingError.about(
+            "sample_weight",
+            f"must go with a model that takes weights, got {type(model).__name__}, whose fit takes none: leave them "
+            "out, or give trainer=, a function (X, y, sample_weight=None) that returns a fitted model",
+        )
+
+
+def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
+    """Fit with weights for whatever predicts, however deep in pipelines, searches and votes; transformers get none."""
+    from sklearn import config_context, get_config
+    from sklearn.metrics import get_scorer
+
+    # Whoever switched routing on has said who gets what.
+    if get_config()["enable_metadata_routing"] or not _estimators_in(model):
+        return model.fit(X, y, sample_weight=weights)
+    parts = [model, *(each for each in model.get_params().values() if callable(getattr(each, "fit", None)))]
+    scored = [each for each in parts if isinstance(getattr(each, "scoring", None), str)]
+    scorings = [each.scoring for each in scored]
+    with config_context(enable_metadata_routing=True):
+        for part in parts:
+            if hasattr(part, "set_fit_request"):
+                part.set_fit_request(sample_weight=hasattr(part, "predict"))
+            if hasattr(part, "set_score_request"):
+                part.set_score_request(sample_weight=False)
+        for part in scored:
+            part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
+        try:
+            fitted = model.fit(X, y, sample_weight=weights)
+        except NotImplementedError:  # it routes nothing, as AdaBoost, and gives its weights to what it is made of
+            fitted = None
+    for part, scoring in zip(scored, scorings, strict=True):
+        part.scoring = scoring
+    _forget_requests(model)
+    return model.fit(X, y, sample_weight=weights) if fitted is None else fitted
+
+
+def _forget_requests(part: Any) -> None:
+    """Take away what was requested for a fit: a model comes back as it was, but for its weights."""
+    is_estimator = hasattr(part, "set_fit_request") or type(part).__module__.startswith("sklearn.")
+    held = getattr(part, "__dict__", {}) if is_estimator else {}
+    held.pop("_metadata_request", None)
+    for each in part if isinstance(part, (list, tuple)) else list(held.values()):
+        _forget_requests(each)
 
 
 def _first_sentence(error: Any) -> str:

@@ -76,7 +76,7 @@ def settled_strategy(
     hurry = settings.hurry
     if settings.strategy != AUTO:
         return replace(settings, hurry=bool(hurry))
-    if before:
+    if before and "strategy" in before:
         name, hurry = before["strategy"], before.get("hurry", False) if hurry is None else hurry
     elif settings.max_changes is not None:
         name = NEARBY

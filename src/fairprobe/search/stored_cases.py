@@ -117,7 +117,7 @@ def _frames(shards: list[tuple[StoredCases, Entry]], first: Mask) -> Iterator[pd
     for stored, entry in shards:
         cases = stored.cases(entry)
         cases, done = cases.take(first[done : done + len(cases)]), done + len(cases)
-        for begin in range(0, len(cases), ROWS):
+        for begin in range(0, len(cases), ROWS) or [0] * (entry is shards[-1][1]):  # without cases, the columns alone
             yield stored.frame(cases.take(slice(begin, begin + ROWS)))
 
 

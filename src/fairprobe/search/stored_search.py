@@ -42,6 +42,8 @@ class StoredSearch:
 
     def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries, prefix: str = "") -> None:
         self.run = run
+        self.folder = run.path
+        """Where engines keep what they send to workers."""
         self._prefix = prefix
         """Of the names of its shards."""
         self._job = job

@@ -46,6 +46,12 @@ class Canaries:
                     f"{len(self._repeats):,} canary inputs: name another folder to begin a new run",
                 )
             return
+        if run.entries:
+            raise SettingError.about(
+                "store",
+                f"must have the canaries that it was begun with, got finished shards without them: {run.path}; nothing "
+                "tells whether the model is still the one of these shards: name another folder to begin a new run",
+            )
         self._answers, second = self._ask(), self._ask()
         # A model that does not repeat itself says nothing by another answer.
         self._repeats = ~self._differ(self._answers, second)

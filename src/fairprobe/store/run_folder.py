@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe._version import __version__
+from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
 from fairprobe.store.hashes import canonical, sha256
-from fairprobe.store.whole_files import LOCK, append, locked, probe, write_whole
+from fairprobe.store.whole_files import LOCK, append, as_written, locked, probe, read_own, write_whole
 
 FORMAT = 1
 """Of the folder and its files. Who changes it keeps reading the old ones: tests/store/assets has one of each."""
@@ -63,7 +63,8 @@ class RunReader:
         """Whether the model was found to be another one in the middle of it."""
         self.remarks: list[Remark] = []
         self._is_torn = False
-        self._read_index()
+        with as_written(self.path):
+            self._read_index()
 
     @property
     def kind(self) -> str:
@@ -80,7 +81,7 @@ class RunReader:
         if entry is None:
             return None
         try:
-            data = self.file_of(name).read_bytes()
+            data = read_own(self.file_of(name))
             what = f"{len(data):,} of {entry.size:,} bytes" if len(data) != entry.size else "other bytes than written"
             if len(data) == entry.size and sha256(data) == entry.hash:
                 return data
@@ -95,7 +96,7 @@ class RunReader:
     def _read_index(self) -> None:
         path = self.path / INDEX
         try:
-            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+            lines = read_own(path).splitlines(keepends=True) if path.exists() else []
         except OSError as error:
             raise SettingError.about("store", f"must be readable, got {error.strerror}: {path}") from None
         for number, line in enumerate(lines, start=1):
@@ -126,6 +127,10 @@ class StoredRun(RunReader):
     def opened(cls, path: str | PathLike[str], kind: str, identity: Mapping[str, Any]) -> Iterator[StoredRun]:
         """Begin a run, or take one up, which must be the same one."""
         folder = Path(path)
+        if folder.is_dir() and not (folder / ABOUT).exists():
+            _check_is_free(folder)  # before anything is made in it
+        if (folder / SHARDS).is_symlink():
+            raise SettingError.about("store", f"must hold a folder {SHARDS} of its own, got a link: {folder}")
         try:
             (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -140,7 +145,8 @@ class StoredRun(RunReader):
                 write_whole(folder / ABOUT, _toml(begun))
             run = cls(folder)
             run.is_new = is_new
-            run._check_same(begun)
+            with as_written(folder):
+                run._check_same(begun)
             if (why := _untold(begun)) is not None:
                 run.remarks.append(("untold-model", f"{folder} cannot be taken up again: {why}"))
             if not flushes:
@@ -237,20 +243,24 @@ def _content_of(line: bytes) -> dict[str, Any] | None:
 def _read_about(folder: Path) -> dict[str, Any]:
     path = folder / ABOUT
     try:
-        about = tomllib.loads(path.read_text(encoding="utf-8"))
+        about = parsed_toml(read_own(path).decode("utf-8"))
         number = about["format"]
     except OSError as error:
         rule = f"must be the folder of a run, with a {ABOUT}"
         raise SettingError.about("store", f"{rule}, got {error.strerror}: {path}") from None
     except (ValueError, KeyError) as error:
         raise SettingError.about("store", f"must have a {ABOUT} that can be read, got {error}: {path}") from None
-    if not isinstance(number, int) or number > FORMAT:
-        wrote = about.get("versions", {}).get("fairprobe", "unknown")
-        raise SettingError.about(
-            "store",
-            f"must be of format {FORMAT} at most, got {number!r} in {path}: it was written by fairprobe {wrote}, and "
-            f"this is {__version__}; update it",
-        )
+    with as_written(path):
+        if not isinstance(number, int) or number > FORMAT:
+            wrote = about.get("versions", {}).get("fairprobe", "unknown")
+            raise SettingError.about(
+                "store",
+                f"must be of format {FORMAT} at most, got {number!r} in {path}: it was written by fairprobe {wrote}, "
+                f"and this is {__version__}; update it",
+            )
+        for table in ("versions", "model", "settings", "domain"):
+            dict(about[table])
+        str(about["kind"]), about["model"]["kind"]
     return about
 
 

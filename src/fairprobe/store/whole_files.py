@@ -1,17 +1,21 @@
-"""Files that are whole or not there: written aside, flushed to the disk, renamed, and the folder flushed too."""
+"""Files that are whole or not there: written aside, flushed to the disk, renamed, and the folder flushed too.
+
+A run folder may come from somebody else: no link in it is followed, and nothing but a regular file is opened.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import FairprobeError, RunError, SettingError
 
 try:
     import fcntl
@@ -24,11 +28,44 @@ UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errn
 LOCK = "lock"
 
 
+def own(path: str, flags: int) -> int:
+    """An opener for `open`: of a regular file that is no link, so that nothing outside of its folder is touched."""
+    try:
+        # Without waiting, as a pipe would keep whoever opens it.
+        descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+            raise
+    raise SettingError.about("store", f"must hold files of its own, got a link or a device: {path}")
+
+
+@contextmanager
+def as_written(where: Any) -> Iterator[None]:
+    """Inside, a run is read: what is not as a run writes it, whoever wrote it, is refused in our own words."""
+    try:
+        yield
+    except FairprobeError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        what = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise SettingError.about("store", f"must hold a run as it was written, got {what} in {where}") from None
+
+
+def read_own(path: Path) -> bytes:
+    """The bytes of a file of a run folder."""
+    with open(path, "rb", opener=own) as file:
+        return file.read()
+
+
 def write_whole(path: Path, data: Any) -> None:
     """Write a file; whatever happens, it is whole or as it was before."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        part.unlink(missing_ok=True)
+        with part.open("xb") as file:
             file.write(data)
             flush(file.fileno())
         part.replace(path)
@@ -44,12 +81,14 @@ def append(path: Path, data: bytes) -> None:
     """Add to a file, and be sure that it is on the disk; what was added in part is taken away again."""
     size = path.stat().st_size if path.exists() else 0
     try:
-        with path.open("ab") as file:
+        with open(path, "ab", opener=own) as file:
             file.write(data)
             file.flush()
             flush(file.fileno())
         if not size:
             flush_folder(path.parent)
+    except SettingError:
+        raise
     except BaseException as error:
         with contextlib.suppress(OSError):
             os.truncate(path, size)
@@ -91,7 +130,9 @@ def probe(folder: Path) -> bool:
     first, second = (folder / f".probe.{os.getpid()}.{name}" for name in ("part", "whole"))
     flushes = True
     try:
-        with first.open("wb") as file:
+        for path in (first, second):
+            path.unlink(missing_ok=True)
+        with first.open("xb") as file:
             file.write(b"probe")
             file.flush()
             try:
@@ -100,7 +141,7 @@ def probe(folder: Path) -> bool:
                 if error.errno not in UNSUPPORTED:
                     raise
                 flushes = False
-        second.write_bytes(b"")
+        second.open("xb").close()
         os.replace(first, second)  # what the tests put a file system without it in place of
     except OSError as error:
         rule = "must be a folder on a file system where files can be written and renamed"
@@ -116,14 +157,19 @@ def probe(folder: Path) -> bool:
 def locked(folder: Path) -> Iterator[bool]:
     """Inside, no other process has the folder; says whether the file system knows locks. A dead holder keeps none."""
     path = folder / LOCK
-    path.touch()
-    with path.open("rb") as file:  # not to write: that would keep a file system from becoming read only
+    open(path, "ab", opener=own).close()
+    with open(path, "rb", opener=own) as file:  # not to write: that would keep a file system from becoming read only
         _held.add(file)
         _let_go_in_copies()
+        is_ours = False
         try:
-            yield _lock(file, folder)
+            is_ours = _lock(file, folder)
+            yield is_ours
         finally:
             _held.discard(file)
+            with contextlib.suppress(OSError, SettingError):
+                if is_ours:
+                    _sign(folder, "")
 
 
 _held: set[Any] = set()
@@ -151,5 +197,10 @@ def _lock(file: Any, folder: Path) -> bool:
         raise SettingError.about(
             "store", f"must be a run that nobody else is at, got {folder}, which {holder} holds: wait for it, or end it"
         ) from None
-    (folder / LOCK).write_text(f"process {os.getpid()}\n")
+    _sign(folder, f"process {os.getpid()}\n")
     return True
+
+
+def _sign(folder: Path, holder: str) -> None:
+    with open(folder / LOCK, "wb", opener=own) as file:
+        file.write(holder.encode())
