@@ -44,7 +44,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, opened_regular
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.links import Link
@@ -166,7 +166,8 @@ def parse(content: dict[str, Any]) -> Content:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with opened_regular(path) as file:
+            return tomllib.load(file)
     except OSError as error:
         raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
