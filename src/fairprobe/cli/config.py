@@ -28,7 +28,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("connections", "batch_rows", "retries", "cache_rows"), WHOLE),
     **dict.fromkeys(("n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"), WHOLE),
     **dict.fromkeys(("explain_queries", "seed"), WHOLE),
-    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load"), TRUTH),
+    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load", "isolate"), TRUTH),
     "sensitive": SENSITIVE,
     "max_share": LIMIT,
     "favourable": SCALAR,
