@@ -317,6 +317,7 @@ def test_hostile_numbers_are_refused_there_too(make, tmp_path):
         fairprobe.load_model(tmp_path / "model", isolate=True)
 
 
+@pytest.mark.slow
 def test_text_and_categories_reach_it_as_they_are(tmp_path):
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": ["u", "v", "u"]})
     path = tmp_path / "model"
