@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import numbers
 import operator
+import os
+import stat
 from collections.abc import Iterable
-from typing import Any
+from typing import IO, Any
 
 from fairprobe.errors import SettingError
 
@@ -66,3 +69,22 @@ def parsed_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """A TOML file as plain values; OSError for what is no regular file, ValueError for what is no TOML."""
+    with opened_regular(path) as file:
+        return parsed_toml(file.read().decode())
+
+
+def opened_regular(path: str | os.PathLike[str], most_bytes: int | None = None) -> IO[bytes]:
+    """A regular file, open for reading; OSError for anything else, as a pipe, which may never end, or a larger file."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    found = os.fstat(number)
+    if stat.S_ISREG(found.st_mode) and (most_bytes is None or found.st_size <= most_bytes):
+        return os.fdopen(number, "rb")
+    os.close(number)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    is_large = stat.S_ISREG(found.st_mode) and most_bytes is not None
+    raise OSError(0, f"{found.st_size:,} bytes, more than {most_bytes:,}" if is_large else "no regular file")

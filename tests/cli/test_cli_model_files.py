@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 
 import pandas as pd
@@ -92,3 +93,24 @@ def test_weights_of_what_is_no_module(files, capsys, monkeypatch):
     for command in ("search", "estimate"):
         assert run(command, "--model", "model.file", "--domain", "domain.toml", "--weights", "w.safetensors") == 2
         assert "weights is for a torch module" in capsys.readouterr().err.replace("--", "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs process groups")
+def test_a_file_is_searched_in_a_process_of_its_own(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    (files / "json.py").write_text("raise SystemExit('imported')")
+    arguments = ["search", "--model", "model.file", "--domain", "domain.toml", "--max-cases", 5, "--json"]
+    assert run(*arguments, "--isolate") == 0
+    assert json.loads(capsys.readouterr().out)["n_cases"] == 5
+    assert run("search", "--model", "subject:mlp", "--domain", "domain.toml", "--isolate") == 2
+    assert "--isolate is for files and modules" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_pipes_are_refused_wherever_a_file_is_named(files, capsys, monkeypatch):
+    monkeypatch.chdir(files)
+    for name in ("pipe.csv", "pipe.toml"):
+        os.mkfifo(files / name)
+    for arguments in (["--data", "pipe.csv", "--label", "paid"], ["--domain", "pipe.toml"]):
+        assert run("search", "--model", "model.file", *arguments) == 2
+        assert "no regular file" in capsys.readouterr().err

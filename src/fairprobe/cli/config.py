@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairprobe.checks import is_number, nearest, parsed_toml
+from fairprobe.checks import is_number, nearest, read_toml
 from fairprobe.cli.words import flag
 from fairprobe.errors import SettingError
 from fairprobe.model.sources.load import SCHEMES, SUBJECT
@@ -31,7 +31,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("connections", "batch_rows", "retries", "cache_rows"), WHOLE),
     **dict.fromkeys(("n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"), WHOLE),
     **dict.fromkeys(("explain_queries", "seed"), WHOLE),
-    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load"), TRUTH),
+    **dict.fromkeys(("retrain", "show_rows", "linked", "selfcheck", "allow_unsafe_load", "isolate"), TRUTH),
     "sensitive": SENSITIVE,
     "max_share": LIMIT,
     "favourable": SCALAR,
@@ -84,7 +84,7 @@ def read_config(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str
 
 def _load(file: Path) -> dict[str, Any]:
     try:
-        return parsed_toml(file.read_text(encoding="utf-8"))
+        return read_toml(file)
     except OSError as error:
         near = nearest(file.name, (each.name for each in file.parent.glob("*")))
         raise SettingError(f"a config must be a file that can be read, got {error.strerror}: {file}{near}") from None

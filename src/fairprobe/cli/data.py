@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest
+from fairprobe.checks import nearest, opened_regular
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import listed, note
@@ -332,7 +332,9 @@ def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
     if not kind.endswith((".csv", ".csv.gz", ".parquet")):
         raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {path!r}")
     try:
-        if not file.stat().st_size:
+        with opened_regular(file) as found:  # a pipe may never end
+            is_empty = not found.read(1)
+        if is_empty:
             raise DataError(f"the data must have a header and a row, got an empty file: {path}")
         return _read_parquet(file, missing) if kind.endswith(".parquet") else _read_csv(file, missing)
     except OSError as error:

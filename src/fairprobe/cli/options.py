@@ -190,6 +190,7 @@ def loading(weights: Iterable[str] = WEIGHTS) -> list[Option]:
         several("trust", "TYPE", text),
         option("model_weights", "FILE", "The weights of a torch module, a safetensors file.", WHAT, *weights),
         switch("allow_unsafe_load", runs, WHAT),
+        switch("isolate", "Keep the model in a process of its own, with limits and without a network.", WHAT),
         *SERVED,
     ]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.checks import parsed_toml
 from fairprobe.domain import toml
 from fairprobe.domain.bins import Bins
 from fairprobe.domain.density import Density
@@ -157,7 +157,7 @@ def _from_table(about: dict[str, Any], table: pa.Table, path: str | PathLike[str
         made = Factor(each["child"], tuple(each["parents"]), tuple(each["strengths"]), filled.reshape(shape))
         factors.append(made)
     try:
-        domain = Domain._of(toml.parse(tomllib.loads(about["domain"])))
+        domain = Domain._of(toml.parse(parsed_toml(about["domain"])))
     except DomainError as error:
         raise DataError(f"{path}: {error}") from None
     held_out = of("held-out", 0)[1]

@@ -44,7 +44,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.checks import nearest, parsed_toml
+from fairprobe.checks import nearest, read_toml
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.links import Link
@@ -173,7 +173,7 @@ def parse(content: dict[str, Any]) -> Content:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return parsed_toml(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except OSError as error:
         raise DomainError(f"the domain file must be readable, got {error.strerror}: {path}") from None
     except ValueError as error:

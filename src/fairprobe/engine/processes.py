@@ -144,7 +144,9 @@ class ProcessEngine(PooledEngine):
         if not Path(self._paths[0]).exists():
             self._folder.write("task", self._content())
         self._limit()
-        return ProcessPoolExecutor(self._n_workers, initializer=_set_up, initargs=self._paths)
+        # Before a worker has this process's path, the current folder must not be on its own.
+        safe = {"PYTHONSAFEPATH": "1"}
+        return ProcessPoolExecutor(self._n_workers, initializer=_set_up, initargs=self._paths, env=safe)
 
     def _copy_if_wanted(self) -> None:
         """Make copies, in the thread of the shard that runs here: it holds nothing now, nor does one that waits."""

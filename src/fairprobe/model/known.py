@@ -148,6 +148,8 @@ def last_step(model: Any) -> Any:
 
 def works_on_float32(model: Any) -> bool:
     """Whether it turns its rows into float32 anyway: one of the very classes of trees, or a committee of them."""
+    if (told := getattr(model, "works_on_float32_", None)) is not None:  # of one in another process
+        return bool(told)
     kind = KINDS.get(_path(type(model)) or "")
     if kind in COMMITTEES:
         return all(works_on_float32(member) for member in model.estimators_)

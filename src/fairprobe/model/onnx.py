@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -36,8 +35,8 @@ MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
 """By output: the operation that makes it, and the classes that it tells."""
 
 
-def open_session(content: bytes, path: Path | None = None) -> Any:
-    """A session of onnxruntime; by its path where some of its data lie in other files.
+def open_session(content: bytes) -> Any:
+    """A session of onnxruntime.
 
     One thread: whoever asks in several processes or threads has these already, and onnxruntime's own wait busily.
     """
@@ -46,16 +45,16 @@ def open_session(content: bytes, path: Path | None = None) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    return onnxruntime.InferenceSession(content if path is None else str(path), options, ["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
 
 
-def onnx_model(session: Any, content: bytes, path: Path | None, made_by: MadeBy) -> OnnxModel:
+def onnx_model(session: Any, content: bytes, made_by: MadeBy) -> OnnxModel:
     """The kind of model that the outputs of a graph make it.
 
     Labels are an output of whole numbers or texts; probabilities one that a softmax or a sigmoid makes, or whose rows
     add to 1. Of other numbers several a row are scores, whose highest is the label, and one a row is just a number.
     """
-    model = OnnxModel(session, content, path, made_by)
+    model = OnnxModel(session, content, made_by)
     labels, numbers = model.output_of(LABELS), model.output_of(NUMBERS)
     if labels is None and numbers is None:
         raise DataError(
@@ -72,14 +71,14 @@ def onnx_model(session: Any, content: bytes, path: Path | None, made_by: MadeBy)
             kind = OnnxProbabilities if _are_probabilities(made) else OnnxScores
         else:
             kind = OnnxProbabilities if operation in ("Softmax", "ZipMap") or "prob" in numbers else OnnxScores
-    return kind(session, content, path, made_by)
+    return kind(session, content, made_by)
 
 
 class OnnxModel:
     """A graph into which one tensor goes, or one tensor a column. What comes out, its kinds know."""
 
-    def __init__(self, session: Any, content: bytes, path: Path | None, made_by: MadeBy) -> None:
-        self._session, self._content, self._path, self._made_by = session, content, path, made_by
+    def __init__(self, session: Any, content: bytes, made_by: MadeBy) -> None:
+        self._session, self._content, self._made_by = session, content, made_by
         self._inputs, self.outputs = session.get_inputs(), session.get_outputs()
         for each in self._inputs:
             if each.type not in DTYPES or len(each.shape) not in (1, 2):
@@ -103,10 +102,10 @@ class OnnxModel:
         self._set_classes()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"content": self._content, "path": self._path, "made_by": dict(self._made_by)}
+        return {"content": self._content, "made_by": dict(self._made_by)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        OnnxModel.__init__(self, open_session(state["content"], state["path"]), **state)
+        OnnxModel.__init__(self, open_session(state["content"]), **state)
 
     def output_of(self, types: tuple[str, ...]) -> str | None:
         """The first output of one of these types."""

@@ -109,6 +109,8 @@ def is_fitted(model: Any) -> bool:
 
 def _is_regressor(model: Any) -> bool:
     """Whether it says so itself."""
+    if getattr(model, "is_regressor_", False):
+        return True
     if not hasattr(model, "get_params"):
         return False
     from sklearn.base import is_regressor

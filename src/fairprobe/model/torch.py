@@ -21,13 +21,15 @@ from fairprobe.model.forms import ArrayForm
 
 def accepts(model: Any) -> bool:
     """Whether it is a `torch.nn.Module`; one with a `predict` of its own is asked as an estimator before."""
+    if getattr(model, "is_torch_", False):  # it is one in another process
+        return True
     names = ((base.__module__, base.__name__) for base in type(model).__mro__)
     return ("torch.nn.modules.module", "Module") in names
 
 
 def abilities(model: Any) -> Abilities:
     """Scores and their gradients."""
-    return Abilities(type(model).__name__, scores=True, gradients=True)
+    return Abilities(type(model).__name__, scores=True, gradients=not hasattr(model, "is_torch_"))
 
 
 def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
@@ -40,6 +42,8 @@ def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter
         raise SettingError(
             "output='proba' needs probabilities, got a torch module: wrap it in a function, or use 'score'"
         )
+    if hasattr(model, "is_torch_"):
+        return Adapter(partial(model.ask, f"torch:{output}"), ArrayForm(domain, np.float32), model.__name__)
     return Adapter(
         partial(_ask, model, output),
         ArrayForm(domain, np.float32),

@@ -11,14 +11,19 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.errors import ModelError
+from fairprobe.errors import ModelError, RunError
 
 KEY = b"fairprobe-shard"
+MOST_BYTES: Final = 2**29
+"""Bytes that a table, or an array beside it, may unpack to. Chosen: ten times the largest shard of the default size."""
+
+_RULE: Final = f"a shard must unpack to {MOST_BYTES:,} bytes at most, got one that unpacks to more"
+
 SCALARS = (str, bool, int, float, type(None))
 
 
@@ -73,6 +78,10 @@ def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(pa.BufferReader(data))
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    n_numbers = sum(group.num_rows for group in groups) * file.metadata.num_columns
+    if max(8 * n_numbers, sum(group.total_byte_size for group in groups)) > MOST_BYTES:
+        raise RunError(f"{_RULE} ({n_numbers:,} numbers)")
     about = json.loads(file.schema_arrow.metadata[KEY])
     table = file.read(columns)
     found = {}
@@ -124,7 +133,11 @@ def packed(array: NDArray[Any]) -> dict[str, Any]:
 
 def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
     """The way back."""
-    stored = np.frombuffer(zlib.decompress(base64.b64decode(made["data"])), dtype=made["as"])
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(base64.b64decode(made["data"]), MOST_BYTES)
+    if unpacking.unconsumed_tail:
+        raise RunError(_RULE)
+    stored = np.frombuffer(content, dtype=made["as"])
     shape = tuple(made["shape"])
     if np.dtype(made["dtype"]).kind == "b":
         return np.unpackbits(stored, count=int(np.prod(shape))).astype(bool).reshape(shape)

@@ -1,115 +1,149 @@
-"""The other process: opens files and says what came of it, a line of JSON for each."""
+"""The other process: holds a model, and answers about batches until nobody asks any more.
+
+It is told by pickles, of a process that it may trust. It answers by JSON and plain numbers: it may not be trusted.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import select
-import signal
+import pickle
 import sys
-from importlib import import_module
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import numpy as np
 
-from fairprobe.errors import FairprobeError
-from fairprobe.model.sources.reading import Permission, shortened
+from fairprobe.errors import FairprobeError, HealthWarning
+from fairprobe.model import torch
+from fairprobe.model.categories import xgboost_categories
+from fairprobe.model.known import works_on_float32
+from fairprobe.model.sources.load import load_model
+from fairprobe.model.sources.node_checks import quieten
+from fairprobe.model.sources.reading import Content, Permission, read_content, shortened
 
-N_ROWS: Final = 64
-"""Rows that a model is asked about, so that one that crashes when it is asked does so here."""
+METHODS: Final = ("predict", "predict_proba", "decision_function")
+
+PLAIN: Final = "biufUSMm"
+"""Kinds of NumPy's dtypes that are sent as they are."""
 
 
-def main(job: dict[str, Any]) -> None:
-    """Open every file; several of them each in a fork of this process, which has imported all that is needed."""
-    out = os.fdopen(os.dup(1), "w")
-    with open(os.devnull, "w") as nowhere:  # for whatever a loader prints
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    import_module(job["module"]).preload()
-    for file in job["files"]:
-        said = _in_a_fork(file, job) if len(job["files"]) > 1 else _alone(file, job)
-        out.write(json.dumps(said) + "\n")
-        out.flush()
-    out.close()
+def main(missing: list[str]) -> None:
+    """Load the model that the first message names, describe it, and answer the others."""
+    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)  # for whatever a loader prints, or wants to read
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    job = pickle.loads(_message(asked))
+    model: list[Any] = []
+
+    def load() -> tuple[Any, bytes]:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model.append(_loaded(job))
+        texts = [str(each.message) for each in said if issubclass(each.category, HealthWarning)]
+        return {**_described(model[0]), "missing": missing, "warnings": texts}, b""
+
+    _answer(told, load)
+    while model and (message := _message(asked)):
+        _answer(told, lambda message=message: _asked(model[0], *pickle.loads(message)))  # type: ignore[misc]
     os._exit(0)  # what was loaded is not asked how it wants to end
 
 
-def _alone(file: str, job: dict[str, Any]) -> dict[str, Any]:
-    _limit(job)
-    permission = Permission(**job["permission"])
-    try:
-        reading = import_module(job["module"])
-        model = reading.read(Path(file), permission)
-        reading.check(model, Path(file))
-        _ask(model)
-    except FairprobeError as error:
-        return {"error": type(error).__name__, "message": str(error)}
-    except MemoryError:
-        limit = f"{job['bytes'] / 2**30:.0f} GiB of memory"
-        return {"error": "", "message": f"a model's file must be read within {limit}, got one that takes more"}
-    except BaseException as error:
-        return {"error": "", "message": f"a model's file must be one that can be read, got {shortened(error)}"}
-    return {"ok": True}
+def _loaded(job: Mapping[str, Any]) -> Any:
+    if job["source"] is not None:  # the user's own module
+        os.chdir(job["here"])
+        return load_model(job["source"], weights=job["weights"])
+    content: Content = job["content"]
+    permission: Permission = job["permission"]
+    _limit_memory(job["bytes"])
+    model = read_content(job["module"], content, permission)
+    quieten(model)
+    return model
 
 
-def _limit(job: dict[str, Any]) -> None:
-    """Memory beyond what is taken already, and time: the signal that comes at the end of it ends the process."""
-    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+def _limit_memory(most: int) -> None:
+    """So many bytes beyond those that are taken already."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        most = taken + int(job["bytes"])
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    if hasattr(signal, "alarm"):
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(int(job["seconds"]) + 1)
+        resource.setrlimit(resource.RLIMIT_AS, (taken + most, taken + most))
 
 
-def _ask(model: Any) -> None:
-    """Ask about all sorts of numbers. That it does not like them does not matter, only that it lives."""
-    n = getattr(model, "n_features_in_", None)
-    names = getattr(model, "feature_names_in_", None)
-    if not callable(getattr(model, "predict", None)) or (n is None and names is None):
-        return
-    rng = np.random.default_rng(0)
-    rows = rng.integers(-3, 100, (N_ROWS, len(names) if names is not None else int(n or 0))).astype(float)
-    rows[1::4] *= 1e9
-    rows[2::4][rng.random(rows[2::4].shape) < 0.5] = np.nan
-    rows[3::4] = rng.normal(size=rows[3::4].shape)
-    with contextlib.suppress(Exception):
-        batch: Any = rows
-        if names is not None:
-            import pandas as pd
+def _described(model: Any) -> dict[str, Any]:
+    """What whoever asks it must know of it, as plain values."""
+    told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
+    told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
+    told["is_torch"], told["is_callable"] = torch.accepts(model), callable(model)
+    told["works_on_float32"] = not told["is_torch"] and works_on_float32(model)
+    if hasattr(model, "get_params"):
+        from sklearn.base import is_regressor
 
-            batch = pd.DataFrame(rows, columns=list(names))
-        model.predict(batch)
-
-
-def _in_a_fork(file: str, job: dict[str, Any]) -> dict[str, Any]:
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        os.write(writer, json.dumps(_alone(file, job)).encode()[:60_000])
-        os._exit(0)
-    os.close(writer)
-    said = b""
-    while select.select([reader], [], [], job["seconds"] + 5)[0]:
-        part = os.read(reader, 65536)
-        if not part:
-            break
-        said += part
-    else:
-        os.kill(pid, signal.SIGKILL)
-    os.close(reader)
-    _, status = os.waitpid(pid, 0)
-    if said:
-        result: dict[str, Any] = json.loads(said)
-        return result
-    return {"code": os.waitstatus_to_exitcode(status)}
+        told["is_regressor"] = bool(is_regressor(model))
+    for name in ("classes_", "feature_names_in_"):
+        if isinstance(given := getattr(model, name, None), np.ndarray):
+            told[name] = given.dtype.str, given.tolist()
+    if isinstance(n := getattr(model, "n_features_in_", None), (int, np.integer)):
+        told["n_features_in_"] = int(n)
+    categories = getattr(model, "categories_in_", None)
+    if categories is None and hasattr(model, "get_booster"):
+        categories = xgboost_categories(model.get_booster(), list(getattr(model, "feature_names_in_", ())))
+    told["categories_in_"] = {name: [_plain(each) for each in values] for name, values in (categories or {}).items()}
+    return told
 
 
-if __name__ == "__main__":
-    main(json.loads(sys.stdin.readline()))
+def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """The answer to a batch, in the setting of scikit-learn that whoever asks has."""
+    if method.startswith("torch:"):
+        return packed(torch._ask(model, method.removeprefix("torch:"), batch))
+    ask: Callable[[Any], Any] = model if method == "__call__" else getattr(model, method)
+    sklearn = sys.modules.get("sklearn") if config else None
+    with sklearn.config_context(**config) if sklearn is not None else contextlib.nullcontext():
+        return packed(ask(batch))
+
+
+def packed(answer: Any) -> tuple[dict[str, Any], bytes]:
+    """An answer as what describes it, and bytes; of objects, each different one is told once."""
+    array = np.ascontiguousarray(answer.to_numpy() if hasattr(answer, "to_numpy") else np.asarray(answer))
+    shape = np.shape(answer)
+    if array.dtype.kind in PLAIN:
+        return {"dtype": array.dtype.str, "shape": shape}, array.tobytes()
+    places: dict[Any, int] = {}
+    values: list[Any] = array.ravel().tolist()
+    codes = [places.setdefault((type(each), each), len(places)) for each in values]
+    told = [_plain(each) for _, each in places]
+    return {"dtype": "O", "shape": shape, "values": told}, np.array(codes, dtype=np.int64).tobytes()
+
+
+def _plain(value: Any) -> Any:
+    """A label as JSON has it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if str(value) in ("<NA>", "NaT"):
+        return None
+    raise TypeError(f"an isolated model must answer with numbers or texts, got {type(value).__name__}")
+
+
+def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
+    """Send what comes of some work, or what went wrong."""
+    try:
+        said, data = work()
+    except FairprobeError as error:
+        said, data = {"error": type(error).__name__, "message": str(error)}, b""
+    except MemoryError:
+        said, data = {"error": "MemoryError", "message": "more memory than it may take"}, b""
+    except BaseException as error:
+        said, data = {"error": type(error).__name__, "message": shortened(error).partition(": ")[2]}, b""
+    head = json.dumps(said).encode()
+    with contextlib.suppress(OSError):  # nobody is there to hear it
+        told.write(len(head).to_bytes(8, "little") + len(data).to_bytes(8, "little") + head + data)
+        told.flush()
+
+
+def _message(asked: IO[bytes]) -> bytes:
+    return asked.read(int.from_bytes(asked.read(8), "little"))

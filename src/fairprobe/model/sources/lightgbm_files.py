@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fairprobe.errors import DataError
 from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
-from fairprobe.model.sources.node_checks import check_nodes
-from fairprobe.model.sources.reading import Permission, imported, shortened
+from fairprobe.model.sources.node_checks import check_nodes, must
+from fairprobe.model.sources.reading import Content, Permission, imported, shortened
+
+_NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 
 
-def knows(path: Path, head: bytes) -> bool:
+def knows(content: Content) -> bool:
     """Whether it begins as all of them do."""
-    return re.match(rb"tree\r?\nversion=", head) is not None
+    return re.match(rb"tree\r?\nversion=", content.head) is not None
 
 
 def preload() -> None:
@@ -24,15 +25,20 @@ def preload() -> None:
     imported("lightgbm", "lightgbm", "a file of LightGBM")
 
 
-def read(path: Path, permission: Permission) -> Saved:
-    """The booster; its labels are the numbers that it was trained on, from 0."""
+def read(content: Content, permission: Permission) -> Saved:
+    """The booster, if its trees lead nowhere but into themselves; its labels are the numbers it was trained on."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
-    header = _header(path)
     try:
-        booster = lightgbm.Booster(model_file=path)
+        text = content.data.decode()
+        header, n_columns = _checked(text)
+        booster = lightgbm.Booster(model_str=text)
         names, n = booster.feature_name(), booster.num_feature()
+        _checked(booster.model_to_string())  # as LightGBM understood it
+        must(n == n_columns, "the columns are those of the header")
+    except DataError:
+        raise
     except Exception as error:
-        raise DataError(f"a file of LightGBM must be whole, got {shortened(error)}: {path}") from None
+        raise DataError(f"a file of LightGBM must be whole, got {shortened(error)}") from None
     objective = header.get("objective", "").split(" ")[0]
     n_classes = 2 if objective == "binary" else int(header["num_class"])
     columns = None if names == [f"Column_{place}" for place in range(n)] else names
@@ -42,52 +48,70 @@ def read(path: Path, permission: Permission) -> Saved:
     return SavedRegressor(booster.predict, *told)
 
 
-def check(model: Saved, path: Path) -> None:
-    """Refuse trees that lead out of themselves."""
-    booster = model._ask.__self__  # type: ignore[attr-defined]  # its bound method
-    _, *trees = booster.model_to_string().partition("\nend of trees")[0].split("\nTree=")
-    for text in trees:
-        tree = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
-        n_leaves = int(tree["num_leaves"])
-        if n_leaves > 1:
-            _check_tree(tree, n_leaves, model.n_features_in_, path)
+def _checked(text: str) -> tuple[dict[str, str], int]:
+    """The lines before the trees and the number of columns; refuse a file whose trees are not there, or lead out."""
+    head, begun, _ = text.partition("\nTree=")
+    header = _lines(head)
+    sizes = list(map(int, header.get("tree_sizes", "").split()))
+    n_columns, place = int(header["max_feature_idx"]) + 1, len(head) + 1
+    n_scores, said = int(header["num_tree_per_iteration"]), re.search(r" num_class:(\d+)", header.get("objective", ""))
+    must(0 < n_columns == len(header["feature_names"].split()), "each column has a name")
+    must(n_scores == int(header["num_class"]) > 0, "each class has a tree in each round")
+    must(said is None or int(said[1]) == n_scores, "the objective has the classes of the header")
+    trees = []
+    for number, size in enumerate(sizes):
+        trees.append(text[place : place + size])
+        is_there = size > 0 and trees[-1].startswith(f"Tree={number}\n") and trees[-1].endswith("\n\n")
+        must(is_there and trees[-1].isascii(), f"all {len(sizes)} trees are as long as they say, as the tree {number}")
+        place += size
+    must(text[place:].lstrip("\n").startswith("end of trees") and bool(begun) == bool(sizes), "all trees are told")
+    for each in trees:
+        tree = _lines(each)
+        must(all(map(_NUMBER.fullmatch, " ".join(tree.values()).split())), "each line of a tree has numbers")
+        must(len(tree["leaf_value"].split()) == int(tree["num_leaves"]), "each leaf has a value")
+        if int(tree["num_leaves"]) > 1:
+            _check_tree(tree, int(tree["num_leaves"]), n_columns)
+        if tree.get("is_linear", "0") != "0":
+            _check_linear(tree, int(tree["num_leaves"]), n_columns)
+    return header, n_columns
 
 
-def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int, path: Path) -> None:
+def _lines(text: str) -> dict[str, str]:
+    pairs = [line.split("=", 1) for line in text.split("\n") if "=" in line]
+    made = dict(pairs)
+    must(len(made) == len(pairs), "each line has a name of its own")
+    return made
+
+
+def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
     columns, left, right = (
         np.array(tree[name].split(), dtype=np.int64) for name in ("split_feature", "left_child", "right_child")
     )
     n_inner = n_leaves - 1
-    if not len(left) == len(right) == len(columns) == n_inner:
-        raise DataError(f"a tree of {n_leaves} leaves must have {n_inner} nodes, got {len(left)}: {path}")
+    lengths = {len(tree[name].split()) for name in tree if name.startswith(("split_", "internal_"))}
+    lengths |= {len(tree[name].split()) for name in ("left_child", "right_child", "threshold", "decision_type")}
+    must(lengths == {n_inner}, f"a tree of {n_leaves} leaves has {n_inner} nodes")
     # Leaves are counted downwards from -1: they are nodes after the others.
     left, right = (np.where(side < 0, n_inner - 1 - side, side) for side in (left, right))
     leaves = np.full(n_leaves, -1)
     left, right, columns = (np.append(each, leaves) for each in (left, right, columns))
-    check_nodes(left, right, columns, n_columns, path)
+    check_nodes(left, right, columns, n_columns)
     categorical = np.array(tree["decision_type"].split(), dtype=np.int64) & 1 == 1
     if categorical.any():
         places = np.array(tree["threshold"].split(), dtype=np.float64)[categorical]
         bounds = np.array(tree["cat_boundaries"].split(), dtype=np.int64)
         n_words = len(tree["cat_threshold"].split())
         is_whole = (np.diff(bounds) >= 0).all() and bounds[0] >= 0 and bounds[-1] <= n_words
-        if not is_whole or not ((places >= 0) & (places < len(bounds) - 1)).all():
-            raise DataError(f"a tree must have the categories that its nodes name, got others: {path}")
+        is_there = ((places >= 0) & (places < len(bounds) - 1)).all()
+        must(is_whole and is_there, "a tree has the categories that its nodes name")
 
 
-def _header(path: Path) -> dict[str, str]:
-    """The lines before the trees, of a file that does not end before they do."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (UnicodeDecodeError, OSError) as error:
-        raise DataError(f"a file of LightGBM must be text, got {shortened(error)}: {path}") from None
-    head, _, trees = text.partition("\nTree=")
-    header = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
-    n_told, n_there = len(header.get("tree_sizes", "").split()), f"\nTree={trees}".count("\nTree=") if trees else 0
-    if "\nend of trees" not in text or n_told != n_there or not header.get("num_class", "").isdecimal():
-        # It would be loaded with the trees that are there.
-        raise DataError(f"a file of LightGBM must be whole, got {n_there} of {n_told} trees, or no end: {path}")
-    return header
+def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
+    """Refuse a leaf that adds up columns which are not there."""
+    counts, columns = (np.array(tree[name].split(), dtype=np.int64) for name in ("num_features", "leaf_features"))
+    must(len(counts) == n_leaves == len(tree["leaf_const"].split()), "each leaf has its line")
+    is_whole = (counts >= 0).all() and counts.sum() == len(columns) == len(tree["leaf_coeff"].split())
+    must(is_whole and ((columns >= 0) & (columns < n_columns)).all(), "a leaf adds up columns that are there")
 
 
 def _categories(header: dict[str, str], names: list[str], lists: Any) -> dict[str, tuple[Any, ...]]:

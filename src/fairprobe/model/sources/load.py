@@ -39,12 +39,13 @@ def load_model(
     trust: Iterable[str] = (),
     allow_unsafe_load: bool = False,
     weights: str | os.PathLike[str] | None = None,
+    isolate: bool = False,
     **options: Any,
 ) -> Any:
     """The model to be found at `source`, ready for `search`, `estimate`, `audit` and the rest.
 
-    What a file is, its content tells, not its suffix. It is first opened in a process of its own, so that a loader that
-    crashes or never ends is an error message. Nothing that a file holds is run, unless you allow it.
+    What a file is, its content tells, not its suffix. Nothing that a file holds is run, unless you allow it. Numbers
+    that compiled code follows are checked; against a loader that crashes nevertheless, use `isolate`.
 
     Args:
         source: `module:attribute`; a file of skops, ONNX, XGBoost (JSON or UBJ) or LightGBM (text); with
@@ -53,15 +54,22 @@ def load_model(
         trust: types in a skops file that may be made although they are not among those known to be harmless.
         allow_unsafe_load: load what runs code as it is loaded: as whoever wrote it, with all that you may do.
         weights: a safetensors file for the torch module that `source` names, or makes when called.
+        isolate: load a file, or a named module, in a process of its own, which answers as long as the model is used:
+            with limits, and without a network where the system can do that. Exact solvers and stand-ins look at the
+            model itself, so they do not apply then.
         options: for services and programs, see `fairprobe.model.remote` and `fairprobe.model.program`.
 
     >>> load_model("subject:decision-tree")
     DecisionTreeClassifier(...)
     """
     permission = Permission.of(trust, allow_unsafe_load)
+    if not isinstance(isolate, bool):
+        raise SettingError.about("isolate", f"must be True or False, got {isolate!r}")
     scheme, colon, rest = os.fspath(source).partition(":")
     if colon and not isinstance(source, os.PathLike) and scheme.lower() in SCHEMES:
         _refuse_others(source, permission, weights)
+        if isolate:
+            raise SettingError.about("isolate", f"is for files and modules, got {shown_source(os.fspath(source))!r}")
         return _by_scheme(scheme.lower(), rest, os.fspath(source), options)
     if options:
         name = next(iter(options))
@@ -69,11 +77,15 @@ def load_model(
     path = Path(source)
     if isinstance(source, os.PathLike) or path.exists():
         _refuse_others(source, None, weights)
-        return read_file(path, permission)
+        return read_file(path, permission, isolate=isolate)
     if not colon:
         near = nearest(path.name, (each.name for each in path.parent.glob("*")))
         raise SettingError(f"a model must be {EXAMPLES}, got {str(source)!r}, and no such file{near}")
     _refuse_others(source, permission, None)
+    if isolate:
+        from fairprobe.model.sources.isolated import isolated_module
+
+        return isolated_module(str(source), None if weights is None else Path(weights).absolute())
     model = load_object(str(source), "a model")
     if weights is None:
         return model

@@ -6,10 +6,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from fairprobe.checks import opened_regular
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.reading import FILES, LONGEST, Permission, imported, kind_of, shortened
+from fairprobe.model.sources.reading import FILES, LONGEST, Content, Permission, imported, kind_of, shortened
 
 NAME: Final = "MLmodel"
+MOST_BYTES: Final = 2**16
+"""Size of it, in bytes, above which it is refused: YAML of that size is read in a second at most (measured)."""
 FLAVORS: Final = {
     "sklearn": "pickled_model",
     "xgboost": "data",
@@ -19,36 +22,24 @@ FLAVORS: Final = {
 """By flavor, the key that names its file."""
 
 
-def knows(path: Path, head: bytes) -> bool:
+def knows(content: Content) -> bool:
     """Whether it is a folder with that file."""
-    return (path / NAME).is_file()
+    return (content.path / NAME).is_file()
 
 
-def preload() -> None:
-    """Import what reads it."""
-    imported("yaml", "mlflow", "a folder of MLflow")
-
-
-def read(path: Path, permission: Permission) -> Any:
-    """The model in the flavor's own file, if code in the folder may be run."""
-    file = _file(path)
+def model_file(content: Content, permission: Permission) -> Content:
+    """The flavor's own file, if code in the folder may be run."""
+    path = content.path
+    file = Content(_file(path))
     kind = kind_of(file)
     if not permission.unsafe:
         if kind == FILES["pickle or joblib"]:
             import_module(kind).read(file, permission)  # which says what it would import
         raise SettingError(
             f"a folder of MLflow may hold code to be run, so allow_unsafe_load must allow it, got {path}: better, name "
-            f"the file of the model itself, {file}, which is read without running any"
+            f"the file of the model itself, {file.path}, which is read without running any"
         )
-    reading = import_module(kind)
-    reading.preload()
-    return reading.read(file, permission)
-
-
-def check(model: Any, path: Path) -> None:
-    """What is checked of the flavor's own file."""
-    file = _file(path)
-    import_module(kind_of(file)).check(model, file)
+    return file
 
 
 def _file(folder: Path) -> Path:
@@ -71,7 +62,8 @@ def _flavors(folder: Path) -> dict[Any, Any]:
     yaml = imported("yaml", "mlflow", "a folder of MLflow")
     rule = f"{NAME} must list the model's flavors in YAML"
     try:
-        content = yaml.safe_load((folder / NAME).read_text(encoding="utf-8"))
+        with opened_regular(folder / NAME, MOST_BYTES) as file:
+            content = yaml.safe_load(file.read().decode())
     except Exception as error:
         raise DataError(f"{rule}, got {shortened(error)}: {folder}") from None
     flavors = content.get("flavors") if isinstance(content, dict) else None

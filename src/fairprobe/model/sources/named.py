@@ -35,7 +35,8 @@ def load_object(reference: str, option: str) -> Any:
 
 def _import(name: str) -> ModuleType:
     here = os.getcwd()
-    if here not in sys.path:
+    is_new = here not in sys.path
+    if is_new:
         sys.path.insert(0, here)
     try:
         return import_module(name)
@@ -47,6 +48,10 @@ def _import(name: str) -> ModuleType:
                 f"a module must be importable from {here} or be installed, got no module named {absent!r}"
             ) from None
         raise SettingError(f"the module {name} must import, got {what_happened(error)}") from error
+    finally:
+        if is_new:  # last: what is imported later is not to be found there before it is found among the packages
+            sys.path.remove(here)
+            sys.path.append(here)
 
 
 def what_happened(error: BaseException) -> str:

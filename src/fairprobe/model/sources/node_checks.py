@@ -1,29 +1,35 @@
-"""Trees from a file: every number that leads from node to node, or to a column, must lead to one that is there.
+"""Fitted models from files: every number that compiled code follows must lead to something that is there.
 
-scikit-learn and the boosters follow them without looking, out of the tree and into whatever lies beside it.
+scikit-learn and the boosters follow nodes, columns and counts without looking, also out of a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.errors import DataError
 
-
-def check_trees(model: Any, path: Path) -> None:
-    """Refuse an estimator of scikit-learn with a tree, anywhere in it, that leads out of itself."""
-    for tree, kind, n_columns in _trees(model):
-        _check_histogram(tree, n_columns, path) if kind == "TreePredictor" else _check_tree(tree, path)
+CATEGORIES: Final = 256
+"""Categories that boosting by histograms tells apart: its sets are 8 words of 32 bits (scikit-learn)."""
 
 
-def check_nodes(
-    left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n_columns: int | None, path: Path
-) -> None:
+QUIET: Final = {"memory": None, "n_jobs": 1, "_n_threads": 1, "n_threads": 1}
+"""Parameters that would read files as pickles, or start processes and threads; what they are set to."""
+
+
+def must(holds: Any, rule: str) -> None:
+    """Refuse a model that breaks a rule."""
+    if not holds:
+        raise DataError(f"a model's file must hold a fitted model, got one in which {rule} does not hold")
+
+
+def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n_columns: int) -> None:
     """Of nodes that are no leaves: the children are nodes that are there, none is a child twice, the root is none.
 
     So each way from the root leads down, and ends.
@@ -32,51 +38,166 @@ def check_nodes(
     children = np.concatenate([left[inner], right[inner]])
     is_there = (children > 0) & (children < len(left))
     columns = column[inner]
-    is_column = (columns >= 0) & ((columns < n_columns) if n_columns is not None else True)
+    is_column = (columns >= 0) & (columns < n_columns)
     if not (is_there.all() and is_column.all() and len(np.unique(children)) == len(children)):
-        raise DataError(f"a tree must lead from each node to others of its own, got one that does not: {path}")
+        raise DataError("a tree must lead from each node to others of its own, got one that does not")
 
 
-def _check_tree(tree: Any, path: Path) -> None:
-    if not 0 < tree.node_count <= tree.capacity:
-        raise DataError(f"a tree must hold as many nodes as it says, got {tree.node_count}: {path}")
-    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)
-    if ((left >= 0) != (right >= 0)).any():
-        raise DataError(f"a node must have two children or none, got one: {path}")
-    check_nodes(left, right, np.asarray(tree.feature), tree.n_features, path)
+def check_model(model: Any) -> None:
+    """Refuse a model with a part of scikit-learn, anywhere in it, that would be followed out of itself."""
+    for _, part in parts(model):
+        for base in type(part).__mro__:
+            check = CHECKS.get(base.__name__) if base.__module__.startswith(("sklearn.", "scipy.sparse")) else None
+            if check is not None:
+                check(part)
 
 
-def _check_histogram(tree: Any, n_columns: int | None, path: Path) -> None:
-    nodes = tree.nodes
-    bitsets = tree.raw_left_cat_bitsets
-    is_leaf = nodes["is_leaf"].astype(bool)
-    left = np.where(is_leaf, -1, nodes["left"].astype(np.int64))
-    right = np.where(is_leaf, -1, nodes["right"].astype(np.int64))
-    if (nodes["is_categorical"].astype(bool) & ~is_leaf & (nodes["bitset_idx"] >= len(bitsets))).any():
-        raise DataError(f"a tree must have the categories that its nodes name, got fewer: {path}")
-    if not len(nodes) or (~is_leaf & (left < 1)).any():
-        raise DataError(f"a node must have two children or none, got one without: {path}")
-    check_nodes(left, right, nodes["feature_idx"].astype(np.int64), n_columns, path)
-
-
-def _trees(part: Any) -> Iterator[tuple[Any, str, int | None]]:
-    """All trees in an object, by walking over its attributes and whatever they hold."""
-    seen: set[int] = set()
-    stack: list[tuple[Any, int | None]] = [(part, None)]
+def parts(model: Any) -> Iterator[tuple[str, Any]]:
+    """All objects in an object, each with the name of the attribute or the key that holds it, itself first."""
+    seen: dict[int, Any] = {}
+    stack: list[tuple[str, Any]] = [("", model)]
     while stack:
-        part, n_columns = stack.pop()
-        if id(part) in seen or isinstance(part, (str, bytes, int, float, type(None))):
+        name, part = stack.pop()
+        if isinstance(part, (str, bytes, int, float, type(None))):
+            yield name, part
             continue
-        seen.add(id(part))
-        name, module = type(part).__name__, type(part).__module__
-        if module.startswith("sklearn.") and name in ("Tree", "TreePredictor"):
-            yield part, name, n_columns
-        elif isinstance(part, dict):
-            stack += [(value, n_columns) for value in part.values()]
-        elif isinstance(part, (list, tuple, set)):
-            stack += [(value, n_columns) for value in part]
+        if id(part) in seen:
+            continue
+        seen[id(part)] = part  # kept, so that no other gets its id
+        yield name, part
+        if isinstance(part, dict):
+            stack += [(f"{name}__{key}", value) for key, value in part.items()]
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            stack += [(name, value) for value in part]
         elif isinstance(part, np.ndarray):
-            stack += [(value, n_columns) for value in part.ravel().tolist()] if part.dtype.hasobject else []
-        elif hasattr(part, "__dict__"):
-            own = getattr(part, "_n_features", None)  # of boosting by histograms, after encoding
-            stack += [(value, own if isinstance(own, int) else n_columns) for value in vars(part).values()]
+            stack += [(name, value) for value in part.ravel().tolist()] if part.dtype.hasobject else []
+        elif isinstance(part, functools.partial):
+            stack += [(name, part.func), (name, part.args), ("keywords", part.keywords)]
+        elif isinstance(part, types.MethodType):
+            stack.append((name, part.__self__))
+        elif hasattr(part, "__dict__") and not isinstance(part, (type, types.ModuleType, types.FunctionType)):
+            stack += vars(part).items()
+
+
+def attributes(part: Any) -> dict[str, Any]:
+    """Those of an estimator; of other parts none."""
+    return dict(vars(part)) if hasattr(part, "get_params") and not isinstance(part, type) else {}
+
+
+def quieten(model: Any) -> None:
+    """See to it that an estimator, and all that it holds, starts no process and reads no file of its own choice."""
+    for _, part in parts(model):
+        for key, value in attributes(part).items():
+            if key in QUIET and value is not None:
+                vars(part)[key] = QUIET[key]
+
+
+def _check_tree(tree: Any) -> None:
+    must(0 < tree.node_count <= tree.capacity, "a tree holds as many nodes as it says")
+    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)
+    must(((left >= 0) == (right >= 0)).all(), "a node has two children or none")
+    check_nodes(left, right, np.asarray(tree.feature), tree.n_features)
+
+
+def _check_tree_estimator(part: Any) -> None:
+    if hasattr(part, "tree_"):
+        must(part.tree_.n_features == part.n_features_in_, "a tree takes the columns of its estimator")
+
+
+def _check_forest(part: Any) -> None:
+    """A forest hands its rows on to trees that do not look at their width again."""
+    for tree in getattr(part, "estimators_", ()):
+        must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its forest")
+
+
+def _check_isolation(part: Any) -> None:
+    for tree, columns in zip(getattr(part, "estimators_", ()), getattr(part, "estimators_features_", ()), strict=True):
+        n_least = min(len(columns), part.n_features_in_)
+        must(tree.tree_.n_features <= n_least, "each tree takes the columns of its forest")
+
+
+def _check_boosting(part: Any) -> None:
+    if hasattr(part, "estimators_"):
+        for tree in np.asarray(part.estimators_).ravel():
+            must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its model")
+            must(tree.tree_.value.shape[1:] == (1, 1), "each tree of a boosted model gives one number")
+        begun = part._raw_predict_init(np.zeros((1, part.n_features_in_), dtype=np.float32))
+        must(begun.shape == (1, part.estimators_.shape[1]), "a boosted model has a tree a round for each of its scores")
+
+
+def _check_histograms(part: Any) -> None:
+    must("_in_fit" not in vars(part), "a model is fitted to its end")
+    if not hasattr(part, "_predictors"):
+        return
+    mapper, n = part._bin_mapper, part._n_features
+    must(len(mapper.is_categorical_) == len(mapper.bin_thresholds_) == n, "the bins are those of the columns")
+    for is_categorical, values in zip(mapper.is_categorical_, mapper.bin_thresholds_, strict=True):
+        is_category = (np.asarray(values) >= 0) & (np.asarray(values) < CATEGORIES)
+        must(not is_categorical or is_category.all(), f"categories are numbers below {CATEGORIES}")
+    rows: Any = np.zeros((1, part.n_features_in_))
+    if part._preprocessor is not None:  # which encodes categories: nothing is none that it does not know
+        rows = np.full(rows.shape, None, dtype=object)
+    if hasattr(part, "feature_names_in_"):
+        import pandas as pd
+
+        rows = pd.DataFrame(rows, columns=part.feature_names_in_)
+    must(part._preprocess_X(rows, reset=False).shape == (1, n), "the trees take the columns of their model")
+    for tree in (tree for trees in part._predictors for tree in trees):
+        _check_histogram_tree(tree, n)
+
+
+def _check_histogram_tree(tree: Any, n_columns: int) -> None:
+    nodes, sets = tree.nodes, tree.raw_left_cat_bitsets
+    is_leaf = nodes["is_leaf"].astype(bool)
+    left, right = (np.where(is_leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
+    is_set = nodes["is_categorical"].astype(bool) & ~is_leaf
+    must(sets.ndim == 2 and sets.shape[1] == CATEGORIES // 32, f"a set of categories has {CATEGORIES} of them")
+    must((nodes["bitset_idx"][is_set] < len(sets)).all(), "a tree has the categories that its nodes name")
+    must(len(nodes) and (left[~is_leaf] >= 1).all(), "a node has two children or none")
+    check_nodes(left, right, nodes["feature_idx"].astype(np.int64), n_columns)
+
+
+def _check_svm(part: Any) -> None:
+    must("_impl" not in vars(part) and isinstance(part.kernel, str), "a support vector machine is of its own kind")
+    if not hasattr(part, "support_vectors_"):
+        return
+    n, n_classes, coefficients = part.support_vectors_.shape[0], len(part._n_support), part._dual_coef_
+    n_pairs = n_classes * (n_classes - 1) // 2
+    must(part.shape_fit_[1] == part.n_features_in_ == part.support_vectors_.shape[1], "support vectors are rows")
+    must(len(part.support_) == n and part.kernel != "precomputed", "support vectors are rows")
+    must(part._sparse or coefficients.shape == (n_classes - 1, n), "a support vector has a weight for each class")
+    must(not part._sparse or coefficients.data.size == (n_classes - 1) * n, "a support vector has all its weights")
+    must(not hasattr(part, "classes_") or sum(part._n_support) == n, "each support vector is of a class")
+    must(not hasattr(part, "classes_") or len(part.classes_) == n_classes, "each class has support vectors")
+    must((np.asarray(part._n_support) >= 0).all() and len(part._intercept_) == n_pairs, "each pair has a bound")
+    must({len(part._probA), len(part._probB)} <= {0, 1, n_pairs}, "each pair has a probability")
+
+
+def _check_neighbours(part: Any) -> None:
+    if hasattr(part, "_fit_X"):
+        must(part._fit_X.shape[1] == part.n_features_in_, "neighbours have the columns of their model")
+        labels, classes = getattr(part, "_y", None), getattr(part, "classes_", None)
+        if labels is not None:
+            must(len(labels) == part._fit_X.shape[0], "each neighbour has a label")
+        if labels is not None and classes is not None and labels.ndim == 1:
+            must(((labels >= 0) & (labels < len(classes))).all(), "each neighbour's label is a class")
+
+
+def _check_centres(part: Any) -> None:
+    if hasattr(part, "cluster_centers_"):
+        must(part.cluster_centers_.shape[1] == part.n_features_in_, "centres have the columns of their model")
+
+
+CHECKS: Final[dict[str, Callable[[Any], None]]] = {
+    "Tree": _check_tree,
+    "BaseDecisionTree": _check_tree_estimator,
+    "BaseForest": _check_forest,
+    "IsolationForest": _check_isolation,
+    "BaseGradientBoosting": _check_boosting,
+    "BaseHistGradientBoosting": _check_histograms,
+    "BaseLibSVM": _check_svm,
+    "NeighborsBase": _check_neighbours,
+    "_BaseKMeans": _check_centres,
+    "_cs_matrix": lambda part: part.check_format(full_check=True),
+}
+"""By class of scikit-learn or SciPy, or a base of it: the parts whose numbers compiled code follows."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import math
 import pickle
-from pathlib import Path
-from typing import IO, Any, ClassVar, Final
+from typing import IO, Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -18,33 +18,37 @@ MAGICS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"]\x00\
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 """After one of these joblib writes the numbers as they are, in the middle of the pickle."""
 
+MOST_UNPACKED: Final = 2**27
+MOST_STEPS: Final = 500_000
+LONGEST_LINE: Final = 2**20
+"""Bytes and steps of a pickle that are looked at, and bytes of a line: each takes half a second at most (measured)."""
+
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
-def opened(path: Path) -> Any:
-    """The file, and whatever joblib may have compressed it by."""
-    with path.open("rb") as file:
-        head = file.read(6)
-    kind = next((kind for magic, kind in MAGICS.items() if head.startswith(magic)), None)
+def opened(data: bytes) -> IO[bytes]:
+    """The content of a file, and whatever joblib may have compressed it by."""
+    file = io.BytesIO(data)
+    kind = next((kind for magic, kind in MAGICS.items() if data.startswith(magic)), None)
     if kind == "gzip":
-        return gzip.open(path)
+        return cast("IO[bytes]", gzip.open(file))
     if kind == "bz2":
-        return bz2.open(path)
+        return cast("IO[bytes]", bz2.open(file))
     if kind in ("xz", "lzma"):
-        return lzma.open(path)
+        return cast("IO[bytes]", lzma.open(file))
     if kind == "zlib":
         from joblib.compressor import BinaryZlibFile
 
-        return BinaryZlibFile(str(path), "rb")
-    return path.open("rb")
+        return cast("IO[bytes]", BinaryZlibFile(file, "rb"))
+    return file
 
 
-def would_import(path: Path) -> list[str]:
+def would_import(data: bytes) -> list[str]:
     """The names, in order, of all that loading a pickle would import; none of it is imported, and nothing is run."""
     names: dict[str, None] = {}
-    with opened(path) as file:
+    with opened(data) as file:
         try:
-            _Scanner(file, names).load()
+            _Scanner(cast("IO[bytes]", _Bounded(file)), names).load()
         except Exception as error:
             # A name that is no text was made by what it would have called.
             if "STACK_GLOBAL" in str(error):
@@ -52,6 +56,22 @@ def would_import(path: Path) -> list[str]:
             else:
                 names["and what follows where it cannot be read any further"] = None
     return list(names)
+
+
+class _Bounded:
+    """A file that ends after so many bytes, and after so many reads: looking at it takes a second at most."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._bytes, self.steps = file, MOST_UNPACKED, MOST_STEPS
+
+    def read(self, size: int) -> bytes:
+        if size > self._bytes:
+            raise EOFError
+        self._bytes -= size
+        return self._file.read(size)
+
+    def readline(self) -> bytes:
+        return self._file.readline(min(self._bytes, LONGEST_LINE))
 
 
 class _Inert:
@@ -89,12 +109,27 @@ _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
 """The unpickler whose steps can be replaced."""
 
 
+class _Counted(dict[int, Any]):
+    """The steps of a pickle by their codes, until so many were taken."""
+
+    def __init__(self, steps: dict[int, Any], source: Any) -> None:
+        super().__init__(steps)
+        self._source = source
+
+    def __getitem__(self, code: int) -> Any:
+        self._source.steps -= 1
+        if self._source.steps < 0:
+            raise EOFError
+        return super().__getitem__(code)
+
+
 class _Scanner(_InPython):  # type: ignore[misc]
     dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
 
     def __init__(self, file: IO[bytes], names: dict[str, None]) -> None:
         super().__init__(file)
         self._source, self._names = file, names
+        self.__dict__["dispatch"] = _Counted(type(self).dispatch, file)
 
     def find_class(self, module: str, name: str) -> type[_Inert]:
         full = f"{module}.{name}"

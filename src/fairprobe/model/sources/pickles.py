@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
+import io
 import pickletools
 import warnings
-from pathlib import Path
+from itertools import islice
 from typing import Any, Final
 
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.model.sources.node_checks import check_trees
+from fairprobe.model.sources.node_checks import check_model
 from fairprobe.model.sources.pickle_scan import MAGICS, opened, would_import
-from fairprobe.model.sources.reading import Permission, shortened
+from fairprobe.model.sources.reading import Content, Permission, shortened
 
 SHOWN: Final = 20
 """Names that a message lists."""
+
+LOOKED_AT: Final = 20_000
+"""Steps of an old pickle that must be steps, so that a file is taken for one; some hundredths of a second."""
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
 """Packages that models are made of."""
 
 
-def knows(path: Path, head: bytes) -> bool:
-    """Whether it begins as a pickle does, compressed or not; one of the oldest kind must be one to its end."""
-    if path.is_dir():
-        return False
+def knows(content: Content) -> bool:
+    """Whether it begins as a pickle does, compressed or not; one of the oldest kind must also end as one does."""
+    head = content.head
     if head.startswith(tuple(MAGICS)):
         try:
-            with opened(path) as file:
+            with opened(content.data) as file:
                 head = file.read(2)
         except Exception:
             return False  # something else is compressed, or it is broken
     if head[:1] == b"\x80":
         return len(head) > 1 and head[1] <= 5
-    return head[:1] in (b"(", b"c", b"]", b"}") and _is_old_pickle(path)
+    return head[:1] in (b"(", b"c", b"]", b"}") and _is_old_pickle(content)
 
 
-def _is_old_pickle(path: Path) -> bool:
+def _is_old_pickle(content: Content) -> bool:
     try:
-        with path.open("rb") as file:
-            return any(opcode.name == "STOP" for opcode, _, _ in pickletools.genops(file)) and not file.read(1)
+        steps = list(islice(pickletools.genops(io.BytesIO(content.data)), LOOKED_AT))
     except Exception:
         return False
+    return content.data[-1:] == b"." and (len(steps) == LOOKED_AT or steps[-1][2] == len(content.data) - 1)
 
 
 def preload() -> None:
@@ -47,9 +50,9 @@ def preload() -> None:
     import joblib  # noqa: F401
 
 
-def read(path: Path, permission: Permission) -> Any:
-    """The object in it, if its code may be run."""
-    names = imports_in_words(path)
+def read(content: Content, permission: Permission) -> Any:
+    """The object in it, if its code may be run; refuse trees that lead out of themselves."""
+    path, names = content.path, imports_in_words(content.data)
     if not permission.unsafe:
         raise SettingError(
             f"a pickle runs code as it is loaded, so allow_unsafe_load must allow it, got {path}, which would import "
@@ -59,21 +62,18 @@ def read(path: Path, permission: Permission) -> Any:
     import joblib
 
     try:
-        return joblib.load(path)
+        model = joblib.load(io.BytesIO(content.data))
     except MemoryError:
         raise
     except Exception as error:
         rule = "a pickle must be whole, and loaded by the versions of packages that it was saved by"
-        raise DataError(f"{rule}, got {shortened(error)}: {path}") from None
+        raise DataError(f"{rule}, got {shortened(error)}") from None
+    check_model(model)
+    return model
 
 
-def check(model: Any, path: Path) -> None:
-    """Refuse trees that lead out of themselves."""
-    check_trees(model, path)
-
-
-def imports_in_words(path: Path) -> str:
+def imports_in_words(data: bytes) -> str:
     """What loading a pickle would import; first what no model needs, so that it is not lost among the rest."""
-    names = sorted(would_import(path), key=lambda name: name.partition(".")[0] in USUAL)
+    names = sorted(would_import(data), key=lambda name: name.partition(".")[0] in USUAL)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more if names else "nothing"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.guard import tried
+from fairprobe.checks import opened_regular
+from fairprobe.errors import DataError, FairprobeError, SettingError
 
 FILES: dict[str, str] = {
     "skops": "fairprobe.model.sources.skops_files",
@@ -22,10 +27,18 @@ FILES: dict[str, str] = {
 """The modules by what they read, asked in turn: the first that knows a content reads it."""
 
 HEAD: Final = 4096
-"""Bytes that a kind is told by."""
+"""Bytes that most kinds are told by."""
+
+MOST_BYTES: Final = 4 * 2**30
+"""Size of a file, in bytes, above which it is refused unread. Chosen: the largest forests seen take half of it."""
+
+DEEPEST: Final = 100
+"""Levels of nesting in a file of JSON or UBJ. Chosen: real models have some ten, and native parsers have no limit."""
 
 LONGEST: Final = 300
 """Characters of another package's message."""
+
+ADVICE: Final = "; if the file is broken, save or copy it anew"
 
 
 @dataclass(frozen=True)
@@ -46,61 +59,116 @@ class Permission:
         return cls(names, unsafe)
 
 
+class Content:
+    """The bytes of a regular file, read once: those that are hashed are those that are checked and loaded."""
+
+    def __init__(self, path: Path, what: str = "a model") -> None:
+        self.path, self.head = path, b""
+        if path.is_dir():
+            self.data = b""
+            return
+        try:
+            with opened_regular(path, MOST_BYTES) as file:
+                self.head = file.read(HEAD)
+                self._number = os.dup(file.fileno())
+        except OSError as error:
+            raise DataError(f"{what} must be a file that can be read, got {error.strerror}: {path}") from None
+        weakref.finalize(self, os.close, self._number)
+
+    @cached_property
+    def data(self) -> bytes:
+        """All of them; they are read once the first have told that it may be a model."""
+        with os.fdopen(os.dup(self._number), "rb") as file:
+            file.seek(len(self.head))
+            return self.head + file.read(MOST_BYTES)
+
+    @cached_property
+    def digest(self) -> str:
+        """Their SHA-256."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "head": self.head, "data": self.data}
+
+
 class Reading(Protocol):
     """What a module must offer to be in `FILES`."""
 
-    def knows(self, path: Path, head: bytes) -> bool:
+    def knows(self, content: Content) -> bool:
         """Whether a file, or folder, is of this kind: by its first bytes, and by more where these do not tell."""
 
     def preload(self) -> None:
         """Import what reads it, or say which extra is missing."""
 
-    def read(self, path: Path, permission: Permission) -> Any:
-        """The model in it."""
-
-    def check(self, model: Any, path: Path) -> None:
-        """Refuse a model that its package has read and that would harm when it is asked; the other process calls it."""
+    def read(self, content: Content, permission: Permission) -> Any:
+        """The model in it, if it cannot harm when it is asked."""
 
 
-def read_file(path: Path, permission: Permission) -> Any:
-    """The model in a file or folder, which another process has read before without harm."""
-    module = kind_of(path)
+def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
+    """The model in a file or folder, here or in a process of its own."""
+    module, content = known(path, permission)
+    if not isolate:
+        return read_content(module, content, permission)
+    from fairprobe.model.sources.isolated import isolated
+
+    return isolated(module, content, permission)
+
+
+def known(path: Path, permission: Permission) -> tuple[str, Content]:
+    """The module of `FILES` that reads a file, and its bytes; of a folder of MLflow, those of the file in it."""
+    content = Content(path)
+    module = kind_of(content)
+    if permission.trust and module not in (FILES["skops"], FILES["MLflow (a folder)"]):
+        raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
+    if module != FILES["MLflow (a folder)"]:
+        return module, content
+    content = import_module(module).model_file(content, permission)
+    return kind_of(content), content
+
+
+def read_content(module: str, content: Content, permission: Permission) -> Any:
+    """The model in bytes that are known to be of a kind."""
     reading = cast("Reading", import_module(module))
-    refuse_idle(module, permission, path)
     reading.preload()
-    (error,) = tried(module, [path], permission)
-    if error is not None:
-        raise error
-    return reading.read(path, permission)
-
-
-def kind_of(path: Path) -> str:
-    """The module of `FILES` that reads it."""
     try:
-        head = b"" if path.is_dir() else _head(path)
-    except OSError as error:
-        raise DataError(f"a model must be a file that can be read, got {error.strerror}: {path}") from None
+        return reading.read(content, permission)
+    except DataError as error:
+        text = str(error) if str(content.path) in str(error) else f"{error}: {content.path}"
+        raise DataError(text + ADVICE) from None
+    except (FairprobeError, MemoryError):
+        raise
+    except Exception as error:
+        rule = f"a model's file must be one that can be read, got {shortened(error)}"
+        raise DataError(f"{rule}: {content.path}{ADVICE}") from None
+
+
+def kind_of(content: Content) -> str:
+    """The module of `FILES` that reads it."""
     for module in FILES.values():
-        if cast("Reading", import_module(module)).knows(path, head):
+        if cast("Reading", import_module(module)).knows(content):
             return module
     raise DataError(
-        f"a model must be one of the files {'; '.join(FILES)}; got none of these{_hint(path, head)}: {path}"
+        f"a model must be one of the files {'; '.join(FILES)}; got none of these{_hint(content)}: {content.path}"
     )
 
 
-def _hint(path: Path, head: bytes) -> str:
+def _hint(content: Content) -> str:
     """What else it may be."""
-    if head[8:10] == b'{"' and int.from_bytes(head[:8], "little") <= path.stat().st_size:
+    if content.head[8:10] == b'{"':
         return ", but weights: name the torch module as module:attribute, and this by --weights"
-    if head.startswith(b"PK\x03\x04") and b".pkl" in head:
+    if content.head.startswith(b"PK\x03\x04") and b".pkl" in content.head:
         return ", but what torch.save writes: save the weights as safetensors, and name the module by module:attribute"
     return ""
 
 
-def refuse_idle(module: str, permission: Permission, path: Path) -> None:
-    """What is said of another kind of file would do nothing."""
-    if permission.trust and module not in (FILES["skops"], FILES["MLflow (a folder)"]):
-        raise SettingError.about("trust", f"is for skops files, got another kind of file: {path}")
+def check_nesting(data: bytes) -> None:
+    """Refuse JSON that is nested too deeply: who reads it by recursion, as most do, would overflow the stack."""
+    depth = 0
+    for found in re.finditer(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]+|[\]}]+', data, re.DOTALL):
+        first = data[found.start()]
+        depth += 0 if first == 0x22 else (found.end() - found.start()) * (1 if first in b"[{" else -1)
+        if depth > DEEPEST:
+            raise DataError(f"JSON must be nested {DEEPEST} levels deep at most, got more")
 
 
 def imported(package: str, extra: str, what: str) -> Any:
@@ -117,8 +185,3 @@ def shortened(error: BaseException) -> str:
     """Another package's error in a line."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(HEAD)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+import re
 import zipfile
-from pathlib import Path
+from collections import Counter
 from typing import Any, Final
 
-from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.node_checks import check_trees
-from fairprobe.model.sources.reading import Permission, shortened
+from fairprobe.errors import DataError, FairprobeError, SettingError
+from fairprobe.model.sources.node_checks import QUIET, attributes, check_model, must, parts, quieten
+from fairprobe.model.sources.reading import Content, Permission, shortened
 
 _HARMLESS: Final = (
     ("numpy", "dtype"),
@@ -48,16 +51,20 @@ are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
 SHOWN: Final = 10
 """Types that a message names."""
 
+UNPACKED: Final = 2**28
+UNPACKED_A_BYTE: Final = 20
+"""Bytes that an archive may unpack to, and how many more a byte of it: forests were measured at 5 to 8."""
 
-def knows(path: Path, head: bytes) -> bool:
-    """Whether it is an archive with a schema in it; one that is cut off has lost its table of contents."""
-    if not head.startswith(b"PK\x03\x04"):
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "schema.json" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return path.suffix == ".skops" or b"schema.json" in head or b".npy" in head[:256]
+_SETTINGS: Final = re.compile("param|grid|args|keywords")
+"""Names of dictionaries whose keys are names of parameters."""
+
+_PATH: Final = re.compile(r"(?:^|_)(?:path|file|filename|dir|directory|folder|home|cache|location)(?:_|$)")
+"""Names of parameters that name a file or a folder if they are text."""
+
+
+def knows(content: Content) -> bool:
+    """Whether it begins as an archive, and not as the one that torch writes."""
+    return content.head.startswith(b"PK\x03\x04") and b".pkl" not in content.head
 
 
 def preload() -> None:
@@ -65,37 +72,75 @@ def preload() -> None:
     import skops.io  # noqa: F401
 
 
-def read(path: Path, permission: Permission) -> Any:
-    """The estimator, if all its types may be made."""
-    import skops.io
-
-    strange = [name for name in _types(path) if name not in HARMLESS and name not in permission.trust]
-    if strange:
-        shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
-        raise SettingError(
-            f"a skops file must hold only types that are known to be harmless, got {shown}: if you trust whoever made "
-            f"it, and only then, name them by trust (--trust TYPE, once for each): {path}"
-        )
-    try:
-        return skops.io.load(path, trusted=_types(path))
-    except Exception as error:
-        raise _broken(path, error) from None
-
-
-def check(model: Any, path: Path) -> None:
-    """Refuse trees that lead out of themselves."""
-    check_trees(model, path)
-
-
-def _types(path: Path) -> list[str]:
-    """The types in it that skops itself does not trust; nothing is imported or made to know them."""
+def read(content: Content, permission: Permission) -> Any:
+    """The estimator, if all its types may be made, as one that starts no process and reads no file."""
     import skops.io
 
     try:
-        return skops.io.get_untrusted_types(file=path)
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            _check_sizes(archive, len(content.data))
+        # No type is made or imported to be known.
+        types = skops.io.get_untrusted_types(data=content.data)
+        allowed = sorted(HARMLESS.union(permission.trust))
+        strange = [name for name in types if name not in allowed]
+        if strange:
+            shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
+            raise SettingError(
+                "a skops file must hold only types that are known to be harmless, got "
+                f"{shown}: if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for "
+                f"each): {content.path}"
+            )
+        model = skops.io.loads(content.data, trusted=allowed)
+        check_parameters(model, frozenset(permission.trust))
+        quieten(model)
+        check_model(model)
+    except (FairprobeError, MemoryError):
+        raise
     except Exception as error:
-        raise _broken(path, error) from None
+        raise DataError(f"a skops file must be whole, got {shortened(error)}") from None
+    return model
 
 
-def _broken(path: Path, error: Exception) -> DataError:
-    return DataError(f"a skops file must be whole, got {shortened(error)}: {path}")
+def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
+    """Refuse what would fill the memory: a part counts as often as it is named, and what it holds in turn."""
+    most = UNPACKED + UNPACKED_A_BYTE * n_bytes
+    sizes = {each.filename: each.file_size for each in archive.infolist()}
+    must(sum(sizes.values()) <= most, f"its parts are unpacked to {most:,} bytes at most")
+    named, stack = Counter[str](), [json.loads(archive.read("schema.json"))]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            named.update([part["file"]] if isinstance(part.get("file"), str) else [])
+            stack += part.values()
+        elif isinstance(part, list):
+            stack += part
+    total = 0
+    for name, times in named.items():
+        total += times * sizes[name]
+        with archive.open(name) as file:
+            if file.read(4) == b"PK\x03\x04":
+                with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
+                    total += times * sum(each.file_size for each in inner.infolist())
+    must(total <= most, f"its parts are unpacked to {most:,} bytes at most")
+
+
+def check_parameters(model: Any, trusted: frozenset[str] = frozenset()) -> None:
+    """Refuse an estimator that names files or types, or has other methods than its class, anywhere in it.
+
+    Functions are those that are known to be harmless, as all types are: ufuncs of NumPy and SciPy among them.
+    """
+    for name, part in parts(model):
+        _refuse(name, part, trusted)
+        for key in attributes(part):
+            must(not callable(getattr(type(part), key, None)), f"no method is replaced, as {key!r}")
+
+
+def _refuse(name: str, part: Any, trusted: frozenset[str]) -> None:
+    first, last = name.partition("__")[0], name.rpartition("__")[2]
+    if isinstance(part, type):
+        is_harmless = last.endswith("dtype") or f"{part.__module__}.{part.__qualname__}" in trusted
+        must(is_harmless, f"no parameter names a type to be called, as {name!r}")
+    elif name == first or _SETTINGS.search(first):
+        must(name == first or last not in QUIET or part in (None, 1), f"no setting to be tried says {last!r}")
+        must(not isinstance(part, str) or not _PATH.search(last), f"no parameter names a file, as {name!r}")
+        must(last != "input" or part not in ("file", "filename"), "no parameter has files read, as 'input'")

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.guard import tried
 from fairprobe.model.sources.named import what_happened
-from fairprobe.model.sources.reading import Permission, imported, shortened
+from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
 from fairprobe.model.torch import accepts
 
 SHOWN = 3
@@ -19,16 +18,13 @@ SHOWN = 3
 def with_weights(named: Any, path: Path, source: str) -> Any:
     """A copy of a module, or the one that a class or a function makes, with the weights in a file."""
     module = copy.deepcopy(named) if accepts(named) else _made(named, source)
-    preload()
-    if not path.is_file():
-        raise DataError(f"weights must be a file that can be read, got none: {path}")
-    (refusal,) = tried(__name__, [path], Permission())
-    if refusal is not None:
-        raise refusal
+    imported("safetensors", "torch", "a file of weights")
+    content = Content(path, "weights")
     try:
-        tensors = imported("safetensors.torch", "torch", "a file of weights").load_file(path)
+        tensors = imported("safetensors.torch", "torch", "a file of weights").load(content.data)
     except Exception as error:
-        raise _broken(path, error) from None
+        rule = f"weights must be a whole safetensors file, got {shortened(error)}"
+        raise DataError(f"{rule}: {path}{ADVICE}") from None
     differences = _differences(module.state_dict(), tensors)
     if differences:
         more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
@@ -38,25 +34,6 @@ def with_weights(named: Any, path: Path, source: str) -> Any:
         )
     module.load_state_dict(tensors)
     return module
-
-
-def preload() -> None:
-    """Import what reads it."""
-    imported("safetensors", "torch", "a file of weights")
-
-
-def read(path: Path, permission: Permission) -> dict[str, tuple[int, ...]]:
-    """What the file says that it holds: the shapes of its tensors."""
-    safetensors = imported("safetensors", "torch", "a file of weights")
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except Exception as error:
-        raise _broken(path, error) from None
-
-
-def check(model: Any, path: Path) -> None:
-    """Nothing more: whether they fit, the module tells."""
 
 
 def _made(maker: Any, source: str) -> Any:
@@ -88,7 +65,3 @@ def _differences(own: dict[str, Any], given: dict[str, Any]) -> list[str]:
             if torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype
         ),
     ]
-
-
-def _broken(path: Path, error: Exception) -> DataError:
-    return DataError(f"weights must be a whole safetensors file, got {shortened(error)}: {path}")

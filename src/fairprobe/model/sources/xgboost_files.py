@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -14,18 +13,21 @@ from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
 from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
-from fairprobe.model.sources.node_checks import check_nodes
-from fairprobe.model.sources.reading import Permission, imported, shortened
+from fairprobe.model.sources.node_checks import check_nodes, must
+from fairprobe.model.sources.reading import DEEPEST, Content, Permission, check_nesting, imported, shortened
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
 
+_SIZES: Final = {ord(kind): size for kind, size in zip("iUIlLdDC", (1, 1, 2, 4, 8, 4, 8, 1), strict=True)}
+"""Bytes of a number, or a letter, by its mark in UBJ."""
+
 CLASSIFIERS: Final = ("binary:hinge", "binary:logistic", "binary:logitraw", "multi:softmax", "multi:softprob")
 
 
-def knows(path: Path, head: bytes) -> bool:
+def knows(content: Content) -> bool:
     """Whether it begins with a key of theirs, in either form."""
-    return _JSON.match(head) is not None or _UBJ.match(head) is not None
+    return _JSON.match(content.head) is not None or _UBJ.match(content.head) is not None
 
 
 def preload() -> None:
@@ -33,25 +35,73 @@ def preload() -> None:
     imported("xgboost", "xgboost", "a file of XGBoost")
 
 
-def read(path: Path, permission: Permission) -> Saved:
+def read(content: Content, permission: Permission) -> Saved:
     """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     try:
+        (check_nesting if _JSON.match(content.head) else _check_ubj)(content.data)
         booster = xgboost.Booster()
-        booster.load_model(bytearray(path.read_bytes()))
+        booster.load_model(bytearray(content.data))
+        n_columns, names = booster.num_features(), booster.feature_names
+        _check(json.loads(bytes(booster.save_raw("json")))["learner"], n_columns)
         learner = json.loads(booster.save_config())["learner"]
         objective, is_linear = learner["objective"]["name"], learner["gradient_booster"]["name"] == "gblinear"
         n_classes = max(2, int(learner["learner_model_param"]["num_class"]))
-        names = booster.feature_names
-        told = booster.num_features(), names, xgboost_categories(booster, names) if names else {}
+        told = n_columns, names, xgboost_categories(booster, names) if names else {}
+    except DataError:
+        raise
     except Exception as error:
-        raise DataError(f"a file of XGBoost must be whole, got {shortened(error)}: {path}") from None
+        raise DataError(f"a file of XGBoost must be whole, got {shortened(error)}") from None
     if objective not in CLASSIFIERS:
         return SavedRegressor(partial(_ask, booster, is_linear), *told)
     if objective == "multi:softmax":
         booster.set_param({"objective": "multi:softprob"})  # the same trees; it would answer with labels alone
     ask = _ask_margins if objective == "binary:logitraw" else _ask
     return SavedClassifier(partial(ask, booster, is_linear), range(n_classes), *told)
+
+
+def _check_ubj(data: bytes) -> None:
+    """Refuse UBJ that is nested too deeply, or cut off: XGBoost reads it by recursion, and past its end."""
+    place, left = 0, [1]
+    try:
+        while left:
+            if left[-1] == 0 or (left[-1] < 0 and data[place] == -left[-1]):  # the end of a list
+                place += left.pop() < 0
+                continue
+            if left[-1] == -0x7D:  # in an object a name comes first
+                n, place = _ubj_count(data, place)
+                place += n
+            left[-1] -= left[-1] > 0
+            place = _after_value(data, place, left)
+            must(place <= len(data) and len(left) <= DEEPEST, f"lists are whole, and {DEEPEST} levels deep at most")
+    except (IndexError, KeyError):
+        must(False, "each value is there to its end")
+
+
+def _after_value(data: bytes, place: int, left: list[int]) -> int:
+    """Where the next value begins; of a list, its first, and how many are to come, or what ends it."""
+    kind, place = data[place], place + 1
+    if kind == 0x53:  # a text
+        n, place = _ubj_count(data, place)
+        return place + n
+    if kind == 0x7B or (kind == 0x5B and data[place] not in b"$#"):
+        left.append(-kind - 2)
+        return place
+    if kind != 0x5B:
+        return place + (0 if kind in b"TFZ" else _SIZES[kind])
+    if data[place] == 0x24:  # numbers of one kind: they are passed over
+        n, after = _ubj_count(data, place + 3)
+        return after + n * _SIZES[data[place + 1]]
+    n, place = _ubj_count(data, place + 1)
+    left.append(n)
+    return place
+
+
+def _ubj_count(data: bytes, place: int) -> tuple[int, int]:
+    after = place + 1 + _SIZES[data[place]]
+    n = int.from_bytes(data[place + 1 : after], "big", signed=data[place] != 0x55)
+    must(data[place] in b"iUIlL" and n >= 0, "a length is a whole number")
+    return n, after
 
 
 def _ask(booster: Any, is_linear: bool, batch: Any) -> Any:
@@ -69,24 +119,33 @@ def _ask_margins(booster: Any, is_linear: bool, batch: Any) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.asarray(_ask(booster, is_linear, batch), dtype=np.float64))))
 
 
-def check(model: Saved, path: Path) -> None:
-    """Refuse trees that lead out of themselves, or add to an output that there is not."""
-    booster = model._ask.args[0]  # type: ignore[attr-defined]  # of the partial function
-    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+def _check(learner: dict[str, Any], n_columns: int) -> None:
+    """Refuse trees that lead out of themselves, or add to an output that there is not, and weights of other columns."""
     numbers, boosted = learner["learner_model_param"], learner["gradient_booster"]
-    trees = boosted.get("gbtree", boosted).get("model", {})
     n_outputs = max(1, int(numbers["num_class"]), int(numbers.get("num_target", 1)))
-    if not all(0 <= output < n_outputs for output in trees.get("tree_info", ())):
-        raise DataError(f"a tree must add to one of {n_outputs} outputs, got one that does not: {path}")
-    for tree in trees.get("trees", ()):
-        _check_tree(tree, model.n_features_in_, path)
+    must(n_columns == int(numbers["num_feature"]) > 0, "the columns are those of the header")
+    if boosted["name"] == "gblinear":
+        must(len(boosted["model"]["weights"]) == (n_columns + 1) * n_outputs, "each column has its weights")
+        return
+    model = boosted.get("gbtree", boosted)["model"]
+    trees, outputs = model["trees"], model["tree_info"]
+    must(len(outputs) == len(trees) and all(0 <= each < n_outputs for each in outputs), "a tree adds to an output")
+    must(len(boosted.get("weight_drop", trees)) == len(trees), "each tree has a weight")
+    rounds = np.array(model.get("iteration_indptr", [0, len(trees)]), dtype=np.int64)
+    is_whole = len(rounds) and rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) >= 0).all()
+    must(is_whole, "each tree is of a round")
+    for tree in trees:
+        _check_tree(tree, n_columns)
 
 
-def _check_tree(tree: dict[str, Any], n_columns: int, path: Path) -> None:
+def _check_tree(tree: dict[str, Any], n_columns: int) -> None:
     names = ("left_children", "right_children", "split_indices", "categories_segments", "categories_sizes")
     left, right, columns, begins, sizes = (np.array(tree.get(name, ()), dtype=np.int64) for name in names)
-    if not len(left) == len(right) == len(columns) or ((left < 0) != (right < 0)).any():
-        raise DataError(f"a node must have two children or none, got one: {path}")
-    check_nodes(left, right, columns, n_columns, path)
-    if ((begins < 0) | (sizes < 0) | (begins + sizes > len(tree.get("categories", ())))).any():
-        raise DataError(f"a tree must have the categories that its nodes name, got fewer: {path}")
+    others = [len(tree[name]) for name in ("split_conditions", "default_left", "split_type") if name in tree]
+    must({len(left), len(right), len(columns), *others} == {len(left)}, "each node has all its numbers")
+    must(((left < 0) == (right < 0)).all(), "a node has two children or none")
+    check_nodes(left, right, columns, n_columns)
+    is_there = (begins >= 0) & (sizes >= 0) & (begins + sizes <= len(tree.get("categories", ())))
+    nodes = np.array(tree.get("categories_nodes", ()), dtype=np.int64)
+    must(is_there.all() and len(nodes) == len(begins) == len(sizes), "a tree has the categories that its nodes name")
+    must(((nodes >= 0) & (nodes < len(left))).all(), "categories are those of a node")

@@ -1,0 +1,107 @@
+"""The first code of a process that is to hold a stranger's model: the process shuts itself in.
+
+It is given to the interpreter as text, and imports nothing but the standard library: a process may only leave the
+namespaces of the system while it has one thread, and numeric packages start others as they are imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import select
+import signal
+import struct
+import sys
+
+NEW_MOUNTS, NEW_USER, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x10000000, 0x20000000, 0x40000000
+"""Namespaces, as `unshare` of Linux knows them."""
+
+MACHINES = {
+    "x86_64": (0xC000003E, 56, (41, 57, 58, 59, 62, 101, 200, 322, 425)),
+    "aarch64": (0xC00000B7, 220, (117, 129, 130, 198, 221, 281, 425)),
+}
+"""By machine, its number, that of clone, and those of the calls that are refused: socket, fork, vfork, execve, kill,
+ptrace, tkill, execveat and io_uring_setup (Linux, audit.h and unistd.h)."""
+
+CLONE3 = 435
+OPEN_FILES = 256
+SECONDS = 0.2
+"""How often the process that waits looks whether the other has ended."""
+
+
+def shut_in() -> list[str]:
+    """Leave whatever the system lets a process leave, and forbid the rest; gives what was not possible.
+
+    The process that returns from this is a child of the one that was started, which waits for it, and ends it with all
+    its own as soon as standard input is closed.
+    """
+    linux = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    others = NEW_PROCESSES | NEW_NETWORK
+    unshared = [flags for flags in (others | NEW_USER | NEW_MOUNTS, others) if linux and not linux.unshare(flags)][:1]
+    for first in (True, False)[: 1 + bool(unshared)]:
+        if (child := os.fork()) != 0:
+            os._exit(_wait_for(child, watches=first))
+    limit()
+    is_read_only = bool(unshared and unshared[0] & NEW_MOUNTS and linux and _make_read_only(linux))
+    is_filtered = bool(linux and _refuse_calls(linux))
+    missing = {
+        "network": unshared or is_filtered,
+        "other processes": is_filtered,
+        "files that are written": is_read_only,
+    }
+    return [name for name, holds in missing.items() if not holds]
+
+
+def limit() -> None:
+    """Files that may be open, and what may be written to them: nothing."""
+    import resource
+
+    for name, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(name, (most, most))
+
+
+def _wait_for(child: int, *, watches: bool) -> int:
+    """The exit code of a process, which is ended with all others if nobody is there any longer to ask it."""
+    os.close(1)
+    poll = select.poll()
+    poll.register(0, 0)  # its end alone, not what comes
+    while True:
+        if watches and poll.poll(SECONDS * 1000):
+            os.killpg(0, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            ended, status = os.waitpid(-1, os.WNOHANG if watches else 0)
+            if ended == child:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 else 128 - code
+
+
+def _make_read_only(linux: ctypes.CDLL) -> bool:
+    attributes = struct.pack("QQQQ", 1, 0, 1 << 18, 0)  # read-only, and private
+    return linux.syscall(442, -100, b"/", 0x8000, attributes, ctypes.c_size_t(len(attributes))) == 0  # mount_setattr
+
+
+def _refuse_calls(linux: ctypes.CDLL) -> bool:
+    """Have the system refuse processes, programs and connections, by a filter of its calls (seccomp)."""
+    if platform.machine() not in MACHINES:
+        return False
+    machine, clone, refused = MACHINES[platform.machine()]
+    allow, deny, absent, end = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
+    code = [(0x20, 0, 0, 4), (0x15, 1, 0, machine), (0x06, 0, 0, end), (0x20, 0, 0, 0)]
+    code += [(0x35, 0, 1, 0x40000000), (0x06, 0, 0, end), (0x15, 0, 1, CLONE3), (0x06, 0, 0, absent)]
+    for number in refused:
+        code += [(0x15, 0, 1, number), (0x06, 0, 0, deny)]
+    code += [(0x15, 0, 3, clone), (0x20, 0, 0, 16), (0x45, 1, 0, 0x10000), (0x06, 0, 0, deny), (0x06, 0, 0, allow)]
+    steps = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in code))
+    program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(steps))
+    return linux.prctl(38, 1, 0, 0, 0) == 0 and linux.prctl(22, 2, program, 0, 0) == 0
+
+
+if __name__ == "__main__":
+    sys.path[:] = sys.argv[1:]
+    missing = shut_in()
+    from fairprobe.model.sources.child import main
+
+    main(missing)

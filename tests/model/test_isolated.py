@@ -1,0 +1,327 @@
+"""Models in a process of their own: they answer as here, and what they do there reaches nothing here."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+
+import hostile_files
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from hostile_files import rows, write_pickle
+from real_files import N_ASKED, SAFE, UNSAFE
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+import fairprobe
+from fairprobe import Domain
+from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.model import Asker
+from fairprobe.model.sources import isolated
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs process groups")
+
+DOMAIN = Domain([fairprobe.Integer(name, 0, 5) for name in "abc"], ["c"])
+
+
+def group_of(model):
+    return model._process._popen.pid
+
+
+def members(group):
+    """Processes of a group that live."""
+    found = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if int(line.split()[0]) == group and "Z" not in line.split()[1]]
+
+
+def gone(group):
+    until = time.monotonic() + 1
+    while (left := members(group)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not left
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tree") / "model.skops"
+    skops.io.dump(DecisionTreeClassifier(random_state=0).fit(*rows()), path)
+    model = fairprobe.load_model(path, isolate=True)
+    yield path, fairprobe.load_model(path), model
+    model.close()
+
+
+def test_it_answers_as_here(trees):
+    _, here, there = trees
+    for output in ("label", "proba", "score"):
+        one, other = (
+            Asker(model, DOMAIN, output=output).ask(np.indices((6, 6, 6)).reshape(3, -1).T) for model in (here, there)
+        )
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    assert (there.classes_ == [0, 1]).all()
+    assert there.n_features_in_ == 3
+    assert not hasattr(there, "decision_function")
+    assert "solved" not in fairprobe.estimate(there, DOMAIN, n_experiments=2, n_samples=50).method
+
+
+def test_its_own_errors_are_told_and_do_not_end_it(trees):
+    _, _, there = trees
+    with pytest.raises(ValueError, match="X has 2 features"):
+        there.predict(np.zeros((2, 2)))
+    assert there.predict(np.zeros((1, 3))).shape == (1,)
+
+
+def test_a_crash_is_a_message_and_it_is_not_started_again(trees):
+    _, _, there = trees
+    copy = pickle.loads(pickle.dumps(there))  # as sent to another process: it starts one of its own
+    assert copy.predict(np.zeros((1, 3))).shape == (1,)
+    assert copy.digest == there.digest
+    group = group_of(copy)
+    assert group != group_of(there)
+    victims = subprocess.run(["ps", "-eo", "pgid=,pid="], capture_output=True, text=True, check=True).stdout
+    last = max(int(line.split()[1]) for line in victims.splitlines() if int(line.split()[0]) == group)
+    os.kill(last, signal.SIGSEGV)
+    for _ in range(2):
+        with pytest.raises(
+            ModelError, match=r"must answer and live, got a process that ended by SIG\w+.*not started again"
+        ):
+            copy.predict(np.zeros((1, 3)))
+    assert gone(group)
+    assert copy._process is None
+
+
+DOES = """
+import os, socket
+answer = []
+for do in (
+    lambda: socket.create_connection(ADDRESS, 1),
+    lambda: open(PATH, "w").write("x" * 10),
+    lambda: open("here", "w").write("x" * 10),
+    lambda: os.remove(__import__("sys").executable + "-absent"),
+    lambda: os._exit(0) if os.fork() == 0 else 1 / 0,
+    lambda: os.kill(PARENT, 0),
+    lambda: os.execv("/bin/true", ["true"]),
+):
+    try:
+        do()
+        answer.append("done")
+    except Exception as error:
+        answer.append(type(error).__name__)
+answer.append(",".join(sorted(os.environ)) + " in " + ",".join(os.listdir(".")))
+answer = answer[: len(X)] + ["-"] * (len(X) - len(answer))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems say that they cannot")
+def test_what_it_may_not_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET", "1")
+    server = socket.create_server(("127.0.0.1", 0))
+    names = f"ADDRESS, PATH, PARENT = {server.getsockname()!r}, {str(tmp_path / 'made')!r}, {os.getpid()}"
+    path = write_pickle(tmp_path / "model", f"{names}\n{DOES}")
+    with pytest.warns(HealthWarning, match="unsafe-load") as said:
+        model = fairprobe.load_model(path, allow_unsafe_load=True, isolate=True)
+    missing = " ".join(str(each.message) for each in said)
+    with server:
+        does = list(model.predict(np.zeros((8, 3))))
+    model.close()
+    assert "done" not in (does[:1] if "network" not in missing else []), does
+    assert does[1] != "done"  # whatever the system, nothing is written to files
+    assert "done" not in (does[4:7] if "other processes" not in missing else []), does
+    assert "SECRET" not in does[7]
+    assert does[7].endswith(" in ")
+    assert not (tmp_path / "made").exists() or not (tmp_path / "made").read_text()
+
+
+def test_an_answer_of_objects_comes_back_exactly(tmp_path):
+    code = "answer = __import__('numpy').array([True, 1, 1.5, None, 'x', float('nan'), 2**70], dtype=object)"
+    model = warned_quietly(write_pickle(tmp_path / "model", code))
+    said = model.predict(np.zeros((7, 3)))
+    model.close()
+    assert [type(each) for each in said] == [bool, int, float, type(None), str, float, int]
+    assert list(said[:5]) == [True, 1, 1.5, None, "x"]
+
+
+def warned_quietly(path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fairprobe.load_model(path, allow_unsafe_load=True, isolate=True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"dtype": "O", "shape": [1], "values": ["a"]},
+        {"dtype": "<f8", "shape": [3]},
+        {"dtype": "<f8", "shape": [-1, 10**30]},
+        {"dtype": "V8", "shape": [1]},
+        {"dtype": "<U1", "shape": [2]},
+        {"dtype": "O", "shape": [1], "values": [{"__reduce__": 1}]},
+        {"dtype": ["<f8"], "shape": [1]},
+        {"dtype": "<f8", "shape": "x"},
+        {"dtype": "<f8,<f8", "shape": [1]},
+    ],
+)
+def test_what_is_no_answer_is_refused(said):
+    with pytest.raises(isolated._DiedError, match="no array"):
+        isolated.unpacked(said, b"\xff\xff\xff\xff\xff\xff\xff\x7f")
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_process_that_says_what_it_likes(tmp_path, number, monkeypatch):
+    """It finds the pipe and writes to it: no JSON, too much, a description of a kind of its own."""
+    says = [b"\x05" + bytes(15) + b"{{{{{", b"\xff" * 16, b"\x02" + bytes(15) + b"[]"][number]
+    code = f"import os\nfor number in range(3, 20):\n    try: os.write(number, {says!r})\n    except OSError: pass"
+    model = warned_quietly(write_pickle(tmp_path / "model", code))
+    group = group_of(model)
+    with pytest.raises(ModelError, match="must answer and live, got an answer"):
+        model.predict(np.zeros((1, 3)))
+    assert gone(group)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "loading", "message"),
+    [
+        ("while True: pass", "", "no answer within"),
+        ("x = [bytearray(2**28) for _ in range(100)]", "", "memory"),
+        ("import ctypes; ctypes.string_at(0)", "", "SIGSEGV"),
+        ("import os; os._exit(7)", "", "ended by itself"),
+        ("pass", "import ctypes; ctypes.string_at(0)", "SIGSEGV"),
+        ("pass", "while True: pass", "no answer within"),
+        ("pass", "x = [bytearray(2**28) for _ in range(100)]", "memory"),
+    ],
+)
+def test_a_model_that_does_not_come_back(tmp_path, monkeypatch, code, loading, message):
+    monkeypatch.setattr(isolated, "PATIENCE", 3.0)
+    if "while" in loading:
+        monkeypatch.setattr(isolated, "SECONDS", 30.0)
+    before = set(all_groups())
+    path = write_pickle(tmp_path / "model", code, loading)
+    with pytest.raises((ModelError, DataError, MemoryError, RuntimeError), match=message):
+        warned_quietly(path).predict(np.zeros((1, 3)))
+    time.sleep(1)
+    assert not set(all_groups()) - before
+
+
+def all_groups():
+    """Groups of processes that live and run isolated models."""
+    found = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in found.splitlines() if "shut_in" in line and line.split()[1] != "Z"]
+
+
+def test_its_end_is_the_end_of_its_processes(tmp_path):
+    """Also where this process is killed and cannot say so."""
+    skops.io.dump(DecisionTreeClassifier().fit(*rows()), tmp_path / "model")
+    code = (
+        "import fairprobe, sys, time; m = fairprobe.load_model(sys.argv[1], isolate=True);"
+        "print(m._process._popen.pid, flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "model")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        group = int(process.stdout.readline())
+        assert members(group)
+        process.kill()
+        assert gone(group)
+
+
+def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch, trees):
+    """A json.py beside the file is no module of ours."""
+    for name in ("json", "skops", "orjson", "cupy", "contextlib"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'was-here')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path), *sys.path])
+    model = fairprobe.load_model(trees[0], isolate=True)
+    assert model.predict(np.zeros((1, 3))).shape == (1,)
+    model.close()
+    assert not (tmp_path / "was-here").exists()
+
+
+def test_what_cannot_be_isolated_is_refused():
+    with pytest.raises(SettingError, match="isolate is for files and modules"):
+        fairprobe.load_model("subject:decision-tree", isolate=True)
+    with pytest.raises(SettingError, match="isolate must be True or False, got 1"):
+        fairprobe.load_model("model.skops", isolate=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SAFE, *UNSAFE])
+def test_every_kind_answers_as_here(name, tmp_path, monkeypatch):
+    made = {**SAFE, **UNSAFE}[name](tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "nets", raising=False)
+    keywords = {"weights": made.weights, "allow_unsafe_load": name in UNSAFE}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        here, there = (
+            fairprobe.load_model(made.source or made.path, isolate=isolate, **keywords) for isolate in (False, True)
+        )
+    domain = Domain.from_frame(made.rows, ["sex"])
+    codes = domain.sample_codes(4000, np.random.default_rng(0))
+    for output in ("label", "score") if name == "torch" else ("label", "score", "proba"):
+        one, other = (Asker(model, domain, output=output) for model in (here, there))
+        for asked in ("ask", "ask_frame"):
+            given = codes if asked == "ask" else domain.typed(made.rows[:N_ASKED])
+            said, again = getattr(one, asked)(given), getattr(other, asked)(given)
+            assert said.dtype == again.dtype
+            np.testing.assert_array_equal(said, again)
+    there.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SAFE, *UNSAFE])
+def test_many_broken_files(name, tmp_path, monkeypatch):
+    """Each of 500 in a fork, as an isolated model reads it; then in earnest those that end one, and the first five."""
+    from test_bad_files import check_message, load, written_broken
+
+    made = {**SAFE, **UNSAFE}[name](tmp_path)
+    monkeypatch.chdir(tmp_path)
+    paths = list(written_broken(name, made, tmp_path, 500))
+    script = [sys.executable, os.path.join(os.path.dirname(__file__), "forked_reading.py"), name]
+    said = subprocess.run(
+        [*script, *map(str, paths)], capture_output=True, text=True, check=True, env=importing()
+    ).stdout
+    assert len(said.splitlines()) == len(paths)
+    deaths = [path for path, line in zip(paths, said.splitlines(), strict=True) if re.fullmatch(r"SIG\w+", line)]
+    assert sum(line != "ok" for line in said.splitlines()) > len(paths) / 4
+    monkeypatch.setattr(isolated, "SECONDS", 60.0)
+    for path in [*deaths[:10], *paths[:5]]:
+        before = set(all_groups())
+        try:
+            model = load(made, path, name, isolate=True, **({"allow_unsafe_load": True} if name in UNSAFE else {}))
+            model.close()
+        except fairprobe.errors.FairprobeError as error:
+            check_message(error, path)
+        time.sleep(1)
+        assert not set(all_groups()) - before
+
+
+def importing():
+    return os.environ | {"PYTHONPATH": os.pathsep.join([os.getcwd(), *filter(None, sys.path)])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", hostile_files.SKOPS)
+def test_hostile_numbers_are_refused_there_too(make, tmp_path):
+    hostile_files.write_skops(make, tmp_path / "model")
+    with pytest.raises(DataError, match="must"):
+        fairprobe.load_model(tmp_path / "model", isolate=True)
+
+
+@pytest.mark.slow
+def test_text_and_categories_reach_it_as_they_are(tmp_path):
+    frame = pd.DataFrame({"a": pd.Categorical(["x", "y", "x"]), "b": ["u", "v", "u"]})
+    path = tmp_path / "model"
+    skops.io.dump(OneHotEncoder(sparse_output=False).fit(frame), path)
+    model = fairprobe.load_model(path, isolate=True)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    model.close()
