@@ -17,10 +17,12 @@ _current: int | None = None
 """In a worker: the run that it is set up for."""
 
 
-def get_executor(max_workers: int, *, initializer: Any, initargs: tuple[Any, ...] = ()) -> WarmExecutor:
+def get_executor(
+    max_workers: int, *, initializer: Any, initargs: tuple[Any, ...] = (), env: dict[str, str] | None = None
+) -> WarmExecutor:
     """In the place of loky's `ProcessPoolExecutor`: never the one that it keeps for all, which a model may want."""
     if max_workers not in _pools:
-        _pools[max_workers] = ProcessPoolExecutor(max_workers)
+        _pools[max_workers] = ProcessPoolExecutor(max_workers, env=env)
     return WarmExecutor(max_workers, initializer, initargs)
 
 

@@ -20,7 +20,7 @@ HARMLESS = {
     *("min_comparable", "min_plausibility", "retrain_seconds", "rate_limit", "timeout", "connections", "batch_rows"),
     *("retries", "cache_rows", "n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"),
     *("explain_queries", "seed", "retrain", "show_rows", "linked", "selfcheck", "sensitive", "max_share"),
-    "favourable",
+    *("favourable", "isolate"),
 }
 """What a config may always say: it names no file, no program, no address and no secret."""
 

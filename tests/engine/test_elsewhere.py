@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 
 import joblib
 import numpy as np
@@ -66,6 +67,11 @@ MORE = {
 }
 
 
+def at_leisure(shard, seconds, report):
+    """So long that other processes get their part."""
+    time.sleep(0.3)
+
+
 def same(model):
     """Whether two processes find what one does, which here starts no further ones for the model either."""
     one = AsHere(search, shares_cores=True)(model, DOMAIN, **SETTINGS)
@@ -76,7 +82,7 @@ def same(model):
 def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
     """A model may want them, and would then end a run of ours, or be ended."""
     kept = reusable_executor._executor
-    made = make_engine(told, n_jobs=2, n_shards=6)
+    made = make_engine(at_leisure, n_jobs=2, n_shards=6)
     assert len(list(made.results())) == 6
     assert made._executor is not None
     assert reusable_executor._executor is kept

@@ -49,11 +49,9 @@ def test_row_at_a_time_asks_about_one_input_a_call(monkeypatch):
     model = Counting()
     monkeypatch.setattr(measure, "_loaded", lambda subject: model)
     outcome = measure.row_at_a_time("any", "random", 50, 30.0, 0, n_walkers=1, n_global=20, n_local=30)
-    asked = model.batches
-    assert {len(batch) for batch in asked} == {2}
-    for first, second in asked:
-        differing = np.flatnonzero(first != second)
-        assert differing.tolist() == [8]  # sex alone
+    twins = [each for each in model.batches if len(each) == 2 and np.flatnonzero(each[0] != each[1]).tolist() == [8]]
+    assert len(twins) >= outcome["n_judged"]  # an input and its twin, with another sex alone
+    assert len(model.batches) - len(twins) < 2 * 150  # whether answers depend on the batch
     assert outcome["n_cases"] == 50
     found = search(
         Counting().predict, datasets.census_domain(), strategy="random", max_cases=50, n_walkers=1, n_global=20,

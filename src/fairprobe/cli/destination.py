@@ -102,7 +102,8 @@ class Destination:
 
 def _print(text: str) -> None:
     """Write results to the standard output: as they are to a pipe, without commands to a terminal."""
-    sys.stdout.write(visible(text) if sys.stdout.isatty() else text)
+    lines = (visible(text) if sys.stdout.isatty() else text).splitlines(keepends=True)
+    sys.stdout.writelines(lines)  # not all at once, so that a reader that leaves is noticed
 
 
 def for_parquet(frame: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 
 from fairprobe.checks import nearest
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.model.elsewhere import AsHere
 
 ENGINES: dict[str, str] = {
     "local": "fairprobe.engine.base:LocalEngine",
@@ -243,7 +242,10 @@ def make_engine(
     """The engine of that name, or else for so many processes; what is `kept` of an earlier run is not run again."""
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
-    task = task if name == "local" else AsHere(task, shares_cores=True)
+    if name != "local":
+        from fairprobe.model.elsewhere import AsHere
+
+        task = AsHere(task, shares_cores=True)
     work = Work(task, n_jobs, watch, seconds_left, kept, n_shards, foreseen, may_copy)
     made: Engine = getattr(import_module(module), of_class)(work, address)
     return made

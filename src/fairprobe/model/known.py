@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Literal
@@ -197,7 +198,8 @@ def _package(module: Any) -> str:
 def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
     """Whether it, or what was fitted in it, has something else in the place of what was shipped.
 
-    Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end.
+    Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end. What
+    users keep there under a name that no method of the class uses is never called.
     """
     cls = type(thing)
     if cls not in seen:
@@ -206,8 +208,19 @@ def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
     seen[id(thing)] = True
     if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
         return True
-    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:])]
+    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:]) and name in _used_names(cls)]
     return any(_is_altered(each, seen) for each in _flat(fitted) if type(each) not in _DATA)
+
+
+@cache
+def _used_names(cls: type) -> frozenset[str]:
+    """The names that the methods of a class and of its bases use."""
+    methods = (value for base in cls.__mro__ for value in vars(base).values())
+    functions = (getattr(each, "fget", getattr(each, "fn", each)) for each in methods)
+    codes = [each.__code__ for each in functions if hasattr(each, "__code__")]
+    for code in codes:
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return frozenset(name for code in codes for name in code.co_names)
 
 
 def _flat(values: Iterable[Any]) -> Iterator[Any]:
