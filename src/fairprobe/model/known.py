@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, Literal
@@ -90,7 +89,7 @@ REPEATABLE = frozenset(
 """The kinds that answer with labels, always the same for the same row."""
 
 
-def known_kind(model: Any, seen: dict[Any, bool] | None = None) -> str | None:
+def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
     """The kind of a model or transformer that is known, with all its parts; None of any other.
 
     To look at many models of few classes, give all looks one dictionary for `seen`.
@@ -173,7 +172,7 @@ def why_unknown(model: Any) -> str:
     return f"a part of {name} is not known: {why_unknown(part)}"
 
 
-def _kind(model: Any, seen: dict[Any, bool], *, with_parts: bool = True) -> str | None:
+def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
     """The same; `seen` remembers objects, and which classes are altered: the trees of a forest are all of one."""
     path = _path(type(model))
     if path is None or _is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
@@ -195,7 +194,7 @@ def _package(module: Any) -> str:
     return module.partition(".")[0] if isinstance(module, str) else ""
 
 
-def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
+def _is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
     """Whether it, or what was fitted in it, has something else in the place of what was shipped.
 
     Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end. What
@@ -203,16 +202,15 @@ def _is_altered(thing: Any, seen: dict[Any, bool]) -> bool:
     """
     cls = type(thing)
     if cls not in seen:
-        seen[cls] = _is_class_altered(cls)
+        seen[cls], seen[cls, "names"] = _is_class_altered(cls), _used_names(cls)
     mine = {} if isinstance(thing, type | FunctionType) or id(thing) in seen else getattr(thing, "__dict__", {})
     seen[id(thing)] = True
     if seen[cls] or any(hasattr(getattr(cls, name, None), "__get__") for name in mine):
         return True
-    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:]) and name in _used_names(cls)]
+    fitted = [value for name, value in mine.items() if "_" in (name[:1], name[-1:]) and name in seen[cls, "names"]]
     return any(_is_altered(each, seen) for each in _flat(fitted) if type(each) not in _DATA)
 
 
-@cache
 def _used_names(cls: type) -> frozenset[str]:
     """The names that the methods of a class and of its bases use."""
     methods = (value for base in cls.__mro__ for value in vars(base).values())

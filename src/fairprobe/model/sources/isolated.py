@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -213,7 +214,7 @@ class _Process:
     """The other process and the pipes to it; nothing that comes from it is more than bytes."""
 
     def __init__(self, *, has_own_types: bool) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fairprobe-", ignore_cleanup_errors=True)
+        self._folder = tempfile.mkdtemp(prefix="fairprobe-")
         here, package = {"", ".", os.getcwd()}, str(Path(errors.__file__).parents[1])
         path = [*(each for each in sys.path if each not in here), package]
         path += [os.getcwd()] if has_own_types else []  # where the user's own modules may be: last
@@ -226,14 +227,12 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
-                cwd=self._folder.name,
-                env={"OMP_WAIT_POLICY": "passive"}
-                | environment
-                | {"HOME": self._folder.name, "TMPDIR": self._folder.name},
+                cwd=self._folder,
+                env={"OMP_WAIT_POLICY": "passive"} | environment | {"HOME": self._folder, "TMPDIR": self._folder},
                 start_new_session=True,
             )
         except OSError as error:
-            self._folder.cleanup()
+            shutil.rmtree(self._folder, ignore_errors=True)
             raise RunError(f"an isolated model needs a process of its own, got none: {error}") from error
         self._owner = os.getpid()
         assert self._popen.stdin is not None
@@ -272,15 +271,16 @@ class _Process:
 
     def end(self) -> None:
         """End it with its whole group, and wait for it; a copy of this process does not."""
-        if self._popen.returncode is not None or os.getpid() != self._owner:
-            return
+        is_owner, is_there = os.getpid() == self._owner, self._popen.returncode is None
         with contextlib.suppress(OSError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
+            if is_owner and is_there:
+                os.killpg(self._popen.pid, signal.SIGKILL)
         for stream in (self._popen.stdin, self._popen.stdout):
             if stream is not None:
                 stream.close()
-        self._popen.wait()
-        self._folder.cleanup()
+        if is_owner:
+            self._popen.wait()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _write(self, content: bytes, until: float) -> None:
         rest = memoryview(content)
