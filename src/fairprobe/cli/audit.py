@@ -152,9 +152,10 @@ class AuditCommand(Command):
             self.rows = rows
         check_linked(self.request["linked"], self.domain)
         self.model: Any = self.load_model() if self.is_run else None
-        good = self.good_outcome(self.domain, self.rows) if self.is_run else None
-        self.keywords["favourable"] = None if good is None else good.word
-        self.settings = replace(self.settings, favourable=self.keywords["favourable"])
+        if self.is_run:
+            good = self.good_outcome(self.domain, self.rows)
+            self.keywords["favourable"] = None if good is None else good.word
+            self.settings = replace(self.settings, favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
 
