@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Floats, Mask, distinct_rows
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
 from fairprobe.search.region import Region
@@ -95,7 +95,7 @@ class Anchored(Strategy):
     # Walkers come and go
 
     def _start(self, seeds: Codes) -> None:
-        seeds = np.unique(seeds, axis=0)
+        seeds = distinct_rows(seeds)
         n_new, n_kept = self._shares(len(seeds))
         self._n_together = len(seeds) if self.settings.hurry else 0
         seeds = seeds[np.arange(n_new) % len(seeds)]

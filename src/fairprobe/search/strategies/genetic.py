@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, distinct_rows
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
@@ -26,7 +26,7 @@ class Genetic(Strategy):
         self.population: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
 
     def _start(self, seeds: Codes) -> None:
-        self._join(np.unique(seeds, axis=0))
+        self._join(distinct_rows(seeds))
 
     def _join(self, cases: Codes) -> None:
         """Add cases; where there are too many, chance decides which stay."""
