@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
-"""What a spreadsheet takes for the beginning of a formula; the full-width ones, too."""
+"""Characters that a spreadsheet takes for the beginning of a formula, their full-width forms included."""
 
 _BLANK = r"[^\S\t\r\n]*"
 

@@ -53,7 +53,7 @@ def _roots(model: Any) -> set[str]:
 
 
 def _parts(of: Any) -> Sequence[Any]:
-    """What an object holds, or a function refers to; not what a class or a module does."""
+    """The parts that an object holds or a function refers to, without the code of classes and modules."""
     if isinstance(of, FunctionType):
         named = [of.__globals__[name] for name in _names(of.__code__) if name in of.__globals__]
         return [*named, *(of.__closure__ or ()), *(of.__defaults__ or ())]

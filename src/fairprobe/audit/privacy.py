@@ -1,4 +1,4 @@
-"""What must not be told: masked columns, and real rows unless they were asked for."""
+"""Privacy of a report: masked columns are left out, and real rows unless they were asked for."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _checked(settings: Any, file: Path) -> dict[str, Any]:
 
 
 def danger_of(name: str, value: Any, file: Path, *, is_named: bool = True) -> str | None:
-    """What a setting of a file does that only who runs the command may decide; None if it is harmless."""
+    """The danger of a setting that only the user of the command may decide on; None if it is harmless."""
     if value and name in (*CODE, *SECRET):
         return "allows code to run" if name in CODE else "decides who is told secrets"
     if _is_path(name, value, file):

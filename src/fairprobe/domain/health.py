@@ -80,7 +80,7 @@ def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """What can be said of the columns of rows, but for those that a domain says to follow from others."""
+    """Health checks of the columns of rows. Columns that a link or `Derived` computes from others are passed over."""
     rows = _spread(frame)
     remarks: list[Remark] = []
     for parameter in domain.parameters:

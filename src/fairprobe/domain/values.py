@@ -31,7 +31,7 @@ def are_same(one: Any, other: Any) -> bool:
 
 
 def changes_in_words(before: pd.Series, after: pd.Series, first: Sequence[str] = ()) -> list[str]:
-    """What differs between two rows, some columns first."""
+    """The differences between two rows in words, the named columns first."""
     names = [name for name in dict.fromkeys([*first, *before.index]) if not are_same(before[name], after[name])]
     return [f"{name} {before[name]} -> {after[name]}" for name in names]
 

@@ -252,7 +252,7 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
 
 
 def versions() -> dict[str, str]:
-    """What a shard's result hangs on beside its task, by name; a worker with another would differ without a word."""
+    """Versions by package that change a shard's result silently; a worker with other versions is refused."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
 

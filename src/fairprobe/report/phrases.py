@@ -125,7 +125,7 @@ def outcome_words(verdict: Mapping[str, Any]) -> str:
     >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
     'Passed, if the model was not trained on these rows'
     """
-    return ", ".join(filter(None, [OUTCOMES.get(verdict["outcome"], verdict["outcome"]), verdict["condition"]]))
+    return _on_condition(OUTCOMES.get(verdict["outcome"], verdict["outcome"]), verdict)
 
 
 def confidence(of: Mapping[str, Any]) -> str:
@@ -163,9 +163,13 @@ def verdict_words(verdict: Mapping[str, Any]) -> str:
     >>> verdict_words({"outcome": "passed", "condition": None, "sentence": "passed: at most 1% change"})
     'At most 1% change.'
     """
-    outcome = ", ".join(filter(None, [verdict["outcome"], verdict["condition"]]))
-    sentence = str(verdict["sentence"]).removeprefix(f"{outcome}: ")
+    sentence = str(verdict["sentence"]).removeprefix(f"{_on_condition(verdict['outcome'], verdict)}: ")
     return closed(sentence[:1].upper() + sentence[1:])
+
+
+def _on_condition(outcome: str, verdict: Mapping[str, Any]) -> str:
+    """An outcome's word, followed by the verdict's condition if it has one."""
+    return ", ".join(filter(None, [outcome, verdict["condition"]]))
 
 
 def closed(sentence: str) -> str:
