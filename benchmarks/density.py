@@ -31,7 +31,7 @@ from _common import print_table
 from fairprobe import Density, Domain, Link, estimate, search
 from fairprobe.domain.factors import tree_of
 from fairprobe.domain.nearest import nearest_rows
-from fairprobe.estimate.share import percent
+from fairprobe.estimation.share import percent
 from people import pipeline
 
 LINKS = [Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])]
@@ -166,7 +166,7 @@ def shares() -> None:
 
 
 def _interval(hits: int, n: int) -> tuple[float, float]:
-    from fairprobe.estimate.bounds.intervals import clopper_pearson
+    from fairprobe.estimation.bounds.intervals import clopper_pearson
 
     return clopper_pearson(hits, n, 0.95)
 

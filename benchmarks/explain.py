@@ -55,10 +55,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
 from _common import model, print_table
-from fairprobe.explain.box import Axes
-from fairprobe.explain.evidence import judged_in_batches
-from fairprobe.explain.explaining import MAX_QUERIES, evidence_of
-from fairprobe.explain.learning import MAX_REGIONS, learn
+from fairprobe.explanation.box import Axes
+from fairprobe.explanation.evidence import judged_in_batches
+from fairprobe.explanation.explaining import MAX_QUERIES, evidence_of
+from fairprobe.explanation.learning import MAX_REGIONS, learn
 from fairprobe.testing.planted_regions import PLANTED, planted_regions
 from pipelines import fitted
 

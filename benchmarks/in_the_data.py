@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 
 from _common import print_table
-from fairprobe.explain.training_data import InData
+from fairprobe.explanation.training_data import InData
 from label_worlds import WORLDS, verdict
 
 

@@ -20,8 +20,8 @@ import fairprobe
 from _common import print_table
 from fairprobe import Link, retrain
 from fairprobe.datasets import CENSUS_WORDS, census_domain, load_census
-from fairprobe.estimate.share import Share, percent
-from fairprobe.retrain import Retrained
+from fairprobe.estimation.share import Share, percent
+from fairprobe.retraining import Retrained
 
 WAYS = ("linked", "flip+linked")
 FEW_ROWS = {"svm": 4000}

@@ -86,7 +86,7 @@ def main() -> None:
 def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object]:
     """One model."""
     from fairprobe.model.known import last_step
-    from fairprobe.search.shard import CONFIRM_ROWS
+    from fairprobe.searching.shard import CONFIRM_ROWS
 
     model, domain = fitted(name)
 

@@ -32,8 +32,8 @@ import pandas as pd
 
 import fairprobe
 from _common import print_table
-from fairprobe.explain.repairing import repair
-from fairprobe.explain.shrinking import shrink
+from fairprobe.explanation.repairing import repair
+from fairprobe.explanation.shrinking import shrink
 from pipelines import fitted
 
 ASKED = {"forest": 20, "boosting": 60}

@@ -23,7 +23,7 @@ from fairprobe import search
 from fairprobe.datasets import census_domain
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.search.coverage import has_near, uniform_cases
+from fairprobe.searching.coverage import has_near, uniform_cases
 
 ONE = "one walker"
 STRATEGIES = ("auto", "anchored", "guided", "genetic", "fully-directed", "uniform", ONE)

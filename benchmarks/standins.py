@@ -52,8 +52,8 @@ from unittest.mock import patch
 
 import fairprobe
 from _common import model, print_table
-from fairprobe.estimate.populations import Population
-from fairprobe.retrain import judging
+from fairprobe.estimation.populations import Population
+from fairprobe.retraining import judging
 from fairprobe.standins import Screen, compile_stand_in, quick_asker, svm
 
 MODELS = ("forest-100", "random-forest", "ensemble", "svm", "mlp", "fair-svm", "decision-tree")

@@ -15,7 +15,7 @@ from typing import Any
 
 import fairprobe
 from _common import model, print_table
-from fairprobe.search import STRATEGIES
+from fairprobe.searching import STRATEGIES
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")
 SLOW = {"svm": 20_000}

@@ -21,14 +21,14 @@ from evaluation.plan import SEX
 from fairprobe import datasets, subjects
 from fairprobe.arrays import Codes
 from fairprobe.domain import Domain, Integer
-from fairprobe.estimate import estimate
+from fairprobe.estimation import estimate
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.retrain import retrain
-from fairprobe.search import Found, StopReason, search
-from fairprobe.search.coverage import count_cells, has_near, uniform_cases
-from fairprobe.search.registry import choose_strategy
-from fairprobe.search.settings import Limits
+from fairprobe.retraining import retrain
+from fairprobe.searching import Found, StopReason, search
+from fairprobe.searching.coverage import count_cells, has_near, uniform_cases
+from fairprobe.searching.registry import choose_strategy
+from fairprobe.searching.settings import Limits
 
 N_POINTS = 50
 """Of a curve."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf, isfinite, log10, nan, sqrt
 from typing import NamedTuple
 
-from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.estimation.bounds.intervals import clopper_pearson
 
 CONFIDENCE = 0.95
 SPLIT = 1 - (1 - CONFIDENCE) / 2

@@ -145,7 +145,7 @@ def taken_at_its_word():
     import fairprobe  # noqa: F401
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("fairprobe.search.searching", "fairprobe.estimate.populations"):
+        for module in ("fairprobe.searching.searching", "fairprobe.estimation.populations"):
             patch.setattr(sys.modules[module], "is_repeatable", lambda model: True)
             patch.setattr(sys.modules[module], "resolution_of", lambda asker, limit=None, rows=None: 0.0)
         yield

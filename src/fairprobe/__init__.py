@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairprobe._version import __version__
 
 if TYPE_CHECKING:
     from fairprobe import datasets, errors, subjects, testing
-    from fairprobe.audit import Audit, audit
+    from fairprobe.auditing import Audit, audit
     from fairprobe.domain import (
         Category,
         Density,
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
         Real,
         Rule,
     )
-    from fairprobe.estimate import (
+    from fairprobe.estimation import (
         Share,
         breakdown,
         causal_score,
@@ -33,13 +31,13 @@ if TYPE_CHECKING:
         chance_of_finding,
         estimate,
     )
-    from fairprobe.estimate.compare import Comparison, compare
-    from fairprobe.estimate.proxies import Proxies, proxies
-    from fairprobe.estimate.verdict import Verdict, verdict
-    from fairprobe.explain import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
+    from fairprobe.estimation.compare import Comparison, compare
+    from fairprobe.estimation.proxies import Proxies, proxies
+    from fairprobe.estimation.verdict import Verdict, verdict
+    from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
-    from fairprobe.retrain import Retrained, RetrainSettings, retrain
-    from fairprobe.search import Found, search
+    from fairprobe.retraining import Retrained, RetrainSettings, retrain
+    from fairprobe.searching import Found, search
 
 __all__ = [
     "Audit",
@@ -89,7 +87,7 @@ __all__ = [
 
 # NumPy alone takes longer to import than `fairprobe --help` may, so each name is imported when it is first asked for.
 _HOMES = {
-    "fairprobe.audit": ("Audit", "audit"),
+    "fairprobe.auditing": ("Audit", "audit"),
     "fairprobe.domain": (
         "Category",
         "Density",
@@ -103,7 +101,7 @@ _HOMES = {
         "Real",
         "Rule",
     ),
-    "fairprobe.estimate": (
+    "fairprobe.estimation": (
         "Share",
         "breakdown",
         "causal_score",
@@ -111,13 +109,13 @@ _HOMES = {
         "chance_of_finding",
         "estimate",
     ),
-    "fairprobe.estimate.compare": ("Comparison", "compare"),
-    "fairprobe.estimate.proxies": ("Proxies", "proxies"),
-    "fairprobe.estimate.verdict": ("Verdict", "verdict"),
-    "fairprobe.explain": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
+    "fairprobe.estimation.compare": ("Comparison", "compare"),
+    "fairprobe.estimation.proxies": ("Proxies", "proxies"),
+    "fairprobe.estimation.verdict": ("Verdict", "verdict"),
+    "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
     "fairprobe.model": ("load_model",),
-    "fairprobe.retrain": ("RetrainSettings", "Retrained", "retrain"),
-    "fairprobe.search": ("Found", "search"),
+    "fairprobe.retraining": ("RetrainSettings", "Retrained", "retrain"),
+    "fairprobe.searching": ("Found", "search"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _ROOMS = ("datasets", "errors", "subjects", "testing")
@@ -134,14 +132,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, *(name for name in globals() if name.startswith("__") and name not in __all__)]
-
-
-class _Face(ModuleType):
-    """Importing a package sets it on its parent: `search` and others are functions here, and stay that."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Face

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.audit.audit_settings import AuditSettings
-from fairprobe.audit.auditing import Auditing, checked_inputs
-from fairprobe.audit.content import case_order
-from fairprobe.audit.gating import Judged
+from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.auditing.auditing import Auditing, checked_inputs
+from fairprobe.auditing.content import case_order
+from fairprobe.auditing.gating import Judged
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
-from fairprobe.estimate.verdict import GATES, Outcome
+from fairprobe.estimation.verdict import GATES, Outcome
 from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
-from fairprobe.replay import CaseStatus, Replayed, replay
-from fairprobe.replay.saved import Question, SavedCases
+from fairprobe.replaying import CaseStatus, Replayed, replay
+from fairprobe.replaying.saved import Question, SavedCases
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from certificates import certificate, concluded, intervals, renewed, scored, with_config
 
-from fairprobe.estimate import verdict
-from fairprobe.estimate.share import Share
+from fairprobe.estimation import verdict
+from fairprobe.estimation.share import Share
 
 CHECKER = Path(__file__).parents[2] / "checker"
 COUNTS = [(0, 1), (1, 1), (0, 7), (3, 7), (7, 7), (1, 1000), (500, 1000), (999, 1000)]

@@ -13,8 +13,8 @@ from certificates import concluded, intervals, renewed, with_config
 
 import fairprobe
 from fairprobe import Domain, Link
-from fairprobe.audit.audit_settings import AuditSettings
-from fairprobe.audit.auditing import Auditing
+from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.auditing.auditing import Auditing
 
 SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
 

@@ -12,7 +12,7 @@ import pytest
 from fairprobe.cli import demo as demonstration
 from fairprobe.cli import main
 from fairprobe.cli.demo import PAPER, cells, pick, sentences
-from fairprobe.search import search
+from fairprobe.searching import search
 
 
 @pytest.fixture(scope="module")

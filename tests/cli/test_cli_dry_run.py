@@ -8,9 +8,9 @@ import pytest
 
 from fairprobe.domain import Domain, Integer
 from fairprobe.engine import Counts
-from fairprobe.search.forecast import Pilot, costs
-from fairprobe.search.searching import status_of
-from fairprobe.search.settings import Limits
+from fairprobe.searching.forecast import Pilot, costs
+from fairprobe.searching.searching import status_of
+from fairprobe.searching.settings import Limits
 
 
 def test_says_what_it_would_do_and_writes_nothing(search, folder):

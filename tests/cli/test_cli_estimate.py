@@ -12,7 +12,7 @@ import pytest
 
 import fairprobe as library
 from fairprobe.domain import Domain
-from fairprobe.estimate.favourable import match
+from fairprobe.estimation.favourable import match
 from fairprobe.testing import box, odd_one_out
 
 SAMPLE = ("--method", "sample", "--experiments", 20, "--samples", 500)

@@ -8,7 +8,7 @@ import pytest
 
 import fairprobe
 from fairprobe.errors import SettingError
-from fairprobe.estimate.drawing import convergence
+from fairprobe.estimation.drawing import convergence
 from fairprobe.testing import box, never
 
 SAMPLE = ("--method", "sample", "--experiments", 40, "--samples", 250)

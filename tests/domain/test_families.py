@@ -14,10 +14,10 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, search
-from fairprobe.estimate.exact import NotSolved, solve
+from fairprobe.estimation.exact import NotSolved, solve
 from fairprobe.model import Asker
-from fairprobe.retrain.augment import Augmenter, Recipe
-from fairprobe.retrain.parts import LabelledRows
+from fairprobe.retraining.augment import Augmenter, Recipe
+from fairprobe.retraining.parts import LabelledRows
 from fairprobe.standins import compile_stand_in
 from fairprobe.store import Keys
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Real
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.search.start_rows import count_changes, fewest_changes
+from fairprobe.searching.start_rows import count_changes, fewest_changes
 
 KINDS = {
     "name": lambda: Category("name", [f"v{i}" for i in range(5)]),

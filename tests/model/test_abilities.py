@@ -26,7 +26,7 @@ from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
 from fairprobe.model.adapters import ADAPTERS, abilities_of, adapter_for, register
-from fairprobe.search.registry import choose_strategy
+from fairprobe.searching.registry import choose_strategy
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))

@@ -13,11 +13,11 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.asserting import DiscriminationError, assert_no_discrimination
 from fairprobe.errors import HealthWarning
-from fairprobe.explain.repairing import repair
-from fairprobe.explain.shrinking import shrink
+from fairprobe.explanation.repairing import repair
+from fairprobe.explanation.shrinking import shrink
 from fairprobe.model.remote import connect
-from fairprobe.replay import CaseStatus, replay
-from fairprobe.replay.saved import Question, SavedCases
+from fairprobe.replaying import CaseStatus, replay
+from fairprobe.replaying.saved import Question, SavedCases
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 99), Category("sex", ["F", "M"])], sensitive=["sex"])
 CASES = DOMAIN.sample(40, seed=3)

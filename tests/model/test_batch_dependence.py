@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import fairprobe
 from fairprobe import Category, Domain, Integer, estimate, search
-from fairprobe.estimate.verdict import verdict
+from fairprobe.estimation.verdict import verdict
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import unsteadiness
 from fairprobe.model.remote import connect

@@ -15,11 +15,11 @@ import pytest
 import fairprobe
 from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
-from fairprobe.estimate import populations, share
-from fairprobe.estimate.verdict import verdict
+from fairprobe.estimation import populations, share
+from fairprobe.estimation.verdict import verdict
 from fairprobe.model.asking import Asker
-from fairprobe.replay import CaseStatus, replay
-from fairprobe.search import searching
+from fairprobe.replaying import CaseStatus, replay
+from fairprobe.searching import searching
 from fairprobe.store import identity
 
 DOMAIN = Domain([Integer("age", 17, 90), Integer("hours", 1, 9999), Integer("sex", 0, 1)], sensitive=["sex"])

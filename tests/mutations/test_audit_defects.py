@@ -16,10 +16,10 @@ from sklearn.linear_model import LogisticRegression
 import fairprobe
 from fairprobe import Domain, Link, proxies
 from fairprobe.asserting import assert_no_discrimination
-from fairprobe.audit import auditing, content
+from fairprobe.auditing import auditing, content
 from fairprobe.errors import FairprobeError
-from fairprobe.estimate import favourable
-from fairprobe.estimate.proxies import Proxies
+from fairprobe.estimation import favourable
+from fairprobe.estimation.proxies import Proxies
 from fairprobe.report import phrases, render
 from fairprobe.store.hashes import digest, sealed
 

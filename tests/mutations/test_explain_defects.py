@@ -10,9 +10,9 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explain import case_region, explaining, remedies, training_data
-from fairprobe.explain.remedies import remedies_of
-from fairprobe.explain.training_data import InData, region_in_data
+from fairprobe.explanation import case_region, explaining, remedies, training_data
+from fairprobe.explanation.remedies import remedies_of
+from fairprobe.explanation.training_data import InData, region_in_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
 

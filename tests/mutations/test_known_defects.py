@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, estimate
-from fairprobe.estimate.exact import walk
+from fairprobe.estimation.exact import walk
 from fairprobe.model import known, tables
 
 DOMAIN = Domain([Integer("x", 0, 60_000), Integer("z", 0, 10**4), Integer("s", 0, 1)], ["s"])

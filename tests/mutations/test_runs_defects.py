@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "retrain"))
 
 import test_known_rows as known
 
-from fairprobe.retrain import parts
+from fairprobe.retraining import parts
 
 
 def every_row_is_another(monkeypatch):

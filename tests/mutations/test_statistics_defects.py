@@ -10,7 +10,7 @@ import pytest
 
 import fairprobe
 from fairprobe import Category, Domain, Integer, Share, estimate, verdict
-from fairprobe.estimate.bounds.intervals import clopper_pearson
+from fairprobe.estimation.bounds.intervals import clopper_pearson
 
 DOMAIN = Domain([Integer("age", 20, 59), Category("sex", ["F", "M"])], sensitive=["sex"])
 

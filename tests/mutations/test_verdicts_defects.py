@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairprobe import Domain, Integer, Link, audit, breakdown, estimate, verdict
-from fairprobe.estimate.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 
 verdicts, surveys = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("verdict", "survey"))
 """The modules: the package has a function of the one name."""

@@ -12,7 +12,7 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.checks import nearest
 from fairprobe.errors import DomainError, InputError, SettingError
-from fairprobe.estimate import causal_score, causal_search
+from fairprobe.estimation import causal_score, causal_search
 from fairprobe.oracle import checked_threshold
 
 X = pd.DataFrame({"age": [20, 30, 40], "sex": ["f", "m", "f"]})

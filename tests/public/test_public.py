@@ -110,21 +110,16 @@ def test_search_stays_the_function():
     code = """
 import fairprobe, types
 assert isinstance(fairprobe.search, types.FunctionType)
-import fairprobe.search.searching
-import fairprobe.search.registry
-from fairprobe.search.registry import STRATEGIES
-from fairprobe.search import register, search
+import fairprobe.searching.searching
+import fairprobe.searching.registry
+from fairprobe.searching.registry import STRATEGIES
+from fairprobe.searching import register, search
 from fairprobe import search as again
 import fairprobe.testing
 assert isinstance(fairprobe.search, types.FunctionType)
 assert again is search is fairprobe.search
 """
     python(code)
-
-
-@pytest.mark.parametrize("first", ["fairprobe.search.searching", "fairprobe.testing.strategies", "fairprobe.search"])
-def test_search_is_the_function_whatever_is_imported_first(first):
-    python(f"import {first}, types, fairprobe; assert isinstance(fairprobe.search, types.FunctionType)")
 
 
 def test_importing_has_no_effects():

@@ -15,10 +15,10 @@ from fairprobe.datasets import census_domain
 from fairprobe.errors import SettingError
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.search.job import Job
-from fairprobe.search.settings import SearchSettings, StopReason
-from fairprobe.search.shard import Quota, run_shard
-from fairprobe.search.strategies.uniform import Uniform
+from fairprobe.searching.job import Job
+from fairprobe.searching.settings import SearchSettings, StopReason
+from fairprobe.searching.shard import Quota, run_shard
+from fairprobe.searching.strategies.uniform import Uniform
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, quick_asker
 from fairprobe.standins.screen import CHECKED
 

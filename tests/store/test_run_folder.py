@@ -18,7 +18,7 @@ from kept_run import DOMAIN, SETTINGS, bytes_of
 
 import fairprobe
 from fairprobe.errors import HealthWarning, RunError, SettingError
-from fairprobe.search import searching
+from fairprobe.searching import searching
 from fairprobe.store import whole_files
 from fairprobe.store.run_folder import FORMAT, RunReader
 
@@ -419,7 +419,7 @@ def test_a_file_system_without_fsync_or_locks_is_said(tmp_path, whole, monkeypat
 @pytest.mark.parametrize("asset", sorted(ASSETS.glob("format-*"), key=str), ids=lambda path: path.name)
 def test_runs_of_every_format_are_read(asset, tmp_path):
     """Made by tests/store/assets/make.py with the version that wrote it; its cases were written then, too."""
-    from fairprobe.search.stored_cases import StoredCases, merged
+    from fairprobe.searching.stored_cases import StoredCases, merged
 
     shutil.copytree(asset, tmp_path / "run")
     stored = StoredCases(tmp_path / "run")

@@ -7,9 +7,9 @@ import gc
 import numpy as np
 import pytest
 
-from fairprobe.search import STRATEGIES, Strategy, Walk
-from fairprobe.search.strategies.random_walk import RandomWalk
-from fairprobe.search.strategies.uniform import Uniform
+from fairprobe.searching import STRATEGIES, Strategy, Walk
+from fairprobe.searching.strategies.random_walk import RandomWalk
+from fairprobe.searching.strategies.uniform import Uniform
 from fairprobe.testing import CountingModel, check_strategy, strategy_checks
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -15,14 +15,14 @@ from fairprobe import oracle
 from fairprobe.domain import allowed, constraints, expressions, links
 from fairprobe.domain import domain as domains
 from fairprobe.domain.families import NONE, Families, FrameMembers, Members
-from fairprobe.estimate import Share, populations, survey
-from fairprobe.estimate.bounds import intervals
-from fairprobe.estimate.exact import trees
-from fairprobe.estimate.populations import Population
-from fairprobe.estimate.survey import Count, Survey
+from fairprobe.estimation import Share, populations, survey
+from fairprobe.estimation.bounds import intervals
+from fairprobe.estimation.exact import trees
+from fairprobe.estimation.populations import Population
+from fairprobe.estimation.survey import Count, Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
-from fairprobe.search import start_rows
+from fairprobe.searching import start_rows
 from fairprobe.store import distinct
 
 compare, verdict = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("compare", "verdict"))
@@ -96,7 +96,7 @@ def one_sided_bounds_decide(patch):
 
 @mutation(seed=0)
 def the_error_is_split_over_sets_that_no_limit_binds(patch):
-    module = importlib.import_module("fairprobe.estimate.parameter_sets")
+    module = importlib.import_module("fairprobe.estimation.parameter_sets")
     patch.setattr(module, "n_bound", lambda sides, gate: 3 * len(sides))
 
 

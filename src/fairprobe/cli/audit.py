@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from fairprobe.audit import Audit, audit
-from fairprobe.audit.audit_settings import AuditSettings
-from fairprobe.audit.auditing import Auditing
-from fairprobe.audit.folder import RunFolder
+from fairprobe.auditing import Audit, audit
+from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.auditing.auditing import Auditing
+from fairprobe.auditing.folder import RunFolder
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.config import OUTSIDE, read_config
@@ -24,9 +24,9 @@ from fairprobe.cli.options import Option, number, number_or_none, setting, whole
 from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
-from fairprobe.estimate.estimation import plan
-from fairprobe.estimate.share import POPULATIONS, ROLES, WHICH, percent
-from fairprobe.estimate.verdict import GATES
+from fairprobe.estimation.estimation import plan
+from fairprobe.estimation.share import POPULATIONS, ROLES, WHICH, percent
+from fairprobe.estimation.verdict import GATES
 from fairprobe.oracle import checked_threshold
 from fairprobe.report.phrases import between, flips_words
 

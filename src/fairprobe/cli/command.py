@@ -22,8 +22,8 @@ from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, 
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
-from fairprobe.estimate.favourable import Favourable, favourable_in
-from fairprobe.estimate.share import percent
+from fairprobe.estimation.favourable import Favourable, favourable_in
+from fairprobe.estimation.share import percent
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
 

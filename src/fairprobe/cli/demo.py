@@ -20,8 +20,8 @@ from fairprobe.datasets import CENSUS_WORDS, describe_census
 from fairprobe.domain import Domain
 from fairprobe.errors import SettingError
 from fairprobe.progress import Status
-from fairprobe.search import Found, StopReason, search
-from fairprobe.search.registry import choose_strategy
+from fairprobe.searching import Found, StopReason, search
+from fairprobe.searching.registry import choose_strategy
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.cli.words import WIDTH, aligned, magnitude
-from fairprobe.estimate import Outcome, Share, Verdict
-from fairprobe.estimate.favourable import Favourable
-from fairprobe.estimate.share import POPULATIONS, interval_words, percent
-from fairprobe.estimate.verdict import MIN_COMPARABLE
+from fairprobe.estimation import Outcome, Share, Verdict
+from fairprobe.estimation.favourable import Favourable
+from fairprobe.estimation.share import POPULATIONS, interval_words, percent
+from fairprobe.estimation.verdict import MIN_COMPARABLE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,18 +21,18 @@ from fairprobe.cli.search import Search
 from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
-from fairprobe.estimate.favourable import classes_of
-from fairprobe.explain import Explanation, explain
-from fairprobe.explain.evidence import Budget, careful_oracle
-from fairprobe.explain.explaining import MAX_QUERIES
-from fairprobe.explain.given import as_inputs
-from fairprobe.explain.learning import MAX_REGIONS
+from fairprobe.estimation.favourable import classes_of
+from fairprobe.explanation import Explanation, explain
+from fairprobe.explanation.evidence import Budget, careful_oracle
+from fairprobe.explanation.explaining import MAX_QUERIES
+from fairprobe.explanation.given import as_inputs
+from fairprobe.explanation.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
 from fairprobe.progress import visible
-from fairprobe.search import StopReason
-from fairprobe.search.settings import settled
+from fairprobe.searching import StopReason
+from fairprobe.searching.settings import settled
 
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"

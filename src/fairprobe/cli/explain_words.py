@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from fairprobe.cli.words import Line, aligned, counted
-from fairprobe.estimate.share import POPULATIONS, percent
-from fairprobe.explain import CaseRegion, Explanation
-from fairprobe.explain.explanation import nothing_held
-from fairprobe.explain.remedies import Decision, Remedy
-from fairprobe.explain.training_data import InData
+from fairprobe.estimation.share import POPULATIONS, percent
+from fairprobe.explanation import CaseRegion, Explanation
+from fairprobe.explanation.explanation import nothing_held
+from fairprobe.explanation.remedies import Decision, Remedy
+from fairprobe.explanation.training_data import InData
 
 DECISIONS = {
     Decision.MEAN: "the twins' mean outcome",

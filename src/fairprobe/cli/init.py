@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairprobe.audit.audit_settings import AuditSettings
+from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.data import read_frame
@@ -19,7 +19,7 @@ from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import TABLE, Option, option, switch
 from fairprobe.cli.words import say
 from fairprobe.errors import DataError
-from fairprobe.estimate.share import ROLES
+from fairprobe.estimation.share import ROLES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from fairprobe.cli.data import number_or_text
 from fairprobe.cli.words import ARGUMENTS, flag
 from fairprobe.engine import ENGINES
 from fairprobe.errors import SettingError
-from fairprobe.estimate.share import ROLES
+from fairprobe.estimation.share import ROLES
 from fairprobe.model import OUTPUTS
 from fairprobe.model.program import FORMATS
 from fairprobe.model.remote import connect
 from fairprobe.model.services import SPOKEN
-from fairprobe.search.searching import search
+from fairprobe.searching.searching import search
 
 BATCHES = ("array", "frame")
 

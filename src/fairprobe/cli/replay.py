@@ -19,9 +19,9 @@ from fairprobe.domain import Domain
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import checked_threshold
-from fairprobe.replay import CaseStatus, Replayed, replay
-from fairprobe.replay.runs import ROW, RunCases, of_table, read_run
-from fairprobe.replay.saved import Question
+from fairprobe.replaying import CaseStatus, Replayed, replay
+from fairprobe.replaying.runs import ROW, RunCases, of_table, read_run
+from fairprobe.replaying.saved import Question
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,19 +16,19 @@ from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
-from fairprobe.estimate.favourable import match
-from fairprobe.estimate.verdict import EXIT_CODES, Outcome
+from fairprobe.estimation.favourable import match
+from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
-from fairprobe.retrain import Retrained, RetrainSettings, retrain
-from fairprobe.retrain.augment import AUTO_LINKED
-from fairprobe.retrain.clock import N_REPORT, N_SELECT
-from fairprobe.retrain.labels import NAMES
-from fairprobe.retrain.parts import checked_rows, classes_of
-from fairprobe.retrain.retrain_settings import ACCEPT, AllSettings
-from fairprobe.retrain.retraining import plan
-from fairprobe.retrain.supply import checked_cases
-from fairprobe.search import STRATEGIES
+from fairprobe.retraining import Retrained, RetrainSettings, retrain
+from fairprobe.retraining.augment import AUTO_LINKED
+from fairprobe.retraining.clock import N_REPORT, N_SELECT
+from fairprobe.retraining.labels import NAMES
+from fairprobe.retraining.parts import checked_rows, classes_of
+from fairprobe.retraining.retrain_settings import ACCEPT, AllSettings
+from fairprobe.retraining.retraining import plan
+from fairprobe.retraining.supply import checked_cases
+from fairprobe.searching import STRATEGIES
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"

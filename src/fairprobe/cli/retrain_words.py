@@ -7,12 +7,12 @@ from itertools import chain
 
 from fairprobe.cli.estimate_words import between, unused_line
 from fairprobe.cli.words import Line, aligned, counted, in_flags
-from fairprobe.estimate.share import Share, percent
-from fairprobe.retrain import Retrained
-from fairprobe.retrain.judging import JUDGED
-from fairprobe.retrain.retrained import GIVEN, stopped, why_none
-from fairprobe.retrain.retraining import RetrainPlan
-from fairprobe.retrain.rounds import front_of
+from fairprobe.estimation.share import Share, percent
+from fairprobe.retraining import Retrained
+from fairprobe.retraining.judging import JUDGED
+from fairprobe.retraining.retrained import GIVEN, stopped, why_none
+from fairprobe.retraining.retraining import RetrainPlan
+from fairprobe.retraining.rounds import front_of
 
 MOST_GROUPS = 12
 

@@ -15,7 +15,7 @@ from fairprobe.cli.destination import Destination, for_parquet
 from fairprobe.cli.options import HOW, Option, option, out, switch, whole
 from fairprobe.cli.words import aligned, counted, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.estimate.share import percent
+from fairprobe.estimation.share import percent
 from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
 from fairprobe.store.whole_files import as_written
@@ -183,7 +183,7 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
 
 
 def _written(action: str, folders: list[str], target: Destination, memory: int) -> int:
-    from fairprobe.search.stored_cases import StoredCases, merged, write_csv, write_parquet
+    from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
     most = None

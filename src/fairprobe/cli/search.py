@@ -32,13 +32,13 @@ from fairprobe.cli.words import (
 from fairprobe.domain import Density, Domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
-from fairprobe.estimate.share import percent
+from fairprobe.estimation.share import percent
 from fairprobe.oracle import checked_threshold
-from fairprobe.search import STRATEGIES, Found, StopReason, search
-from fairprobe.search.forecast import LimitCost, plan
-from fairprobe.search.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
-from fairprobe.search.searching import CONFIRM, MIN_PLAUSIBILITY
-from fairprobe.search.settings import Limits, settled
+from fairprobe.searching import STRATEGIES, Found, StopReason, search
+from fairprobe.searching.forecast import LimitCost, plan
+from fairprobe.searching.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
+from fairprobe.searching.searching import CONFIRM, MIN_PLAUSIBILITY
+from fairprobe.searching.settings import Limits, settled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,9 @@ from fairprobe._version import __version__
 from fairprobe.checks import checked_seed
 from fairprobe.domain import Category, Domain, Integer, Link
 from fairprobe.errors import HealthWarning
-from fairprobe.estimate import Outcome, estimate, verdict
-from fairprobe.explain import explain
-from fairprobe.search import Found, search
+from fairprobe.estimation import Outcome, estimate, verdict
+from fairprobe.explanation import explain
+from fairprobe.searching import Found, search
 from fairprobe.testing import toys
 from fairprobe.testing.planted_regions import planted_regions
 

@@ -38,7 +38,7 @@ class Toy:
     >>> toy = box(n_free=2, levels=10, low=3, high=4)
     >>> toy.share
     Fraction(1, 25)
-    >>> from fairprobe.search import search
+    >>> from fairprobe.searching import search
     >>> search(toy.model, toy.domain, max_cases=None, **toy.settings).n_cases
     4
     """

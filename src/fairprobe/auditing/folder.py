@@ -1,0 +1,127 @@
+"""The run folder: everything that an audit gives, and all attempts on the same model and data."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.csv_tables import write_csv
+from fairprobe.errors import RunError, SettingError
+
+if TYPE_CHECKING:
+    from fairprobe.auditing.result import Audit
+
+ATTEMPTS = "attempts.jsonl"
+AUDIT = "audit.json"
+DOMAIN = "domain.toml"
+IDENTITY = ("model", "data", "config_hash", "seed")
+
+
+class RunFolder:
+    """A folder that can be written to, made sure of before the work starts."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            rule = "must be a folder that can be written to"
+            raise SettingError.about("folder", f"{rule}, got {error.strerror or error}: {self.path}") from None
+
+    # Attempts
+
+    def begin(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        """Note an attempt before its outcome is known, so that one which is broken off is counted too."""
+        if not any(_identity(each) == _identity(attempt) for each in self._read()):
+            self._append(attempt)
+        return self._on_the_same(attempt)
+
+    def end(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        """Note what came of it; gives all attempts on the same model and data."""
+        if attempt not in self._read():
+            self._append(attempt)
+        return self._on_the_same(attempt)
+
+    def _on_the_same(self, attempt: dict[str, Any]) -> list[dict[str, Any]]:
+        ours = [each for each in self._read() if (each["model"], each["data"]) == (attempt["model"], attempt["data"])]
+        names = ("seed", "date", "outcome", "config_hash")
+        return [
+            {**{name: each[name] for name in names}, "is_this": _identity(each) == _identity(attempt)} for each in ours
+        ]
+
+    def _append(self, attempt: dict[str, Any]) -> None:
+        """In one write at the end of the file: of two audits at once, each finds its line."""
+        path = self.path / ATTEMPTS
+        try:
+            with path.open("ab+", buffering=0) as file:
+                is_torn = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+                line = b"\n" * is_torn + json.dumps(attempt, sort_keys=True).encode() + b"\n"
+                if file.write(line) != len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The attempts, each as it is said to have ended last, in the order that they began in."""
+        path, attempts = self.path / ATTEMPTS, {}
+        if not path.exists():
+            return []
+        try:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if line.startswith("{") and not line.endswith("}"):
+                    continue  # torn, by a crash while it was written
+                if line.strip():
+                    attempt = json.loads(line)
+                    attempts[_identity(attempt)] = {**dict.fromkeys((*IDENTITY, "date", "outcome")), **attempt}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            rule = f"must hold the attempts of before in {ATTEMPTS}"
+            raise SettingError.about("folder", f"{rule}, got a file that cannot be read: {error}") from None
+        return list(attempts.values())
+
+    # Results
+
+    def write(self, audit: Audit) -> None:
+        """Everything; each file is whole or as it was before. What needs no other part of the report goes first."""
+        self.write_by(AUDIT, audit.to_json)
+        config = json.dumps(audit.content["about"]["config"], indent=1, ensure_ascii=False, sort_keys=True)
+        self.write_by("config.json", lambda part: part.write_text(f"{config}\n", encoding="utf-8"))
+        self.write_by("cases.csv", lambda part: write_csv(audit.cases_table(), part))
+        density, domain = audit.density, audit.domain
+        if not audit.content["about"]["masked"]:  # bins and values would tell what is masked
+            if not domain.restrictions.callables:  # which no file can hold
+                self.write_by(DOMAIN, domain.to_toml)
+            if density is not None:
+                self.write_by("density.parquet", density.to_parquet)
+        forms = {
+            "report.html": audit.to_html,
+            "report.md": audit.to_markdown,
+            "junit.xml": audit.to_junit,
+            "model-card.md": audit.to_model_card,
+        }
+        for name, write in forms.items():
+            self.write_by(name, write)
+
+    def write_by(self, name: str, write: Callable[[Path], object]) -> None:
+        """Let a function write a file under another name, which becomes the right one when all is written."""
+        path = self.path / name
+        part = path.with_name(f".{name}.{os.getpid()}.part")
+        try:
+            part.unlink(missing_ok=True)  # whatever it may be a link to
+            write(part)
+            part.replace(path)
+        except OSError as error:
+            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _identity(attempt: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(attempt.get(name) for name in IDENTITY)

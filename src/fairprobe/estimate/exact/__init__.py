@@ -1,6 +1,0 @@
-"""Exact: the share of a tree, a small additive ensemble of trees or a linear classifier, counted instead of sampled."""
-
-from fairprobe.estimate.exact.solved import NotSolved, Solved
-from fairprobe.estimate.exact.solving import MAX_BOXES, MAX_HALF, solve
-
-__all__ = ["MAX_BOXES", "MAX_HALF", "NotSolved", "Solved", "solve"]

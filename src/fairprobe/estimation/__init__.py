@@ -1,0 +1,25 @@
+"""How common. Nothing here may import the search: a search's yield is not a share."""
+
+from fairprobe.estimation.bounds.intervals import chance_of_finding
+from fairprobe.estimation.compare import Comparison, compare
+from fairprobe.estimation.estimation import estimate
+from fairprobe.estimation.parameter_sets import breakdown, causal_score, causal_search
+from fairprobe.estimation.proxies import Proxies, proxies
+from fairprobe.estimation.share import Share
+from fairprobe.estimation.verdict import Outcome, Verdict, verdict
+
+__all__ = [
+    "Comparison",
+    "Outcome",
+    "Proxies",
+    "Share",
+    "Verdict",
+    "breakdown",
+    "causal_score",
+    "causal_search",
+    "chance_of_finding",
+    "compare",
+    "estimate",
+    "proxies",
+    "verdict",
+]

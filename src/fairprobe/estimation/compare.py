@@ -1,0 +1,152 @@
+"""Two models on the same inputs: which has the larger share, by how much, and whether it could be chance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Mask
+from fairprobe.checks import checked_count, checked_seed
+from fairprobe.domain.domain import Domain
+from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimation.favourable import favourable_of
+from fairprobe.estimation.populations import Population, bound, sides_of
+from fairprobe.estimation.share import Share, percent
+from fairprobe.estimation.survey import Survey, split_confidence, warn_of
+from fairprobe.model import Model
+from fairprobe.notebook import as_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The shares of two models on the same inputs."""
+
+    a: Share
+    b: Share
+    difference: float
+    """The share of a less that of b."""
+    low: float
+    high: float
+    """The interval of the difference, at the shares' confidence."""
+    p_value: float
+    """McNemar's exact test of equal shares."""
+    only_a: int
+    only_b: int
+    """Inputs that are discriminatory for the one model and not for the other."""
+    n: int
+    plain: Comparison | None = None
+    """Beside a comparison of linked twins: that of twins which differ in the sensitive parameters alone."""
+
+    def sentence(self) -> str:
+        """The comparison in words."""
+        return (
+            f"{percent(self.a.value)} against {percent(self.b.value)} of {self.n:,} inputs: "
+            f"{100 * self.difference:+.3g} points, with {percent(self.a.confidence)} confidence between "
+            f"{100 * self.low:+.3g} and {100 * self.high:+.3g} (p = {self.p_value:.2g})"
+            + ("" if self.plain is None else f"; {' or '.join(self.a.sensitive)} alone: {self.plain.sentence()}")
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        figures = ("difference", "low", "high", "p_value", "only_a", "only_b", "n")
+        return {
+            **{name: getattr(self, name) for name in figures},
+            "a": self.a.summary(),
+            "b": self.b.summary(),
+            "plain": None if self.plain is None else self.plain.summary(),
+            "sentence": self.sentence(),
+        }
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        figures = {
+            "a": percent(self.a.value),
+            "b": percent(self.b.value),
+            "discriminatory for a alone": f"{self.only_a:,}",
+            "discriminatory for b alone": f"{self.only_b:,}",
+            "p": f"{self.p_value:.2g}",
+        }
+        return as_html("Comparison", self.sentence(), figures)
+
+
+def compare(
+    model_a: Model,
+    model_b: Model,
+    domain: Domain,
+    population: str | pd.DataFrame | Any = "domain",
+    *,
+    n_experiments: int = 400,
+    n_samples: int = 1000,
+    confidence: float = 0.95,
+    threshold: float | None = None,
+    output: str = "label",
+    favourable: Any = None,
+    seed: int | None = 0,
+    batch: str | None = None,
+    linked: bool | None = None,
+) -> Comparison:
+    """Judge both models on the same inputs and compare their shares.
+
+    Args:
+        model_a: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        model_b: another; it may lack sensitive columns that the first takes, or take some that the first lacks.
+        domain: what an input may be, and which parameters are sensitive.
+        population: "domain", "valid", real rows or a `Density`.
+        n_experiments: of a sample.
+        n_samples: inputs of an experiment.
+        confidence: of the intervals.
+        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
+        output: "label", "score", "proba" or "value": what is compared.
+        favourable: the good outcome, to say who is worse off.
+        seed: the same seed and settings give the same result; None draws one.
+        batch: "array" or "frame" to say what the models eat; by default as they were fitted.
+        linked: in a domain with links, True or False for linked or plain twins alone; None for both.
+
+    Returns:
+        Both shares, and the share of the first less that of the second, with its interval.
+
+    >>> from fairprobe import Domain, Integer
+    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> compare(lambda X: X[:, 0] + 10 * X[:, 1] > 50, lambda X: X[:, 0] > 50, domain).b.hits
+    0
+    """
+    sides, population = sides_of(domain, linked), bound(population, domain)
+    confidence = split_confidence(confidence, len(sides))
+    n = checked_count("n_experiments", n_experiments) * checked_count("n_samples", n_samples)
+    seed = checked_seed(seed)
+    found = []
+    for side in sides:
+        targets = [
+            Population(model, side, population, threshold, output, batch, may_lack=True) for model in (model_a, model_b)
+        ]
+        good = favourable_of(favourable, targets)
+        surveys = [
+            Survey(target, [side.sensitive], confidence, seed, n_samples=n_samples, favourable=good)
+            for target in targets
+        ]
+        # By turns, so that a second model that fails is found out at once.
+        batches = zip(*(target.families(n, seed) for target in targets), strict=True)
+        hits = [[survey.add(part)[0] for survey, part in zip(surveys, pair, strict=True)] for pair in batches]
+        (a,), (b,) = (survey.shares() for survey in surveys)
+        warn_of([a, b])
+        hits_a, hits_b = map(np.concatenate, zip(*hits, strict=True))
+        found.append(paired(a, b, hits_a, hits_b, confidence))
+    return replace(found[0], plain=found[1]) if len(found) > 1 else found[0]
+
+
+def paired(a: Share, b: Share, hits_a: Mask, hits_b: Mask, confidence: float) -> Comparison:
+    """Two shares that come from the same inputs, by which of these are discriminatory for each."""
+    n = len(hits_a)
+    only_a, only_b = int((hits_a & ~hits_b).sum()), int((hits_b & ~hits_a).sum())
+    low, high = paired_difference(only_a, only_b, n, confidence)
+    return Comparison(
+        a, b, (only_a - only_b) / n if n else math.nan, low, high, mcnemar_p(only_a, only_b), only_a, only_b, n
+    )

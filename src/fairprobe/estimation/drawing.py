@@ -1,0 +1,93 @@
+"""Drawing: the convergence plot, how the estimate settles as experiments are added (the paper's figure)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+from fairprobe.errors import SettingError
+from fairprobe.estimation.share import POPULATIONS, Share, percent
+from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
+
+WIDTH, HEIGHT = 7.2, 3.6
+"""Of a panel, in inches."""
+
+REACH = 6
+"""So many times as far as the interval reaches from the value is shown."""
+
+FEW = 30
+"""Up to so many experiments each is marked by a dot."""
+
+
+def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:
+    """Draw the running mean after each experiment, with the final interval as a band; a panel for each share."""
+    panels = [shares] if isinstance(shares, Share) else list(shares)
+    if not panels:
+        raise SettingError("a convergence plot needs a share, got none")
+    for share in panels:
+        if not has_history(share):
+            raise SettingError(
+                f"a convergence plot needs a share that was sampled in whole experiments, got the method "
+                f"{share.method!r}: use method='sample'"
+            )
+    with svg_panels(path, WIDTH, HEIGHT, n_rows=len(panels)) as all_axes:
+        for axes, share in zip(all_axes, panels, strict=True):
+            _draw(axes, share)
+
+
+def has_history(share: Share) -> bool:
+    """Whether there is anything to draw: only a sample has experiments."""
+    return share.history is not None and len(share.history) > 0
+
+
+def _draw(axes: Any, share: Share) -> None:
+    """A panel: the line, the band, and in words what was measured and what came of it."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    history = share.history
+    assert history is not None
+    n = len(history)
+    axes.axhspan(share.low, share.high, color=BAND, linewidth=0, zorder=1)
+    axes.axhline(share.value, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=2)
+    marker = "o" if n <= FEW else ""
+    axes.plot(range(1, n + 1), history, color=INK, linewidth=1.6, marker=marker, markersize=3.5, zorder=3)
+    axes.set_xlim(*((0.5, 1.5) if n == 1 else (1.0, float(n))))
+    # The band and the history around it; the first experiments may swing so far that they are cut off.
+    reach = REACH * max(share.high - share.value, share.value - share.low)
+    low = min(share.low, max(history.min(), share.value - reach))
+    high = max(share.high, min(history.max(), share.value + reach))
+    room = 0.06 * (high - low)
+    axes.set_ylim(low - room, high + room)
+
+    axes.set_xlabel("experiments")
+    axes.set_ylabel(f"share of {POPULATIONS[share.population]}")
+    names = ", ".join(share.sensitive)
+    short = names if len(names) <= 40 else f"{len(share.sensitive)} parameters"
+    title = f"sensitive: {short}; {share.n:,} inputs in {n:,} experiment{'s' * (n > 1)}"
+    axes.set_title(title, loc="left", fontsize=10, color=SOFT, pad=10)
+    interval = f"{percent(share.confidence)} interval:\n{percent(share.low)} to\n{percent(share.high)}"
+    axes.annotate(
+        f"{percent(share.value)}\n{interval}",
+        xy=(1, share.value),
+        xycoords=("axes fraction", "data"),
+        xytext=(8, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        color=INK,
+        annotation_clip=False,
+    )
+
+    as_shares(axes.yaxis)
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    tidy(axes, grid="y")
+
+
+def as_shares(axis: Any) -> None:
+    """Label an axis in per cent, at a few round places."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.6g}%"))
+    axis.set_major_locator(MaxNLocator(6))

@@ -1,0 +1,264 @@
+"""Walk: a domain cut into boxes within which every combination of sensitive values has one label.
+
+All combinations start at the roots of the trees. In each box one node that still matters is chosen, the box is cut by
+its test, and whatever stands on that node moves on. A box is done with as soon as nothing that is still open can tell
+the combinations apart, or as two of them are sure to get different labels: then the rest of its combinations walk on
+alone, only to learn their labels. Many boxes take a step at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.estimation.exact.axes import SetAxis, Slots
+from fairprobe.estimation.exact.trees import UNDECIDED, Small, TreePlan
+from fairprobe.model.asking import Asker
+from fairprobe.model.tables import N_RANDOM, MismatchError, UnfitError
+
+_BLOCK_NUMBERS = 1_000_000
+"""About how many numbers a step works on: many boxes at a time, in bounded memory."""
+
+_N_CONFIRMED = 256
+"""Families counted by the walk that the model is asked about in the end."""
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Boxes, and where in the trees the combinations of sensitive values stand in each."""
+
+    slots: Slots
+    nodes: Small
+    """By box, then combination, then tree."""
+    who: Small
+    """By box, which combinations they are: all that are compared, or one that walks alone."""
+
+    @property
+    def alone(self) -> bool:
+        return self.who.shape[1] == 1
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def take(self, rows: Any) -> _Boxes:
+        return _Boxes(self.slots[rows], self.nodes[rows], self.who[rows])
+
+    @classmethod
+    def join(cls, parts: Sequence[_Boxes]) -> _Boxes:
+        slots = np.concatenate([part.slots for part in parts])
+        nodes = np.concatenate([part.nodes for part in parts])
+        return cls(slots, nodes, np.concatenate([part.who for part in parts]))
+
+
+class BoxWalk:
+    """Counts the discriminatory families of one plan."""
+
+    def __init__(self, plan: TreePlan, asker: Asker, classes: NDArray[Any], max_boxes: int) -> None:
+        self._plan = plan
+        self._asker = asker
+        self._classes = classes
+        self._max_boxes = max_boxes
+        # Most axes are ranges, and those are cut all at a time; the others one after another.
+        sets = {place: axis for place, axis in enumerate(plan.axes) if isinstance(axis, SetAxis)}
+        self._sets = [(place, axis, plan.slots[place]) for place, axis in sets.items()]
+        self._is_range = np.array([place not in sets for place in range(len(plan.axes))] + [False])  # a leaf's is -1
+        self._first = np.array([slots.start for slots in plan.slots] + [0])
+        n_combinations, n_trees = plan.start.shape
+        self._block = max(64, _BLOCK_NUMBERS // (n_combinations * n_trees * len(classes)))
+        self._pending: list[_Boxes] = []
+        self._hits = 0
+        self._by_label = np.zeros((len(classes), n_combinations), dtype=plan.dtype)
+        self._shown: list[tuple[Codes, Small, Small]] = []
+        self.n_boxes = 0
+
+    def run(self) -> tuple[int, list[list[int]]]:
+        """Walk until no box is left: how many families are discriminatory, and how many of them get which label.
+
+        The labels are by class, then combination. Where rules allow not all members of a family, inputs are counted.
+        """
+        for slots, who in self._plan.starts():
+            start = self._plan.start[who]
+            self.n_boxes += len(slots)
+            boxes = _Boxes(slots, start, who.astype(np.int32))
+            self._push(self._advanced(boxes, np.ones(start.shape, dtype=bool)))
+        while self._pending:
+            boxes = self._next()
+            if boxes.alone:
+                self._step_alone(boxes)
+            else:
+                self._step(boxes)
+        untested = self._plan.untested
+        return self._hits * untested, [[int(count) * untested for count in counts] for counts in self._by_label]
+
+    def confirm(self, domain: Domain) -> None:
+        """Raise unless the model agrees on some of the families that were counted, and on random ones of the domain.
+
+        Of these there are as many again with one parameter moved to the edge of a cell.
+        """
+        for codes, who, labels in self._shown:
+            answers = self._ask_families(codes, who) if len(codes) else labels
+            if ((answers != labels) & (labels != UNDECIDED)).any():
+                raise MismatchError("the model's labels are not those that its trees, walked here, give")
+        # A fixed seed: whether a model is solved must not depend on chance.
+        rng = np.random.default_rng(N_RANDOM)
+        codes = domain.sample_codes(N_RANDOM, rng)
+        edges = codes.copy()
+        for row in edges if self._plan.axes else ():
+            place = rng.integers(len(self._plan.axes))
+            row[self._plan.parameters[place]] = max(0, rng.choice(self._plan.axes[place].levels) - rng.integers(2))
+        members = domain.families.of(np.concatenate([codes, edges]))
+        blocks = np.split(members.codes, range(self._block, len(members), self._block))
+        labels = np.concatenate([*map(self._labels, blocks)]).T[members.allowed]
+        answers = self._numbers(self._asker.ask(members.rows[members.allowed.ravel()]))
+        if ((answers != labels) & (labels != UNDECIDED)).any():
+            raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
+
+    def _labels(self, codes: Codes) -> Small:
+        """By input, then combination: the label that the walk gives, if it is not for the model to say."""
+        who = np.broadcast_to(np.arange(len(self._plan.start)), (len(codes), len(self._plan.start))).astype(np.int32)
+        boxes = _Boxes(self._plan.boxes(codes), self._plan.start[who], who)
+        return self._plan.labels(self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool)).nodes)
+
+    def _push(self, boxes: _Boxes) -> None:
+        if len(boxes):
+            self._pending.append(boxes)
+
+    def _next(self) -> _Boxes:
+        """The boxes put off last, as many as make a good block."""
+        # The last first, so that few are pending at a time: the walk goes deep before it goes wide.
+        parts = [self._pending.pop()]
+        n_members = parts[0].who.shape[1]
+        while self._pending and self._pending[-1].who.shape[1] == n_members and sum(map(len, parts)) < self._block:
+            parts.append(self._pending.pop())
+        boxes = _Boxes.join(parts)
+        self._push(boxes.take(slice(self._block, None)))
+        return boxes.take(slice(self._block))
+
+    def _step(self, boxes: _Boxes) -> None:
+        """One step of families of which no two labels are known to differ."""
+        plan = self._plan
+        apart = (boxes.nodes != boxes.nodes[:, :1]).any(axis=1)
+        may_depend = (apart | plan.touches[boxes.nodes[:, 0]]).any(axis=1)
+        boxes = boxes.take(may_depend)
+        labels = plan.labels(boxes.nodes)
+        differ = _differ(labels)
+        self._count(boxes.take(differ), labels[differ])
+        is_open = ~differ & (labels == UNDECIDED).any(axis=1)
+        boxes, labels = boxes.take(is_open), labels[is_open]
+
+        nodes = boxes.nodes
+        pull = plan.spread[nodes] * (labels == UNDECIDED)[:, :, None]
+        # While no combination has left the others, only a node that may part them matters.
+        together = (nodes == nodes[:, :1]).all(axis=(1, 2))
+        pull[together] *= plan.touches[nodes[together]]
+        self._cut(boxes, pull.reshape(len(nodes), nodes.shape[1] * nodes.shape[2]), self._ask)
+
+    def _step_alone(self, boxes: _Boxes) -> None:
+        """One step of combinations whose families are counted, while their own labels are open."""
+        labels = self._plan.labels(boxes.nodes)
+        is_open = labels[:, 0] == UNDECIDED
+        self._note(boxes.take(~is_open), labels[~is_open])
+        boxes = boxes.take(is_open)
+        self._cut(boxes, self._plan.spread[boxes.nodes[:, 0]], self._ask_alone)
+
+    def _cut(self, boxes: _Boxes, pull: Floats, ask: Callable[[_Boxes], None]) -> None:
+        """Cut each box in two by the test of the node that matters most, and put both off.
+
+        `pull` is by box, then combination and tree: how much it matters to move on from there. Where nothing does, the
+        trees' sums are too close: the model is asked who wins.
+        """
+        stuck = pull.max(axis=1, initial=0) == 0
+        if stuck.any():
+            ask(boxes.take(stuck))
+        boxes, choice = boxes.take(~stuck), pull[~stuck].argmax(axis=1)
+        self.n_boxes += len(boxes)
+        if self.n_boxes > self._max_boxes:
+            raise UnfitError(f"the boxes that the trees cut the domain into exceed the limit of {self._max_boxes:,}")
+        plan, n_trees = self._plan, boxes.nodes.shape[2]
+        node = boxes.nodes[np.arange(len(boxes)), choice // n_trees, choice % n_trees]
+        axis = plan.axis[node]
+        left, right = boxes.slots.copy(), boxes.slots.copy()
+        ranged = np.flatnonzero(self._is_range[axis])
+        first, answers = self._first[axis[ranged]], plan.answer[node[ranged]]
+        left[ranged, first + 1] = np.minimum(left[ranged, first + 1], answers)
+        right[ranged, first] = np.maximum(right[ranged, first], answers)
+        for place, cells, slots in self._sets:
+            rows = np.flatnonzero(axis == place)
+            left[rows, slots], right[rows, slots] = cells.cut(boxes.slots[rows, slots], plan.answer[node[rows]])
+        # A cut can settle other nodes that test the same axis, in any tree and combination, but none of another axis.
+        affected = plan.axis[boxes.nodes] == axis[:, None, None]
+        for part in (left, right):
+            self._push(self._advanced(_Boxes(part, boxes.nodes.copy(), boxes.who), affected))
+
+    def _advanced(self, boxes: _Boxes, affected: Mask) -> _Boxes:
+        """Move on from the affected nodes whose answer is now the same in all of the box, and so from those behind."""
+        plan = self._plan
+        box, combination, tree = np.nonzero(affected)
+        while len(box):
+            node = boxes.nodes[box, combination, tree]
+            goes_left, goes_right = self._ways(boxes.slots, box, node)
+            settled = np.flatnonzero(goes_left != goes_right)
+            box, combination, tree, node = box[settled], combination[settled], tree[settled], node[settled]
+            who = boxes.who[box, combination]
+            ahead = np.where(goes_left[settled], plan.to_left[node, who], plan.to_right[node, who])
+            boxes.nodes[box, combination, tree] = ahead
+        return boxes
+
+    def _ways(self, slots: Slots, box: Codes, node: Small) -> tuple[Mask, Mask]:
+        """Whether a box holds levels that go left at a node, and such that go right; at a leaf, neither."""
+        goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
+        axis = self._plan.axis[node]
+        ranged = np.flatnonzero(self._is_range[axis])
+        first, answers = self._first[axis[ranged]], self._plan.answer[node[ranged]]
+        goes_left[ranged] = slots[box[ranged], first] < answers
+        goes_right[ranged] = slots[box[ranged], first + 1] > answers
+        for place, cells, mine in self._sets:
+            rows = np.flatnonzero(axis == place)
+            left, right = cells.cut(slots[box[rows], mine], self._plan.answer[node[rows]])
+            goes_left[rows], goes_right[rows] = left.any(axis=1), right.any(axis=1)
+        return goes_left, goes_right
+
+    def _count(self, boxes: _Boxes, labels: Small) -> None:
+        """Count the families of boxes with two labels at least, and let those whose label is open walk on alone."""
+        self._hits += int(self._plan.volumes(boxes.slots).sum())
+        n_more = _N_CONFIRMED - sum(len(codes) for codes, _, _ in self._shown)
+        if n_more > 0:
+            self._shown.append((self._plan.inputs(boxes.slots[:n_more]), boxes.who[:n_more], labels[:n_more]))
+        self._note(boxes, labels)
+        rows, who = np.nonzero(labels == UNDECIDED)
+        self._push(_Boxes(boxes.slots[rows], boxes.nodes[rows, who][:, None], boxes.who[rows, who][:, None]))
+
+    def _note(self, boxes: _Boxes, labels: Small) -> None:
+        """Add the families of each box to the labels that its combinations get."""
+        rows, combinations = np.nonzero(labels != UNDECIDED)
+        volumes = self._plan.volumes(boxes.slots)
+        np.add.at(self._by_label, (labels[rows, combinations], boxes.who[rows, combinations]), volumes[rows])
+
+    def _ask(self, boxes: _Boxes) -> None:
+        labels = self._ask_families(self._plan.inputs(boxes.slots), boxes.who)
+        differ = _differ(labels)
+        self._count(boxes.take(differ), labels[differ])
+
+    def _ask_alone(self, boxes: _Boxes) -> None:
+        codes = self._plan.domain.families.member(self._plan.inputs(boxes.slots), boxes.who[:, 0])
+        self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
+
+    def _ask_families(self, codes: Codes, who: Small) -> Small:
+        """By input, then combination of those compared: the label by the model itself."""
+        return np.take_along_axis(self._numbers(self._asker.ask_families(codes)).T, who, axis=1)
+
+    def _numbers(self, labels: NDArray[Any]) -> Small:
+        return np.searchsorted(self._classes, labels).astype(np.int32)
+
+
+def _differ(labels: Small) -> Mask:
+    """Where two labels known are not the same."""
+    known = labels != UNDECIDED
+    lowest = np.where(known, labels, np.iinfo(np.int32).max).min(axis=1)
+    return np.asarray(known.any(axis=1) & (lowest < labels.max(axis=1)))

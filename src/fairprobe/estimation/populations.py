@@ -1,0 +1,296 @@
+"""Populations: who is asked about. Each gives batches of families, judged by the model, for others to count.
+
+Nothing here says what is discriminatory: that is the oracle's. Nor who is compared with whom: `domain.families` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import nearest
+from fairprobe.domain.density import Density, checked_density
+from fairprobe.domain.domain import Domain, checked_domain
+from fairprobe.domain.families import FrameMembers
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.bounds.clustered import checked_groups, checked_weights
+from fairprobe.frames import as_values
+from fairprobe.model.adapters import columns_of
+from fairprobe.model.asking import Asker
+from fairprobe.model.known import is_repeatable
+from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
+from fairprobe.oracle import Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS_A_CALL = 20_000
+"""About as many rows as stay in a core's cache."""
+
+FEW = 256
+"""Rows that are enough to measure a model's rounding."""
+
+
+@dataclass(frozen=True)
+class JudgedFamilies:
+    """A batch of inputs with their twins: what the model said of each member, and which member each input is."""
+
+    outputs: NDArray[Any]
+    """By member, then input (then class)."""
+    present: Mask | None
+    """Which members are compared and allowed; None if all are."""
+    own: Codes
+    """The sensitive parameters' codes of each input itself; -1 where its value is none of those compared."""
+    counted: Mask | None = None
+    """Which inputs are of the population; None if all are."""
+    members: Codes | None = None
+    """The sensitive codes of each member, -1 for a value that is the input's own; None for the combinations."""
+    kinds: Codes | None = None
+    """By member, then input: the same for members that are the same row to the model; None if all differ."""
+    second: NDArray[Any] | None = None
+    """The outputs once more, where hits were asked about again; None for a model that is known to repeat itself."""
+    n_contradicted: int = 0
+    """Hits that got other outputs the second time, by more than rounding."""
+    contradicted: Any = None
+    """The rows that did, as codes or as a frame."""
+    rows: FrameMembers | None = None
+    """The real rows, where they are some."""
+
+
+def chunk(oracle: Oracle, n_wanted: int) -> int:
+    """How many inputs to judge in one call."""
+    return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.families)))
+
+
+def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> JudgedFamilies:
+    """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
+    judgement = oracle.judge(codes)
+    own = codes[:, list(oracle.domain.sensitive_columns)]
+    batch = JudgedFamilies(judgement.outputs, judgement.present, own, kinds=judgement.kinds)
+    if not twice:
+        return batch
+
+    def ask(rows: Codes) -> NDArray[Any]:
+        return oracle.judge(judgement.take(rows, codes.dtype).members(oracle.families)).outputs
+
+    return _asked_again(oracle, batch, ask, lambda members: oracle.families.members(codes)[members.ravel()])
+
+
+def _asked_again(
+    oracle: Oracle, batch: JudgedFamilies, ask: Callable[[Codes], NDArray[Any]], rows_of: Callable[[Mask], Any]
+) -> JudgedFamilies:
+    """Ask about the hits once more: by whatever members they are hits."""
+    # By all members at once: which of them are compared differs by set of sensitive parameters, and is counted later.
+    rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
+    if not len(rows):
+        return batch
+    second = batch.outputs.copy()
+    with oracle.asker.afresh():
+        second[:, rows] = ask(rows)
+    other = oracle.differ(batch.outputs, second, batch.present)
+    n = int(other.any(axis=0).sum())
+    return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
+
+
+def judged_rows(
+    oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool
+) -> Iterator[JudgedFamilies]:
+    """Real rows in order, each judged as it is with only what is compared replaced.
+
+    They have the members that some sets of sensitive parameters need.
+    """
+    for part in parts_of(oracle, rows):
+        yield judged_frame(oracle, part, sets, twice=twice)
+
+
+def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Rows in batches, in order."""
+    size = chunk(oracle, len(rows))
+    return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
+
+
+def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool) -> JudgedFamilies:
+    """A batch of real rows."""
+    members = oracle.families.of_frame(rows, sets)
+    ask = partial(_ask_rows, oracle, members)
+    outputs = ask(slice(None))
+    batch = JudgedFamilies(
+        outputs, members.present, members.own, members=members.members, kinds=members.kinds, rows=members
+    )
+    return _asked_again(oracle, batch, ask, members.joined) if twice else batch
+
+
+def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDArray[Any]:
+    """The outputs of some rows' members; those that do not count have none."""
+    present = np.zeros_like(members.present)
+    present[:, rows] = members.present[:, rows]
+    answers = oracle.asker.ask_frame(members.joined(present)) if present.any() else np.zeros(0)
+    outputs = np.zeros((*present.shape, *answers.shape[1:]), dtype=answers.dtype)
+    outputs[present] = answers
+    return outputs[:, rows]
+
+
+def sides_of(domain: Domain, linked: bool | None) -> list[Domain]:
+    """What is compared: linked twins, plain ones, or both, the linked ones first."""
+    checked_domain(domain)
+    if linked is not None and not isinstance(linked, bool):
+        raise SettingError.about("linked", f"must be True, False or None, got {linked!r}")
+    if linked and not domain.links:
+        raise SettingError.about("linked", "needs a domain with links, got none: see Domain.with_links")
+    if not domain.links or linked:
+        return [domain]
+    if linked is False:
+        return [domain.without_links()]
+    # What is hidden changes nothing that the model sees, unless it is linked: there is no plain side.
+    return [domain] if set(domain.sensitive) == set(domain.hidden) else [domain, domain.without_links()]
+
+
+def bound(population: Any, domain: Domain) -> Any:
+    """A density as that of the domain, whose rules and links it is drawn within; any other population as it is."""
+    return checked_density(population, domain) if isinstance(population, Density) else population
+
+
+def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
+    """The rows whose sensitive values are known, as the model is used to them, and which they are."""
+    rows = domain.as_frame(frame)
+    if not len(rows):
+        raise DataError("a population of rows must have one row at least, got an empty frame")
+    absent = [name for name in domain.names if name not in rows.columns]
+    if absent:
+        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
+    unknown = np.zeros(len(rows), dtype=bool)
+    for name in domain.sensitive:
+        if not domain[name].missing:
+            unknown |= rows[name].isna().to_numpy()
+    if unknown.all():
+        raise DataError(
+            f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
+        )
+    return domain.typed(rows[~unknown]), ~unknown
+
+
+def _in_order(name: str, values: Any, index: Any) -> Any:
+    """A series must belong to the rows, or it would count others than are meant."""
+    values = as_values(values)
+    own = getattr(values, "index", None)
+    if own is not None and not callable(own) and index is not None and not own.equals(index):
+        raise DataError.about(name, "must have the index of the rows, got another: give an array for their order")
+    return values
+
+
+def _as_taken(model: Any, domain: Domain) -> Domain:
+    """A domain of which the sensitive columns that a model was not fitted on are hidden from it."""
+    columns = columns_of(model, domain)
+    lacking = [name for name in domain.sensitive if columns is not None and name not in columns]
+    return domain.hiding(lacking) if lacking else domain
+
+
+class Population:
+    """Who a call is about, and the oracle that judges them: inputs drawn uniformly or from a density, or real rows."""
+
+    def __init__(
+        self,
+        model: Any,
+        domain: Domain,
+        population: Any,
+        threshold: float | None,
+        output: str,
+        batch: str | None,
+        weights: Any = None,
+        groups: Any = None,
+        *,
+        may_lack: bool = False,
+    ) -> None:
+        self.model = model
+        self.batch = batch
+        self.domain = checked_domain(domain)
+        self.density = population if isinstance(population, Density) else None
+        self.name = "density" if self.density is not None else population if isinstance(population, str) else "rows"
+        self.rows: pd.DataFrame | None = None
+        self.places = np.zeros(0, dtype=np.int64)
+        """Where the rows stand in the frame given: the others are left out."""
+        self.n_left_out = 0
+        """Rows whose sensitive value is unknown."""
+        self.weights: Floats | None = None
+        self.total_weight = 0.0
+        """Of all rows given, known or not."""
+        self.groups: Codes | None = None
+        """Of the rows that are known."""
+        if self.name == "rows" and not isinstance(population, str):
+            self.rows, known = known_rows(self.domain, population)
+            self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
+            index = getattr(population, "index", None)
+            if weights is not None:
+                every = checked_weights(_in_order("weights", weights, index), len(known))
+                self.weights, self.total_weight = every[known], float(every.sum())
+            if groups is not None:
+                self.groups = checked_groups(_in_order("groups", groups, index), len(known))[known]
+        elif weights is not None or groups is not None:
+            name = "groups" if weights is None else "weights"
+            raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
+        elif self.density is None and population not in ("domain", "valid"):
+            near = nearest(population, ("domain", "valid"))
+            raise SettingError.about(
+                "population", f"must be 'domain', 'valid', a frame of rows or a Density, got {population!r}{near}"
+            )
+        # The population "domain" is the whole product; "valid" and real rows keep to the constraints.
+        if self.name == "domain" and self.domain.constraints:
+            self.domain = self.domain.without_constraints()
+        asker = Asker(model, _as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
+        asker.domain = self.domain
+        self.twice = not is_repeatable(model)
+        """Whether hits must be asked about again: the model is not known to repeat itself."""
+        self._some = None
+        if self.rows is not None:
+            places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
+            self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
+        self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
+
+    @cached_property
+    def unsteady(self) -> tuple[Remark, ...]:
+        """What tells against the model's answers; it is asked about a few rows more, once all others are judged."""
+        asker = self.oracle.asker
+        return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
+        return self.oracle.asker.quiet() if self.rows is None else nullcontext()
+
+    def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
+        """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""
+        return (self.judged(part, sets) for part in self.parts(n, seed))
+
+    def parts(self, n: int, seed: int) -> Iterator[Any]:
+        """What is judged, in batches: frames of rows, or inputs drawn."""
+        if self.rows is not None:
+            yield from parts_of(self.oracle, self.rows)
+            return
+        rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
+        while done < n:
+            codes = (self.density or self.domain).sample_codes(chunk(self.oracle, n - done), rng)
+            yield codes
+            done += len(codes)
+
+    def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
+        """A batch of what is judged."""
+        if self.rows is not None:
+            return judged_frame(self.oracle, part, sets or [self.domain.sensitive], twice=self.twice)
+        return judged(self.oracle, part, twice=self.twice)
+
+    def enumerated_parts(self) -> Iterator[Codes]:
+        """An input of every family of the domain, in batches."""
+        return self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL))
+
+    def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
+        """A batch of such families, counted as each of their members that the constraints allow."""
+        for position, combination in enumerate(self.oracle.families.combinations):
+            counted = None if batch.present is None else batch.present[position]
+            yield replace(batch, own=np.broadcast_to(combination, batch.own.shape), counted=counted)
+            batch = replace(batch, n_contradicted=0, contradicted=None)  # counted once

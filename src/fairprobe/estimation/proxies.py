@@ -1,0 +1,303 @@
+"""Proxies: which columns give a sensitive one away, alone and together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import checked_count, checked_seed, nearest
+from fairprobe.domain.values import plain
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.bounds.intervals import checked_confidence
+from fairprobe.frames import as_pandas
+from fairprobe.notebook import as_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOGETHER = "all together"
+MOST_BINS = 64
+"""A column alone is cut into so many parts; in each, the rate among the other rows is the score."""
+
+FEW_VALUES = 12
+"""A number with more values is told above from below its median."""
+
+FEWEST = 20
+"""A value that fewer rows have is not looked at."""
+
+SMOOTHING = 5.0
+"""Rows of the overall rate that a part's rate is mixed with, so that rare values do not look sure."""
+
+BEYOND = 10
+"""Permutations that may beat a column which is shown to tell: with as many, the test's own error is 1 in 3."""
+
+MOST_PERMUTATIONS = 5_000
+"""At an error below 1 in so many, no column is shown to tell."""
+
+CELLS = 2_000_000
+"""Labels permuted at a time, for the memory that they take."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Proxies:
+    """How well columns tell a sensitive one."""
+
+    table: pd.DataFrame
+    """A row for each sensitive column and each other one, and for all of these together: which `value` is told best,
+    and with what `auc`, between `low` and `high`: the probability that of two people, one with that value and one
+    without, the one with it gets the higher score. 0.5 is guessing, and `low` is above it only for what is shown to
+    tell. `together` is the AUC of all columns for the same value. Ordered by `auc`."""
+    confidence: float
+    """All intervals hold together with this confidence; they are approximations for many rows."""
+    n: int
+    seed: int
+
+    def sentence(self) -> str:
+        """What was found, in words, and no more than was tested."""
+        parts = []
+        for name, rows in self.table.groupby("sensitive", sort=False):
+            every = rows[rows["column"] == TOGETHER].iloc[0]
+            told = rows[(rows["column"] != TOGETHER) & (rows["low"] > 0.5)].head(3)
+            alone = ", ".join(
+                f"{row.column} {row.auc:.2f}"
+                + ("" if row.value == every.value else f" (of {row.value}, all together {row.together:.2f})")
+                for row in told.itertuples()
+            )
+            how = "is told by" if every.low > 0.5 else "is not shown to be told by"
+            parts.append(
+                f"{name} {how} all other columns together, with an AUC of {every.auc:.2f} "
+                f"({every.low:.2f} to {every.high:.2f}, of {every.value})"
+                + (f", alone most by {alone}" if alone else "; none alone is shown to tell it")
+            )
+        return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "table": [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
+            "confidence": self.confidence,
+            "n": self.n,
+            "seed": self.seed,
+            "sentence": self.sentence(),
+        }
+
+    def __repr__(self) -> str:
+        return f"Proxies({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        table = self.table.to_html(escape=True, border=0, index=False)
+        return as_html("Proxies", self.sentence(), {"rows": f"{self.n:,}"}, (), table)
+
+
+def proxies(
+    X: Any,
+    sensitive: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    max_rows: int = 20_000,
+    seed: int | None = 0,
+) -> Proxies:
+    """Which columns give sensitive ones away: alone, and all other columns together.
+
+    Scores are learned from half of the rows and tried on the other half. A column is shown to tell only if it does
+    better than nearly all columns and values do where the sensitive values of that half are permuted: if none tells
+    anything, one is said to with a chance of at most (1 - `confidence`) / 2. A sensitive number with many values is
+    told above from below its median; of more than two values, each is told from the rest, and the best is shown.
+
+    Args:
+        X: rows with the sensitive columns and those that a model takes; without the label. The columns of an array are
+            called x0, x1 and so on.
+        sensitive: their names. None of them is used to tell another.
+        confidence: that all intervals hold together.
+        max_rows: so many rows are looked at, drawn at random.
+        seed: of the draw, the halves and the permutations.
+    """
+    X = as_pandas(X)
+    names = _checked(X, sensitive)
+    checked_count("max_rows", max_rows, at_least=2 * FEWEST)
+    rng = np.random.default_rng(seed := checked_seed(seed))
+    rows = X if len(X) <= max_rows else X.iloc[np.sort(rng.choice(len(X), max_rows, replace=False))]
+    columns = [name for name in X.columns if name not in names]
+    codes = {name: _binned(rows[name]) for name in columns}
+    error = (1 - checked_confidence(confidence)) / len(names)
+    found = []
+    for name in names:
+        known = rows[name].notna().to_numpy()
+        targets = _targets(rows[name])
+        ones = np.stack(list(targets.values()))[:, known]
+        is_tried = _half(number := np.arange(1, len(ones) + 1) @ ones, rng)
+        mine = [codes[column][known] for column in columns]
+        scores = [_alone(binned, ones, is_tried) for binned in mine]
+        scores.append(_together(np.column_stack(mine).astype(np.float64), number, len(ones), is_tried, seed))
+        table = _Scored(np.stack(scores), ones[:, is_tried])
+        shown = table.beat_chance(error / 2, rng)
+        for place, column in enumerate([*columns, TOGETHER]):
+            found.append((name, column, *table.best(place, list(targets), error / len(scores), shown)))
+    return Proxies(_table(found, names), confidence, len(rows), seed)
+
+
+def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
+    if isinstance(sensitive, str) or not list(sensitive):
+        raise SettingError.about("sensitive", f"must be a list of names, got {sensitive!r}")
+    names = list(sensitive)
+    for name in names:
+        if name not in X.columns:
+            raise SettingError.about("sensitive", f"must name columns, got {name!r}{nearest(name, X.columns)}")
+    if len(X.columns) == len(names):
+        raise DataError("proxies need a column that is not sensitive, got none")
+    return names
+
+
+def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
+    """What is told from the rest: each value that enough rows have; of two, one."""
+    import pandas as pd
+
+    values = column.dropna()
+    is_wide = pd.api.types.is_numeric_dtype(values) and values.nunique() > FEW_VALUES
+    if is_wide:
+        middle = plain(values.median())
+        targets = {f"above {middle:g}": (column > middle).to_numpy(dtype=bool, na_value=False)}
+    else:
+        targets = {str(value): (column == value).to_numpy(dtype=bool, na_value=False) for value in values.unique()}
+    n = len(values)
+    kept = {value: is_one for value, is_one in targets.items() if FEWEST <= int(is_one.sum()) <= n - FEWEST}
+    if not kept:
+        raise DataError(
+            f"column {column.name!r} must have two values that {FEWEST} rows have each, got {values.nunique()} values "
+            f"in {n:,} rows"
+        )
+    return dict(sorted(kept.items())[:1]) if len(kept) == 2 and not is_wide and values.nunique() == 2 else kept
+
+
+def _binned(column: pd.Series[Any]) -> Codes:
+    """A column in numbers: values as they come, numbers with many values by quantiles; a missing one is a part too."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_BINS:
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, MOST_BINS + 1)[1:-1]))
+        return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
+    if pd.api.types.is_numeric_dtype(column):
+        codes = pd.factorize(column, sort=True)[0].astype(np.int64)
+    else:
+        codes = pd.factorize(column.astype(object))[0].astype(np.int64)
+    return np.where(codes < 0, codes.max() + 1, codes)
+
+
+def _half(number: Codes, rng: np.random.Generator) -> Mask:
+    """Which rows are tried: half of those of each value, at random."""
+    order = np.lexsort((rng.random(len(number)), number))
+    is_tried = np.zeros(len(number), dtype=bool)
+    is_tried[order[::2]] = True
+    return is_tried
+
+
+def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
+    """By target, each row's score: the rate among the rows to learn from that have the same value."""
+    learned, n_bins = binned[~is_tried], int(binned.max()) + 1
+    counts = np.bincount(learned, minlength=n_bins) + SMOOTHING
+    hits = [np.bincount(learned, own, minlength=n_bins) + SMOOTHING * own.mean() for own in ones[:, ~is_tried]]
+    return np.asarray((np.stack(hits) / counts)[:, binned[is_tried]])
+
+
+def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
+    """By target, each row's score by gradient boosting: one model for all of them."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
+    model.fit(matrix[~is_tried], number[~is_tried])
+    scores = np.zeros((n_targets + 1, int(is_tried.sum())))
+    scores[model.classes_] = model.predict_proba(matrix[is_tried]).T
+    return scores[1:]
+
+
+class _Scored:
+    """Rows with scores by column and target, learned from other rows, and which of them have the target's value."""
+
+    def __init__(self, scores: Floats, ones: Mask) -> None:
+        self._scores = scores
+        self._ones = ones
+        self._ranks = np.stack([[_midranks(score) for score in column] for column in scores])
+        n, n_ones = ones.shape[1], ones.sum(axis=1)
+        self._expected = n_ones * (n + 1) / 2
+        spread = ((self._ranks - (n + 1) / 2) ** 2).sum(axis=2)
+        self._deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
+
+    def _far(self, sums: Floats) -> Floats:
+        """By column and target: a sum of ranks, in standard deviations above what is expected of guessing."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num((sums - self._expected) / self._deviation, nan=0.0, posinf=0.0, neginf=0.0)
+
+    def beat_chance(self, error: float, rng: np.random.Generator) -> Mask:
+        """By column and target: which tell better than chance, of all together one by mistake with this error.
+
+        The permutation test of Westfall and Young (1993), on the largest of all.
+        """
+        n_permutations = min(MOST_PERMUTATIONS, math.ceil(BEYOND / error))
+        n_targets, n = self._ones.shape
+        labels, by_target = self._ones.T.astype(np.float32), self._ranks.transpose(1, 2, 0).astype(np.float32)
+        farthest: list[Floats] = []
+        for first in range(0, n_permutations, size := max(1, CELLS // n)):
+            orders = rng.permuted(np.tile(np.arange(n), (min(size, n_permutations - first), 1)), axis=1)
+            sums = np.stack([labels[:, place][orders] @ by_target[place] for place in range(n_targets)], axis=-1)
+            farthest += [far.max() for far in self._far(sums)]
+        own = self._far((self._ranks * self._ones).sum(axis=2))
+        beaten_by = (np.array(farthest)[:, None, None] >= own - 1e-3).sum(axis=0)
+        return np.asarray((1 + beaten_by) / (1 + n_permutations) <= error)
+
+    def best(self, column: int, values: list[str], error: float, shown: Mask) -> tuple[str, float, float, float, float]:
+        """The value that a column tells best, its AUC, the interval, and the AUC of all columns for this value.
+
+        The error is split over the values.
+        """
+        from scipy.special import ndtri
+
+        reach = -float(ndtri(error / len(values) / 2))
+        aucs = [auc_of(score, ones)[0] for score, ones in zip(self._scores[column], self._ones, strict=True)]
+        place = int(np.argmax(aucs))
+        auc, low, high = wilson(*auc_of(self._scores[column, place], self._ones[place]), reach)
+        low = low if shown[column, place] else min(low, 0.5)
+        return values[place], auc, low, high, auc_of(self._scores[-1, place], self._ones[place])[0]
+
+
+def auc_of(scores: Floats, is_one: Mask) -> tuple[float, float]:
+    """The AUC, and as how many rows it tells: as an AUC of 0 or 1 varies by nothing, those of the rarer kind.
+
+    Its variance is DeLong's (1988), from how each row ranks among those of the other kind.
+    """
+    ones, rest = scores[is_one], scores[~is_one]
+    above, below = _rank(ones, rest), 1 - _rank(rest, ones)
+    auc, few = float(above.mean()), float(min(len(ones), len(rest)))
+    variance = float(above.var(ddof=1) / len(ones) + below.var(ddof=1) / len(rest))
+    return auc, (auc * (1 - auc) / variance if variance else 0.0) or few
+
+
+def wilson(fraction: float, n: float, reach: float) -> tuple[float, float, float]:
+    """A fraction of n, and Wilson's interval (1927), `reach` standard deviations to either side."""
+    middle = (fraction + reach**2 / (2 * n)) / (1 + reach**2 / n)
+    half = reach / (1 + reach**2 / n) * math.sqrt(fraction * (1 - fraction) / n + reach**2 / (4 * n**2))
+    return fraction, max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _rank(scores: Floats, others: Floats) -> Floats:
+    """The part of the others that each score is above; one that is equal counts half."""
+    ordered = np.sort(others)
+    return (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / (2 * len(others))
+
+
+def _midranks(scores: Floats) -> Floats:
+    """Ranks from 1 on; equal scores share the mean of theirs."""
+    return _rank(scores, scores) * len(scores) + 0.5
+
+
+def _table(found: list[tuple[Any, ...]], names: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(found, columns=["sensitive", "column", "value", "auc", "low", "high", "together"])
+    order = pd.Categorical(table["sensitive"], names)
+    return table.iloc[np.lexsort((-table["auc"].to_numpy(), order.codes))].reset_index(drop=True)

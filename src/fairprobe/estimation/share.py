@@ -1,0 +1,351 @@
+"""A share: the fraction of a stated population that is discriminatory, with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.arrays import Floats
+from fairprobe.checks import nearest
+from fairprobe.domain.values import changes_in_words
+from fairprobe.errors import SettingError
+from fairprobe.notebook import as_html
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.estimation.record import Record
+
+UNSTEADY = {
+    "stochastic-model": "the model answers the same row differently, so a difference may be chance",
+    "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
+    "may come from these",
+}
+"""By health check, why no limit can be said to be kept or broken."""
+
+POPULATIONS = {
+    "domain": "the domain",
+    "valid": "the allowed part of the domain",
+    "rows": "the rows",
+    "density": "the density fitted to rows",
+}
+
+
+ROLES = ("held-out", "training", "unknown")
+"""What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
+
+WHICH = ("linked", "plain")
+"""Of a share with links, the one that a gate may name."""
+
+UNBOUND = "none"
+"""The gate of shares that no limit binds: each of them has the whole error for its interval."""
+
+MOST_ANSWERS = 4
+"""Combinations of sensitive values that are told one by one."""
+
+Remark = tuple[str, str]
+"""The name of a health check and what it says."""
+
+
+@dataclass(frozen=True, repr=False)
+class Share:
+    """How much of a population is discriminatory. Only sampling, enumeration or proof make one, never a search."""
+
+    value: float
+    """Hits / n, or the exact share; NaN if nothing could be compared."""
+    low: float
+    high: float
+    """The two-sided interval at `confidence`, which decides a verdict; NaN for training rows, which have none."""
+    lower: float
+    upper: float
+    """The one-sided bounds, each at `confidence`."""
+    n: int
+    """Inputs that are comparable: judged, or for an exact share, how many there are."""
+    hits: int
+    """How many of them are discriminatory."""
+    method: str
+    """One of exact, sample, sequential (it stopped when tight), rows."""
+    population: str
+    """One of domain, valid, rows, density."""
+    confidence: float
+    sensitive: tuple[str, ...]
+    threshold: float
+    n_queries: int
+    seconds: float = field(compare=False)
+    seed: int | None
+    detail: str = ""
+    """How an exact share was found, or why it was not; what else is to be said."""
+    n_left_out: int = 0
+    """Rows whose sensitive value is unknown."""
+    n_not_comparable: int = 0
+    """Inputs of whose family fewer than two members are compared and allowed: they count for nothing."""
+    n_lost: int = 0
+    """Inputs that nothing is known of, as their shards kept failing: cases for `high` and `upper`, none for `low` and
+    `lower`; no part of n."""
+    resolution: float = 0.0
+    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    health: tuple[Remark, ...] = ()
+    """The name and the text of each health check that has something to say."""
+    history: Floats | None = field(default=None, compare=False)
+    """The running mean after each experiment."""
+    mean_low: float | None = None
+    mean_high: float | None = None
+    """The paper's interval: of the mean over the experiments."""
+    outcomes: pd.DataFrame | None = field(default=None, compare=False)
+    """For the hits: how often each combination of sensitive values gets each outcome."""
+    worse_off: str | None = None
+    """The combination with the lowest rate of the favourable outcome among the hits, where one is named."""
+    linked: tuple[str, ...] = ()
+    """The columns that changed along with the sensitive ones; none for a plain share."""
+    hidden: tuple[str, ...] = ()
+    """Sensitive parameters that the model does not take."""
+    plain: Share | None = None
+    """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
+    design: str = ""
+    """How rows count, where they do not count alike: by weights, by groups."""
+    rows_are: str = "unknown"
+    """Of a population of rows: what they are to the model, one of `ROLES`."""
+    weight_compared: float | None = None
+    """The part of the rows' weight that could be compared; None where all inputs count alike."""
+    cases: pd.DataFrame | None = field(default=None, compare=False)
+    """Of a population of rows: those that are discriminatory, with the index that they have in the frame given."""
+    twins: pd.DataFrame | None = field(default=None, compare=False)
+    """The same rows as the other end of the largest gap."""
+    answers: pd.DataFrame | None = field(default=None, compare=False)
+    """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
+    record: Record | None = field(default=None, compare=False)
+    """What the hits were counted from; None for an exact share."""
+    sent: int | None = field(default=None, compare=False)
+    """Rows sent to a model that counts them itself, as a service does; None for any other."""
+
+    @property
+    def n_sent(self) -> int:
+        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        return self.n_queries if self.sent is None else self.sent
+
+    @property
+    def width(self) -> float:
+        """Of the two-sided interval."""
+        return self.high - self.low
+
+    @property
+    def comparable(self) -> float:
+        """The part of the population that could be compared, by weight where the rows have weights."""
+        if self.weight_compared is not None:
+            return self.weight_compared
+        total = self.n + self.n_not_comparable + self.n_left_out
+        return self.n / total if total else 0.0
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the share is only a count: of rows that the model was trained on, which represent nobody else."""
+        return self.population == "rows" and self.rows_are == "training"
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether the model answered the same row differently."""
+        return self._has("stochastic-model")
+
+    @property
+    def is_few(self) -> bool:
+        """Whether rows with weights or in groups are too few for a pass."""
+        return self._has("few-groups")
+
+    def _has(self, check: str) -> bool:
+        return any(name == check for name, _ in self.health)
+
+    @property
+    def unsteady(self) -> str | None:
+        """Why the model's answers tell nothing: they are others with another try, or in another batch."""
+        return next((UNSTEADY[name] for name, _ in self.health if name in UNSTEADY), None)
+
+    def sentence(self, limit: float | None = None) -> str:
+        """The share in words; of a linked one, the plain one too.
+
+        Beside a limit the two-sided interval is said, even without a hit, with as many digits as tell its ends from
+        the limit: a reader can then see that the verdict follows from it.
+        """
+        said = self._sentence(limit)
+        if self.linked:
+            said += f"; with {' and '.join(self.linked)} changed along"
+        if self.plain is not None:
+            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
+        return said
+
+    def _sentence(self, limit: float | None) -> str:
+        whole = POPULATIONS[self.population]
+        apart = self.apart()
+        aside = f"; {apart}" if apart else ""
+        if not self.n:
+            return f"nothing of {whole} could be compared{aside}"
+        if self.method == "exact":
+            return f"exactly {percent(self.value, limit)} of {whole}: {self.hits:,} of {self.n:,} inputs{aside}"
+        design = f", {self.design}," if self.design else ""
+        if self.is_count:
+            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
+            return f"{counted}, which the model was trained on: a count, with no interval for other people"
+        confident = f"with {percent(self.confidence)} confidence"
+        if not self.hits and limit is None:
+            whole = "the people they are drawn from" if self.population == "rows" else whole
+            return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
+        between = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
+        if self.population == "rows":
+            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
+            return f"{counted}; {between} of the people they are drawn from"
+        return f"{percent(self.value, limit)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs{aside})"
+
+    def apart(self) -> str:
+        """Who is not among them, and why."""
+        why = [
+            (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
+            (self.n_not_comparable, f"not comparable, {self._why_alone()}"),
+            (self.n_lost, "lost with shards that kept failing, which count both ways in the interval"),
+        ]
+        return "; ".join(f"{n:,} {words}" for n, words in why if n)
+
+    def rows_in_words(self, n: int = 3) -> list[str]:
+        """The first rows that are discriminatory: which, and what changes with what."""
+        if self.cases is None or self.twins is None or self.answers is None:
+            return []
+        lines = []
+        for place, label in enumerate(self.cases.index[:n]):
+            case, twin = self.cases.iloc[place], self.twins.iloc[place]
+            changed = changes_in_words(case, twin, self.sensitive)
+            said = _answers_in_words({who: out for who, out in self.answers.iloc[place].items() if out is not None})
+            lines.append(f"row {label}: {', '.join(changed)} ({said})")
+        return lines
+
+    def to_frame(self) -> pd.DataFrame | None:
+        """The rows that are discriminatory: their index, themselves, their twin's values that change, all outputs.
+
+        None where there are none. A column that is also the name of a parameter has underscores added until it is not.
+        """
+        import pandas as pd
+
+        if self.cases is None or self.twins is None or self.answers is None:
+            return None
+        own = self.cases.columns
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in own else name
+
+        differ = [name for name in own if not self.cases[name].astype(object).equals(self.twins[name].astype(object))]
+        changed = dict.fromkeys([*self.sensitive, *self.linked, *differ])
+        row = pd.DataFrame({"row": self.cases.index}, index=self.cases.index)
+        about = [self.twins[list(changed)].add_prefix("twin_"), self.answers.add_prefix("output_")]
+        parts = [part.reset_index(drop=True) for part in (row, self.cases, *about)]
+        return pd.concat([part if part is parts[1] else part.rename(columns=free) for part in parts], axis=1)
+
+    def _why_alone(self) -> str:
+        if self.hidden:
+            return f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
+        return f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        left_out = (
+            "history",
+            "outcomes",
+            "sensitive",
+            "health",
+            "plain",
+            "cases",
+            "twins",
+            "answers",
+            "record",
+            "sent",
+        )
+        summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
+        summary["n_sent"] = self.n_sent
+        summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
+        for name in ("value", "low", "high", "lower", "upper"):
+            summary[name] = as_number(getattr(self, name))
+        summary["health"] = [{"check": name, "message": message} for name, message in self.health]
+        summary["sentence"] = self.sentence()
+        summary["plain"] = None if self.plain is None else self.plain.summary()
+        if self.outcomes is not None:
+            summary["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
+        return summary
+
+    def __repr__(self) -> str:
+        return f"Share({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        figures = {
+            "share": percent(self.value),
+            f"{percent(self.confidence)} interval": interval_words(self),
+            "hits": f"{self.hits:,} of {self.n:,}",
+            "method": self.method,
+        }
+        table = "" if self.outcomes is None else self.outcomes.to_html(escape=True, border=0)
+        return as_html("Share", self.sentence(), figures, self.health, table)
+
+
+def _answers_in_words(answers: dict[Any, Any]) -> str:
+    """The output for each combination; of many combinations, how often which."""
+    if len(answers) <= MOST_ANSWERS:
+        return ", ".join(f"{who}: {_shown(output)}" for who, output in answers.items())
+    outputs = list(answers.values())
+    if all(isinstance(output, float) for output in outputs):
+        return f"over {len(outputs)} combinations: {_shown(min(outputs))} to {_shown(max(outputs))}"
+    counts = Counter(map(_shown, outputs)).most_common(MOST_ANSWERS)
+    return f"of {len(outputs)} combinations {', '.join(f'{n} {output}' for output, n in counts)}"
+
+
+def _shown(output: Any) -> str:
+    if isinstance(output, tuple):
+        return f"({', '.join(map(_shown, output))})"
+    return f"{output:.4g}" if isinstance(output, float) else str(output)
+
+
+def checked_role(rows_are: str | None) -> str:
+    """The role of rows, made sure of; None means that it is unknown."""
+    if rows_are is None:
+        return "unknown"
+    if rows_are not in ROLES:
+        rule = f"must be {', '.join(map(repr, ROLES[:-1]))} or {ROLES[-1]!r}"
+        raise SettingError.about("rows_are", f"{rule}, got {rows_are!r}{nearest(rows_are, ROLES)}")
+    return rows_are
+
+
+def as_number(value: float) -> float | None:
+    """A figure for JSON, which has no NaN: None where there is no such figure."""
+    return None if math.isnan(value) else value
+
+
+def interval_words(share: Share, limit: float | None = None) -> str:
+    """The interval of a share as a table shows it, with digits that tell its ends from the limit."""
+    if share.is_count:
+        return "none: training rows"
+    return f"{percent(share.low, limit)} to {percent(share.high, limit)}"
+
+
+def percent(fraction: float, limit: float | None = None) -> str:
+    """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
+
+    >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
+    ('6.23%', '0.00075%', '95%', '99.99%', '0%')
+
+    Beside a limit it has as many digits as tell it from the limit:
+
+    >>> percent(0.010004), percent(0.010004, 0.01)
+    ('1%', '1.0004%')
+
+    Of nothing there is no fraction:
+
+    >>> percent(math.nan)
+    'n/a'
+    """
+    if math.isnan(fraction):
+        return "n/a"
+    number = 100 * fraction
+    distance = min(number, 100 - number)
+    digits = 2
+    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
+        digits += 1
+    while limit not in (None, fraction) and digits < 20 and f"{number:.{digits}f}" == f"{100 * limit:.{digits}f}":
+        digits += 1
+    text = f"{number:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')}%"

@@ -1,0 +1,404 @@
+"""Surveys: from judged families to shares. How many inputs are discriminatory, and who among the twins gets what."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import FrameMembers, comparable
+from fairprobe.errors import HealthWarning, RunError
+from fairprobe.estimation.bounds import intervals
+from fairprobe.estimation.bounds.clustered import clustered
+from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
+from fairprobe.estimation.populations import JudgedFamilies, Population
+from fairprobe.estimation.record import Record, RowAnswers, as_plain, joined_answers
+from fairprobe.estimation.share import UNBOUND, WHICH, Remark, Share, checked_role
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import SAFETY, are_ties
+from fairprobe.oracle import Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Interval = tuple[float, float]
+
+MOST_TOLD = 3
+"""Shards that kept failing of which it is told why."""
+
+
+class Count:
+    """The hits among the families added, when only some of the sensitive parameters may change."""
+
+    def __init__(self, oracle: Oracle, sensitive: tuple[str, ...], n_samples: int) -> None:
+        self.sensitive = sensitive
+        self._oracle = oracle
+        self._held = [i for i, name in enumerate(oracle.domain.sensitive) if name not in sensitive]
+        self._changed = [i for i, name in enumerate(oracle.domain.sensitive) if name in sensitive]
+        self._n_samples = n_samples
+        self._hits_by_experiment: list[int] = []
+        """How many there were at the end of each whole experiment, from the start."""
+        self._outcomes: Counter[tuple[int, Any]] = Counter()
+        self.n = 0
+        """Inputs that are comparable."""
+        self.n_not_comparable = 0
+        self.hits = 0
+        self.counted: list[Mask] = []
+        self.are_hits: list[Mask] = []
+        """By batch of real rows: which are comparable, and which of all of them are hits."""
+        self.bits: list[tuple[Any, int]] = []
+        """By batch, what a `Record` has."""
+
+    def add(self, batch: JudgedFamilies) -> Mask:
+        """Count a batch; says which of the inputs that are comparable are hits."""
+        present = self.members(batch)
+        hits = self._oracle.are_discriminatory(batch.outputs, present)
+        if batch.second is not None:
+            hits &= self._oracle.are_discriminatory(batch.second, present)  # a case is one each time
+        counted = comparable(present, len(batch.own), batch.kinds)
+        of_population = np.ones(len(counted), dtype=bool) if batch.counted is None else batch.counted
+        self.n_not_comparable += int((of_population & ~counted).sum())
+        counted &= of_population
+        rows = np.flatnonzero(hits & counted)
+        if len(rows):
+            self._note_outcomes(batch, present, rows)
+        if batch.rows is not None:
+            self.counted.append(counted)
+            self.are_hits.append(hits & counted)
+
+        hits = hits[counted]
+        self.bits.append((np.packbits(hits), len(hits)))
+        # Experiments are of `n_samples` comparable inputs each, wherever batches begin and end.
+        ends = np.arange(self._n_samples - self.n % self._n_samples, len(hits) + 1, self._n_samples)
+        hits_so_far = self.hits + np.concatenate([[0], np.cumsum(hits)])
+        self._hits_by_experiment += hits_so_far[ends].tolist()
+        self.n += len(hits)
+        self.hits = int(hits_so_far[-1])
+        return hits
+
+    def members(self, batch: JudgedFamilies) -> Mask | None:
+        """Which members are compared: those that agree with the input in the sensitive parameters that are held.
+
+        In the others they have a value that is compared; of the input itself, that need not be so.
+        """
+        if not self._held and batch.members is None:
+            return batch.present  # all of them: the usual case, without a comparison
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        same = np.asarray(members[:, None] == batch.own[None])
+        listed = np.asarray((members[:, self._changed] >= 0).all(axis=1))[:, None]
+        compared = same[:, :, self._held].all(axis=2) & listed
+        return compared if batch.present is None else compared & batch.present
+
+    def _note_outcomes(self, batch: JudgedFamilies, present: Mask | None, rows: Codes) -> None:
+        """What each combination of what changes gets, over the hits."""
+        members = self._oracle.families.combinations if batch.members is None else batch.members
+        outputs = batch.outputs[:, rows]
+        exists = np.ones(outputs.shape[:2], dtype=bool) if present is None else present[:, rows]
+        listed = np.flatnonzero((members[:, self._changed] >= 0).all(axis=1))
+        levels = [self._oracle.domain[name].levels for name in self.sensitive]
+        places = np.ravel_multi_index(tuple(members[listed][:, self._changed].T), levels)
+        for name, where in self._oracle.outcomes(outputs, exists).items():
+            for place, count in zip(places.tolist(), where[listed].sum(axis=1).tolist(), strict=True):
+                self._outcomes[place, name] += count
+
+    @property
+    def value(self) -> float:
+        """The share; of nothing that could be compared, there is none."""
+        return self.hits / self.n if self.n else math.nan
+
+    @property
+    def rates(self) -> Floats:
+        """The fraction of hits in each whole experiment."""
+        return np.diff(self._hits_by_experiment, prepend=0) / self._n_samples
+
+    def outcomes(self) -> pd.DataFrame | None:
+        """A row a combination, a column an outcome; None without hits."""
+        return outcome_table(self._oracle.domain.with_sensitive(self.sensitive), self._outcomes) if self.hits else None
+
+
+class Survey:
+    """One look at a population: the counts for some sets of sensitive parameters, and the shares made of them."""
+
+    def __init__(
+        self,
+        population: Population,
+        sets: Sequence[tuple[str, ...]],
+        confidence: float,
+        seed: int,
+        *,
+        n_samples: int = 1000,
+        favourable: Favourable | None = None,
+        rows_are: str | None = None,
+    ) -> None:
+        self.population = population
+        self.counts = [Count(population.oracle, names, n_samples) for names in sets]
+        self.seed = seed
+        self.detail = ""
+        self.health: list[Remark] = []
+        """What is to be said of all shares."""
+        self._confidence = confidence
+        self._favourable = favourable
+        self._rows_are = checked_role(rows_are)
+        self._started = time.monotonic()
+        self._n_contradicted = 0
+        self._n_at_threshold = 0
+        self._contradicted: Any = None
+        self.n_lost = 0
+        """Inputs of which nothing is known: all of them are cases for an upper bound, none for a lower one."""
+        self._lost: list[str] = []
+        self._kept: list[tuple[Any, Any, Any]] = []
+        self._answers: list[RowAnswers] = []
+        self._n_rows = 0
+        """Real rows that were judged or lost."""
+
+    def lose(self, n: int, why: str) -> None:
+        """Do without some inputs."""
+        if self.population.weights is not None or self.population.groups is not None:
+            raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
+        self.n_lost += n
+        self._n_rows += n
+        self._lost.append(why)
+
+    def add(self, batch: JudgedFamilies) -> list[Mask]:
+        """Count a batch; says by set which of the inputs that are comparable are hits."""
+        self._n_contradicted += batch.n_contradicted
+        if self._contradicted is None:
+            self._contradicted = batch.contradicted
+        oracle = self.population.oracle
+        if oracle.threshold and not oracle.is_label:
+            present = self.counts[-1].members(batch)
+            self._n_at_threshold += int(oracle.are_at_threshold(batch.outputs, present).sum())
+        hits = [count.add(batch) for count in self.counts]
+        if batch.rows is not None:
+            self._answers.append(self._told(batch, batch.rows))
+            self._n_rows += len(batch.own)
+            rows = np.flatnonzero(self.counts[-1].are_hits[-1])
+            if len(rows):
+                self._kept.append(self._described(batch, batch.rows, rows))
+        return hits
+
+    def _told(self, batch: JudgedFamilies, members: FrameMembers) -> RowAnswers:
+        """What the model said of the rows that are comparable by the last set, as each combination."""
+        oracle, count = self.population.oracle, self.counts[-1]
+        rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
+        present = count.members(batch)
+        assert present is not None
+        return RowAnswers(
+            members.index[rows],
+            self.population.places[self._n_rows + rows],
+            tuple(combination_words(oracle.domain, place) for place in range(n)),
+            batch.outputs[:n, rows],
+            present[:n, rows],
+            None if batch.second is None else batch.second[:n, rows],
+        )
+
+    def _described(self, batch: JudgedFamilies, members: FrameMembers, rows: Codes) -> tuple[Any, Any, Any]:
+        """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
+        import pandas as pd
+
+        oracle, index = self.population.oracle, members.index[rows]
+        present, outputs = members.present[:, rows], batch.outputs[:, rows]
+        is_own = (members.members[:, None] == batch.own[rows][None]).all(axis=2)
+        own = np.where(is_own.any(axis=0), is_own.argmax(axis=0), present.argmax(axis=0))
+        twins = members.as_members(oracle.other_end(outputs, present, own), rows).set_axis(index)
+        words = [combination_words(oracle.domain, place) for place in range(len(oracle.domain.combinations))]
+        answers = {
+            word: [
+                as_plain(output) if exists else None
+                for output, exists in zip(outputs[place], present[place], strict=True)
+            ]
+            for place, word in enumerate(words)
+        }
+        return members.frame_of(rows), twins, pd.DataFrame(answers, index=index, dtype=object)
+
+    def shares(
+        self, method: str | None = None, bounds: Sequence[Interval] | None = None, remarks: Iterable[Remark] = ()
+    ) -> list[Share]:
+        """A share for each set, when all is counted, with remarks to be made besides.
+
+        The bounds, by set, are two-sided and one-sided alike. By default they are the exact ones of pooled counts, for
+        a number of inputs that was fixed beforehand.
+        """
+        self.health += [*self._remarks(), *remarks]
+        method = method or ("sample" if self.population.rows is None else "rows")
+        if bounds is not None:
+            return [self.share(count, method, both, both) for count, both in zip(self.counts, bounds, strict=True)]
+        shares = []
+        for count in self.counts:
+            if self.population.weights is not None or self.population.groups is not None:
+                shares.append(self._clustered(count))
+                continue
+            n = count.n + self.n_lost
+            least, most = (count.hits, n, self._confidence), (count.hits + self.n_lost, n, self._confidence)
+            one_sided = (intervals.lower_bound(*least), intervals.upper_bound(*most))
+            two_sided = (intervals.clopper_pearson(*least)[0], intervals.clopper_pearson(*most)[1])
+            shares.append(self.share(count, method, two_sided, one_sided))
+        return shares
+
+    def _clustered(self, count: Count) -> Share:
+        """Rows that do not count alike."""
+        weights, groups = self.population.weights, self.population.groups
+        counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
+        weights = None if weights is None else weights[counted]
+        groups = None if groups is None else groups[counted]
+        said = clustered(hits[counted], weights, groups, self._confidence)
+        design = ["weighted"] if weights is not None else []
+        design += [f"in {len(np.unique(groups)):,} groups"] if groups is not None else []
+        compared = None if weights is None else float(weights.sum()) / self.population.total_weight
+        share = self.share(count, "rows", said.two_sided, said.one_sided, said.share)
+        health = (*share.health, *said.remarks())
+        return replace(share, design=" ".join(design), weight_compared=compared, health=health)
+
+    def share(
+        self, count: Count, method: str, two_sided: Interval, one_sided: Interval, value: float | None = None
+    ) -> Share:
+        """The share with the bounds given; its value is that of the count, unless it is given too."""
+        rates = count.rates
+        has_mean = method == "sample" and len(rates) > 1 and not self.n_lost
+        mean_low, mean_high = intervals.mean_interval(rates, self._confidence) if has_mean else (None, None)
+        is_sampled = method in ("sample", "sequential")
+        return self.make(
+            count.value if value is None else value,
+            two_sided,
+            one_sided,
+            n=count.n,
+            n_not_comparable=count.n_not_comparable,
+            hits=count.hits,
+            method=method,
+            sensitive=count.sensitive,
+            outcomes=count.outcomes(),
+            **(self._rows_of_hits() if count is self.counts[-1] else {}),
+            record=None if method == "exact" else self._record(count),
+            n_queries=self.population.oracle.asker.n_queries,
+            history=np.cumsum(rates) / np.arange(1, len(rates) + 1) if is_sampled else None,
+            mean_low=mean_low,
+            mean_high=mean_high,
+        )
+
+    def _record(self, count: Count) -> Record:
+        answers = joined_answers(self._answers) if self._answers and count is self.counts[-1] else None
+        return Record(tuple(count.bits), answers)
+
+    def _rows_of_hits(self) -> dict[str, Any]:
+        """Which rows are hits, where the population is one of rows."""
+        import pandas as pd
+
+        if not self._kept:
+            return {}
+        names = ("cases", "twins", "answers")
+        return {name: pd.concat(parts) for name, parts in zip(names, zip(*self._kept, strict=True), strict=True)}
+
+    def make(self, value: float, two_sided: Interval, one_sided: Interval, **fields: Any) -> Share:
+        """A share with what is common to all of the call filled in."""
+        if self.population.rows is not None and self._rows_are == "training":
+            two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
+        if self.population.oracle.asker.output != "label":
+            fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(self.population.model))
+        return Share(
+            value,
+            *two_sided,
+            *one_sided,
+            population=self.population.name,
+            confidence=self._confidence,
+            threshold=self.population.oracle.threshold,
+            seconds=time.monotonic() - self._started,
+            seed=self.seed,
+            detail=self.detail,
+            n_left_out=self.population.n_left_out,
+            n_lost=self.n_lost,
+            resolution=self.population.oracle.resolution,
+            health=tuple(self.health),
+            sent=self._sent(),
+            linked=tuple(link.column for link in self.population.domain.links if link.sensitive in fields["sensitive"]),
+            hidden=self.population.domain.hidden,
+            rows_are=self._rows_are,
+            worse_off=None if self._favourable is None else self._favourable.worse_off(fields["outcomes"]),
+            **fields,
+        )
+
+    def _sent(self) -> int | None:
+        """Rows sent to a model that counts them itself."""
+        asker = self.population.oracle.asker
+        return asker.sent if isinstance(asker, Asker) else None
+
+    def _remarks(self) -> Iterable[Remark]:
+        """What was lost, whether rounding matters, and whether the model said the same of its hits when asked again."""
+        oracle = self.population.oracle
+        if self._lost:
+            yield (
+                "incomplete",
+                f"{self.n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
+                f"the upper bounds and none for the lower; {'; '.join(self._lost[:MOST_TOLD])}",
+            )
+        if oracle.resolution > oracle.threshold / 1000:
+            yield (
+                "rounding",
+                f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
+                f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
+            )
+        if self._n_at_threshold:
+            yield (
+                "at-threshold",
+                f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
+                "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
+            )
+        unsteady = dict(self.population.unsteady)
+        if not self._n_contradicted:
+            yield from unsteady.items()
+            return
+        hits = (
+            f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
+            "were hits both times"
+        )
+        model, batch = self.population.model, self.population.batch
+        if oracle.is_label and are_ties(model, oracle.domain, batch, self._contradicted):
+            unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
+        else:
+            unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
+        yield from unsteady.items()
+
+
+def split_confidence(confidence: float, n: int) -> float:
+    """Of each of n intervals, so that all hold together."""
+    return 1 - (1 - intervals.checked_confidence(confidence)) / n
+
+
+def n_bound(sides: Sequence[Domain], gate: str | None) -> int:
+    """How many shares a limit binds, over which the error is split: every side, unless the gate names one or none."""
+    return 1 if {*(gate or "").split()} & {*WHICH, UNBOUND} else len(sides)
+
+
+def beside(share: Share, plain: Share | None = None) -> Share:
+    """A linked share with the plain one beside it; where nothing is linked, they are the same."""
+    return replace(share, plain=plain) if share.linked else share
+
+
+def warn_of(shares: Iterable[Share]) -> None:
+    """Say what their health checks have to say, each once, at the line that called the caller of this."""
+    for name, message in dict.fromkeys(remark for share in shares for remark in share.health):
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)
+
+
+def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.DataFrame:
+    """How often each combination gets each outcome, by its position and the outcome's name."""
+    import pandas as pd
+
+    names = sorted({name for _, name in counts}, key=lambda name: (str(type(name)), name))
+    positions = range(len(domain.combinations))
+    table = [[counts.get((position, name), 0) for name in names] for position in positions]
+    index = pd.Index([combination_words(domain, position) for position in positions], name="sensitive")
+    return pd.DataFrame(table, index=index, columns=pd.Index(names, name="outcome"))
+
+
+def combination_words(domain: Domain, position: int) -> str:
+    """A combination of sensitive values in words."""
+    codes = zip(domain.sensitive, domain.combinations[position], strict=True)
+    return ", ".join(f"{name}={domain[name].decode(np.array([code]))[0]}" for name, code in codes)

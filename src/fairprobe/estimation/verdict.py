@@ -1,0 +1,160 @@
+"""A verdict on a share against a limit. It never says that a model is free of anything, only what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from fairprobe.checks import is_number
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import checked_share
+from fairprobe.estimation.share import POPULATIONS, WHICH, Share, percent
+from fairprobe.notebook import as_html
+
+
+class Outcome(StrEnum):
+    """What can be said of a limit."""
+
+    VIOLATED = "violated"
+    PASSED = "passed"
+    INCONCLUSIVE = "inconclusive"
+
+
+EXIT_CODES = {Outcome.PASSED: 0, Outcome.VIOLATED: 1, Outcome.INCONCLUSIVE: 4}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome, and the sentence that explains it."""
+
+    outcome: Outcome
+    sentence: str
+    population: str
+    max_share: float
+    share: Share
+
+    @property
+    def condition(self) -> str | None:
+        """Under which the outcome stands: rows of unknown role pass only if the model was not trained on them."""
+        return condition_of(self.outcome, self.share)
+
+    @property
+    def exit_code(self) -> int:
+        """For the command line."""
+        return EXIT_CODES[self.outcome]
+
+    def summary(self) -> dict[str, Any]:
+        """The verdict, ready for JSON."""
+        more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.summary()}
+        return {**vars(self), **more}
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.sentence})"
+
+    def _repr_html_(self) -> str:
+        figures = {"about": POPULATIONS[self.population], "allowed": percent(self.max_share)}
+        return as_html("Verdict", self.sentence, figures, self.share.health)
+
+
+GATES = ("rows", "domain", "valid", "density")
+"""What a limit is about by default: the first of these that there is."""
+
+SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
+
+UNLESS_TRAINED = "if the model was not trained on these rows"
+
+MIN_COMPARABLE = 0.9
+"""Nothing passes unless so much of the population could be compared."""
+
+
+def verdict(
+    shares: Share | Mapping[str, Share],
+    max_share: float,
+    *,
+    gate: str | None = None,
+    min_comparable: float = MIN_COMPARABLE,
+) -> Verdict:
+    """Hold a share against a limit.
+
+    Args:
+        shares: one, or several by population.
+        max_share: the limit, as 0.01 for 1%.
+        gate: the population that it is about; by default the rows where there are any, else the domain. A share with
+            links binds both by the limit, the linked and the plain one; "linked" or "plain" in the gate ("rows plain")
+            means that one alone.
+        min_comparable: it is passed only if at least so much of the population could be compared.
+    """
+    if not is_number(max_share) or not 0 <= max_share < 1:
+        raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
+    checked_share("min_comparable", min_comparable)
+    by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
+    words = (gate or "").split()
+    which = next((word for word in words if word in WHICH), None)
+    name = next((word for word in words if word not in WHICH), None)
+    name = name or next((name for name in GATES if name in by_population), None)
+    if name not in by_population:
+        raise SettingError.about("gate", f"must be one of {', '.join(by_population) or 'no population'}; got {gate!r}")
+    share = by_population[name]
+    if which == "plain":
+        share = share.plain or share
+    bound = [share] if which or share.plain is None else [share, share.plain]
+    outcomes = [held_against(each, max_share, min_comparable) for each in bound]
+    outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
+    # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
+    every = [each for one in by_population.values() for each in (one, one.plain) if each is not None]
+    unused = "" if any(each.hits for each in every) else _unused(share)
+    said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
+    return Verdict(outcome, f"{qualified(outcome, share)}: {why} ({said}){unused}", name, max_share, share)
+
+
+def condition_of(outcome: str, share: Share) -> str | None:
+    """The condition that an outcome stands under: rows of unknown role pass only if the model has not seen them."""
+    is_open = outcome == Outcome.PASSED and share.population == "rows" and share.rows_are == "unknown"
+    return UNLESS_TRAINED if is_open else None
+
+
+def qualified(outcome: str, share: Share) -> str:
+    """The outcome, with the condition that it stands under if there is one."""
+    return ", ".join(filter(None, [str(outcome), condition_of(outcome, share)]))
+
+
+def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Outcome, str]:
+    """One share against a limit: the outcome, read off the two-sided interval that is shown, and why.
+
+    Rows that the model was trained on have no interval: their count can break the limit but never keeps it.
+    """
+    names = " or ".join(share.sensitive)
+    low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
+    if not share.n or (share.comparable < min_comparable and not low > limit):
+        return Outcome.INCONCLUSIVE, (
+            f"only {percent(share.comparable)} of {POPULATIONS[share.population]}"
+            f"{'' if share.weight_compared is None else ', by weight,'} could be compared, "
+            f"less than the {percent(min_comparable)} that it takes"
+        )
+    if share.unsteady:
+        return Outcome.INCONCLUSIVE, share.unsteady
+    if low > limit or (limit == 0 and share.hits):
+        whose = ", of these rows alone" if share.is_count else ""
+        return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}{whose}"
+    if share.is_count:
+        return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
+    if high <= limit and share.is_few:
+        return Outcome.INCONCLUSIVE, "rows that do not count alike are in too few groups, or a few of them weigh most"
+    if high <= limit:
+        return Outcome.PASSED, f"no more than the {percent(limit)} allowed change their outcome with {names}"
+    return Outcome.INCONCLUSIVE, f"these inputs cannot tell whether the {percent(limit)} allowed are kept"
+
+
+def _unused(share: Share) -> str:
+    """Without a hit: what that may mean, and what it does not."""
+    if share.threshold or not share.n or share.unsteady:
+        return ""
+    names = " or ".join(share.sensitive)
+    use = "does not use" if share.method == "exact" and share.population != "rows" else "may not use"
+    return (
+        f". The model {use} {names} as a parameter; another may still stand in for it: "
+        "look at linked parameters and proxies"
+    )

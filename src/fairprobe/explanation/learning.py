@@ -1,0 +1,378 @@
+"""Learning regions: boxes that hold as many cases and as few other inputs as can be, and few enough to be read.
+
+Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each is made better side by side;
+then a few are chosen together. What a box is worth is the mass of cases in it less `price` times that of the others: at
+the price that F1 itself implies, the best choice is the one of the highest F1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.explanation.box import Axes, Axis, Box, Condition, Interval
+from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.pool import Pool
+from fairprobe.explanation.slices import Slices
+
+MAX_REGIONS = 10
+N_POPULATION = 50_000
+"""Inputs judged that are drawn from the whole population."""
+
+N_SLICED = 24
+"""Cases that slices go through at a time, from what no box has covered yet."""
+
+TURNS_OF_SLICES = 3
+N_LOOKED_INTO = 8
+"""Boxes that are looked into, and around which, in each turn."""
+
+N_EACH = 250
+"""Inputs judged of each of these, and of each that is larger by one side."""
+
+TURNS = 2
+MIN_COVERAGE = 0.85
+"""Of the population's cases: for less, the price of other inputs is lowered."""
+
+LEAST_PRICE = 0.01
+PRICE_STEP = 0.7
+TREE_PRICES = (1.0, 0.2, 0.05)
+LEAST_GAIN = 0.01
+"""Of what all regions together are worth: what adds less is left out."""
+
+LEAST_SIDE = 0.008
+"""Likewise, for a side of a region."""
+
+N_LEAVES = (6, 12, 24)
+LEAST_IN_LEAF = 5
+N_CANDIDATES = 120
+PASSES = 3
+
+
+def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
+    """Regions that cover the cases of the population, in no order; a pool given holds what they were learned from."""
+    pool = pool or Pool(evidence, axes, "learning")
+    pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
+    candidates = _sliced(evidence, axes)
+    chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
+    learner = _Learner(axes, pool, max_regions)
+    for _ in range(TURNS):
+        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH, part=0.5)
+        if not pool.hits.any():
+            return []
+        before, chosen = chosen, learner.choose([*chosen, *candidates])
+        if chosen == before:
+            break
+    return chosen
+
+
+def _around(box: Box) -> Iterable[Box]:
+    """A box, and those that are larger by one side: what tells whether the side is where it should be."""
+    return [box, *(box.without(place) for place, _ in box.conditions)]
+
+
+def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
+    """Boxes of the slices through some cases; each turn through cases that no box holds yet."""
+    slices, rng = Slices(evidence, axes), evidence.rng("slices")
+    coordinates = axes.coordinates(evidence.cases.codes)
+    boxes: list[Box] = []
+    left = np.arange(len(coordinates))
+    for _ in range(TURNS_OF_SLICES):
+        n = min(len(left), evidence.budget.inputs(N_SLICED * slices.n_inputs, part=0.3) // max(1, slices.n_inputs))
+        if not n:
+            break
+        chosen = rng.permutation(left)[:n]
+        boxes += slices.boxes(evidence.cases.codes[chosen].astype(np.int64))
+        left = left[~axes.inside_any(boxes, coordinates[left])]
+    return list(dict.fromkeys(boxes))
+
+
+def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]:
+    """Boxes in the order in which they cover the most cases that those before do not."""
+    inside = {box: axes.inside(box, coordinates) for box in boxes}
+    order: list[Box] = []
+    left = np.ones(len(coordinates), dtype=bool)
+    while inside and left.any():
+        box = max(inside, key=lambda each: int((inside[each] & left).sum()))
+        gained = inside.pop(box) & left
+        if not gained.any():
+            break
+        order.append(box)
+        left &= ~gained
+    return order
+
+
+class _Learner:
+    """Chooses boxes by a pool."""
+
+    def __init__(self, axes: Axes, pool: Pool, max_regions: int) -> None:
+        self._axes = axes
+        self._pool = pool
+        self._max_regions = max_regions
+
+    def choose(self, candidates: Sequence[Box]) -> list[Box]:
+        """The boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
+
+        From a price of 1 down, until it is so low that other inputs hardly count, or lower than their own F1 implies.
+        """
+        masks = _Masks(self._axes, self._pool.coordinates)
+        of_trees = [box for price in TREE_PRICES for box in _Worth(self._axes, self._pool, masks, price).of_trees()]
+        boxes = list(dict.fromkeys([*candidates, *of_trees]))
+        best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
+        while price > LEAST_PRICE:
+            chosen = _Worth(self._axes, self._pool, masks, price).best_of([*best, *boxes], self._max_regions)
+            coverage, precision = self.goodness(chosen)
+            f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
+            if coverage > best_coverage and (best_coverage < MIN_COVERAGE or f1 > best_f1):
+                best, best_f1, best_coverage = chosen, f1, coverage
+            if best_coverage >= MIN_COVERAGE and price < (best_f1 / 2) / (1 - best_f1 / 2):
+                break
+            price *= PRICE_STEP
+        return best
+
+    def goodness(self, boxes: Sequence[Box]) -> tuple[float, float]:
+        """The part of the population's cases in the boxes, and the part of what is in them that are cases."""
+        pool = self._pool
+        inside = self._axes.inside_any(boxes, pool.coordinates)
+        hits = pool.weights * pool.hits
+        mass = float(pool.weights[inside].sum())
+        return float(hits[inside].sum() / hits.sum()), float(hits[inside].sum() / mass) if mass else 0.0
+
+
+class _Masks:
+    """Which inputs boxes hold: worked out once for each."""
+
+    def __init__(self, axes: Axes, coordinates: Codes) -> None:
+        self._axes = axes
+        self._coordinates = coordinates
+        self._known: dict[Box, Mask] = {}
+
+    def __getitem__(self, box: Box) -> Mask:
+        if box not in self._known:
+            self._known[box] = self._axes.inside(box, self._coordinates)
+        return self._known[box]
+
+    def any_of(self, boxes: Iterable[Box]) -> Mask:
+        """Those that one of the boxes holds."""
+        inside = np.zeros(len(self._coordinates), dtype=bool)
+        for box in boxes:
+            inside |= self[box]
+        return inside
+
+
+class _Worth:
+    """What boxes are worth at a price."""
+
+    def __init__(self, axes: Axes, pool: Pool, masks: _Masks, price: float) -> None:
+        self._axes = axes
+        self._coordinates = pool.coordinates
+        self._hits = pool.hits
+        self._weights = pool.weights
+        self._gains: Floats = pool.weights * np.where(pool.hits, 1.0, -price)
+        self._price = price
+        self._masks = masks
+
+    # Candidates out of trees
+
+    def of_trees(self) -> list[Box]:
+        """The nodes of shallow trees that are worth something, from few leaves to many."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        features, orders = self._features()
+        weights = self._weights * np.where(self._hits, 1.0, self._price)
+        found: dict[Box, float] = {}
+        for n_leaves in N_LEAVES:
+            tree = DecisionTreeClassifier(max_leaf_nodes=n_leaves, min_samples_leaf=LEAST_IN_LEAF, random_state=0).fit(
+                features, self._hits, weights / weights.mean()
+            )
+            found |= dict(self._nodes(tree.tree_, orders))
+        return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
+
+    def _features(self) -> tuple[Floats, list[Codes | None]]:
+        """Coordinates as numbers; those without an order by how many of their inputs are cases."""
+        columns, orders = [], list[Codes | None]()
+        for place, axis in enumerate(self._axes.each):
+            values = self._coordinates[:, place]
+            order = None
+            if not axis.is_ordered:
+                all_, cases = (
+                    np.bincount(values, each, axis.n) for each in (self._weights, self._weights * self._hits)
+                )
+                order = np.argsort(np.divide(cases, all_, out=np.zeros(axis.n), where=all_ > 0), kind="stable")
+                values = np.argsort(order, kind="stable")[values]
+            columns.append(values)
+            orders.append(order)
+        return np.column_stack(columns).astype(np.float64), orders
+
+    def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
+        """Every node's box, with what it is worth."""
+        left, right, feature, threshold, value, total = (
+            getattr(tree, name)
+            for name in (
+                "children_left", "children_right", "feature", "threshold", "value", "weighted_n_node_samples",
+            )
+        )  # fmt: skip
+        if value.shape[2] < 2:
+            return
+        stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
+        while stack:
+            node, bounds = stack.pop()
+            parts = value[node, 0] / value[node, 0].sum()
+            gain = float((parts[1] - parts[0]) * total[node])  # weights hold the price already
+            if bounds and gain > 0:
+                yield self._axes.box({p: self._between(p, *b, orders[p]) for p, b in bounds.items()}), gain
+            if left[node] < 0:
+                continue
+            place, cut = int(feature[node]), int(np.floor(threshold[node]))
+            low, high = bounds.get(place, (0, self._axes.each[place].n - 1))
+            stack.append((int(left[node]), {**bounds, place: (low, cut)}))
+            stack.append((int(right[node]), {**bounds, place: (cut + 1, high)}))
+
+    def _between(self, place: int, low: int, high: int, order: Codes | None) -> Condition:
+        axis = self._axes.each[place]
+        if order is not None:
+            return frozenset(order[low : high + 1].tolist())
+        return Interval(low, min(high, axis.last), axis.missing is not None and high > axis.last)
+
+    # Choosing
+
+    def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
+        """A few boxes that are worth the most together, each side where it is worth the most; no more than needed."""
+        chosen = self._greedy(candidates, most)
+        for place, box in enumerate(chosen):
+            others = [*chosen[:place], *chosen[place + 1 :]]
+            chosen[place] = self._improved(box, self._left(others))
+        return self._simplified(self._needed(list(dict.fromkeys(chosen))))
+
+    def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
+        """The box that is worth the most, then what adds the most to it, and so on while that is not too little."""
+        worth = {box: float(self._gains[self._masks[box]].sum()) for box in dict.fromkeys(candidates)}
+        boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
+        if not boxes:
+            return []
+        inside = np.stack([self._masks[box] for box in boxes]).astype(np.float32)  # a product is quick, a loop is not
+        chosen: list[Box] = []
+        total = 0.0
+        for _ in range(most):
+            gains = self._left(chosen)
+            box = self._improved(boxes[int((inside @ gains.astype(np.float32)).argmax())], gains)
+            gained = self._together([*chosen, box]) - total
+            if gained <= LEAST_GAIN * total:
+                break
+            chosen.append(box)
+            total += gained
+        return chosen
+
+    def _left(self, chosen: Iterable[Box]) -> Floats:
+        """What inputs are worth that no chosen box holds."""
+        return np.where(self._masks.any_of(chosen), 0.0, self._gains)
+
+    def _together(self, boxes: Iterable[Box]) -> float:
+        return float(self._gains[self._masks.any_of(boxes)].sum())
+
+    def _improved(self, box: Box, gains: Floats) -> Box:
+        """Each side in turn put where it is worth the most, the others as they are, until none moves."""
+        for _ in range(PASSES):
+            before = box
+            holds = [self._holds(box, place) for place in range(len(self._axes))]
+            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int64)
+            for place in range(len(self._axes)):
+                others = np.flatnonzero(n_broken == ~holds[place])
+                box = self._best_side(box, place, others, gains)
+                now = self._holds(box, place)
+                n_broken += holds[place].astype(np.int64) - now
+                holds[place] = now
+            if box == before:
+                break
+        return box
+
+    def _holds(self, box: Box, place: int) -> Mask:
+        condition = box.by_axis.get(place)
+        if condition is None:
+            return np.ones(len(self._coordinates), dtype=bool)
+        return self._axes.each[place].holds(condition, self._coordinates[:, place])
+
+    def _best_side(self, box: Box, place: int, inside: Codes, gains: Floats) -> Box:
+        """The condition on one axis that is worth the most; none, where one adds next to nothing."""
+        axis, values, worth = self._axes.each[place], self._coordinates[inside, place], gains[inside]
+        found = (
+            _best_interval(axis, values, worth, box.by_axis.get(place))
+            if axis.is_ordered
+            else _best_values(axis, values, worth, box.by_axis.get(place))
+        )
+        if found is None:
+            return box
+        condition, gain = found
+        whole = float(worth.sum())
+        if gain - whole <= LEAST_SIDE * max(gain, 0.0):
+            return box.without(place)
+        return self._axes.box({**box.by_axis, place: condition})
+
+    def _needed(self, boxes: list[Box]) -> list[Box]:
+        """Without those that the others make superfluous, the least needed first."""
+        while len(boxes) > 1:
+            total = self._together(boxes)
+            losses = [total - self._together(boxes[:i] + boxes[i + 1 :]) for i in range(len(boxes))]
+            least = int(np.argmin(losses))
+            if losses[least] > LEAST_GAIN * total:
+                break
+            boxes = boxes[:least] + boxes[least + 1 :]
+        return boxes
+
+    def _simplified(self, boxes: list[Box]) -> list[Box]:
+        """Sides that add next to nothing to what all boxes are worth together are left out."""
+        for i in range(len(boxes)):
+            for place, _ in boxes[i].conditions:
+                total = self._together(boxes)
+                shorter = [*boxes[:i], boxes[i].without(place), *boxes[i + 1 :]]
+                if len(boxes[i].conditions) > 1 and total - self._together(shorter) <= LEAST_SIDE * total:
+                    boxes = shorter
+        return list(dict.fromkeys(boxes))
+
+
+def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """Each value that is worth something; of one that nothing is known of, what was said before."""
+    by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
+    before = np.ones(axis.n, dtype=bool)
+    if isinstance(now, frozenset):
+        before = np.zeros(axis.n, dtype=bool)
+        before[list(now)] = True
+    inside = np.where(n > 0, by_value > 0, before)
+    if not inside.any():
+        return None
+    return frozenset(np.flatnonzero(inside).tolist()), float(by_value[inside].sum())
+
+
+def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
+    """The values that there are, in order, and what the inputs with each are worth."""
+    if n > len(values):
+        at, places = np.unique(values, return_inverse=True)
+        return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
+    at = np.flatnonzero(np.bincount(values, minlength=n))
+    return at, np.asarray(np.bincount(values, gains, n)[at], dtype=np.float64)
+
+
+def _best_interval(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
+    """The stretch that is worth the most. An end that no input tells from where it was stays there."""
+    if not len(values):
+        return None
+    at, worth = _by_value(values, gains, axis.n)
+    missing_worth = 0.0
+    if axis.missing is not None and at[-1] == axis.missing:
+        missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
+    takes = missing_worth > 0
+    if not len(at):
+        return Interval(1, 0, True), missing_worth
+    sums = np.concatenate([[0.0], np.cumsum(worth)])
+    lowest = np.minimum.accumulate(sums[:-1])
+    end = int(np.argmax(sums[1:] - lowest))
+    start = int(np.argmin(sums[: end + 1]))
+    gain = float(sums[end + 1] - sums[start])
+    below = int(at[start - 1]) if start else -1
+    above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
+    low, high = int(at[start]), int(at[end])
+    was = now if isinstance(now, Interval) else Interval(0, axis.last)
+    low = was.low if below < was.low <= low else (0 if below < 0 else (below + low + 1) // 2)
+    high = was.high if high <= was.high < above else (axis.last if above > axis.last else (high + above) // 2)
+    return Interval(low, high, takes), gain + (missing_worth if takes else 0.0)

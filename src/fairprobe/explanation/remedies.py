@@ -1,0 +1,503 @@
+"""What would end it: a simulation of what would be left if regions were decided in another way.
+
+Inputs are drawn and rows taken once, and all their members asked about once; every remedy is worked out from the same
+answers, so that its figures can be held against those of any other. Nothing is trained, and nobody's model is changed:
+a model that is trained anew would differ elsewhere too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import checked_count
+from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import comparable
+from fairprobe.domain.values import plain
+from fairprobe.errors import DataError
+from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
+from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
+from fairprobe.estimation.share import POPULATIONS, percent
+from fairprobe.explanation.evidence import Evidence, judged_in_batches
+from fairprobe.model.adapters import abilities_of
+from fairprobe.model.asking import Asker
+from fairprobe.model.forms import FrameForm
+from fairprobe.oracle import Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Decision(StrEnum):
+    """In what other way a region is decided: a word, and the same in more `words`."""
+
+    words: str
+
+    def __new__(cls, word: str, words: str) -> Decision:
+        """A word, which it is equal to, with the same in more words."""
+        decision = str.__new__(cls, word)
+        decision._value_ = word
+        decision.words = words
+        return decision
+
+    MEAN = "twins-mean", "by the mean outcome of the twins"
+    FAVOURABLE = "favourable", "always by the favourable outcome"
+    CONSTANT = "constant-sensitive-value", "as if the sensitive value were always the same"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What would be left in one population if a region were decided in another way: simulated."""
+
+    region: str
+    """Which one by its place, or which together."""
+    rules: tuple[Rule, ...]
+    """The rules themselves."""
+    decision: Decision
+    population: str
+    """One of domain, valid, density (the sample) and rows."""
+    twins: str
+    """Whether linked twins are compared or plain ones."""
+    n: int
+    """Inputs that are comparable."""
+    n_inside: int
+    """How many of them are inside the region."""
+    before: float
+    """The share that is discriminatory, as the model is."""
+    after: float
+    """The share that would be."""
+    low: float
+    high: float
+    """The exact interval of `after`."""
+    accuracy_before: float = math.nan
+    accuracy_after: float = math.nan
+    """Of the rows with a label, those it was fitted to included; NaN elsewhere, and where outputs give no label."""
+    confidence: float = 0.95
+
+    def sentence(self) -> str:
+        """The remedy in words."""
+        where = POPULATIONS[self.population] + (", linked twins" if self.twins == "linked" else "")
+        if not self.n:
+            return f"simulated: what deciding {self.region} otherwise would do to {where} was not measured"
+        said = (
+            f"simulated: with {self.region} decided {self.decision.words}, {percent(self.after)} of {where} would be "
+            f"discriminatory ({percent(self.low)} to {percent(self.high)}), where {percent(self.before)} are"
+        )
+        if math.isnan(self.accuracy_after):
+            return said
+        rows = f"accuracy on the rows {percent(self.accuracy_after)}, where it is {percent(self.accuracy_before)}"
+        return f"{said}; {rows}"
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        kept = {name: value for name, value in vars(self).items() if name != "rules"}
+        figures = {
+            name: None if isinstance(value, float) and math.isnan(value) else value for name, value in kept.items()
+        }
+        texts = [rule.text for rule in self.rules]
+        return {
+            **figures,
+            "rules": texts,
+            "decision": str(self.decision),
+            "simulated": True,
+            "sentence": self.sentence(),
+        }
+
+
+class Remedies(list[Remedy]):
+    """Remedies, a simulation of each: region by region, decision by decision, population by population."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each."""
+        import pandas as pd
+
+        names = {
+            "region": "region",
+            "remedy": "decision",
+            "population": "population",
+            "twins": "twins",
+            "n": "n",
+            "share_before": "before",
+            "share_after": "after",
+            "low": "low",
+            "high": "high",
+            "accuracy_before": "accuracy_before",
+            "accuracy_after": "accuracy_after",
+        }
+        table = [[getattr(each, name) for name in names.values()] for each in self]
+        return pd.DataFrame(table, columns=list(names)).assign(
+            remedy=[str(each.decision) for each in self], simulated=True
+        )
+
+    def sentences(self) -> list[str]:
+        """Each in words."""
+        return [each.sentence() for each in self]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The figures, ready for JSON."""
+        return [each.summary() for each in self]
+
+
+def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
+    """What would be left if regions were decided in another way: each alone, and the first ones together.
+
+    The ways are the twins' mean outcome (of labels the most frequent among the members; if two are, the favourable one
+    where it was told, else the first in the order of classes), always the favourable outcome where it was told (of
+    scores the best among the members), and a constant sensitive value: each is judged as the member that has the most
+    frequent combination in the rows, without rows the first. A family without that member is left as it is.
+
+    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
+    on one side. Plain twins may be on both: of two who are as tall, a link that shifts heights puts one in a region.
+
+    Args:
+        rules: the regions, the most important first.
+        evidence: the model, the population and the rows.
+        n: inputs drawn from the population, and rows taken at most, for each kind of twins; fewer if the budget ends.
+        confidence: of each interval.
+    """
+    checked_count("n", n)
+    checked_confidence(confidence)
+    if not rules:
+        return Remedies()
+    samples = list(_samples(evidence, rules, n))
+    simulations = [
+        _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
+        for decision, decide in _DECIDE.items()
+        for sample in samples
+        if (decided := decide(sample, evidence)) is not None
+    ]
+    return Remedies(
+        simulation.remedy(name, rules, places, confidence)
+        for name, places in _regions(rules)
+        for simulation in simulations
+    )
+
+
+def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
+    """Each alone, then the first ones together."""
+    for place in range(len(rules)):
+        yield f"region {place + 1}", slice(place, place + 1)
+    for n in range(2, len(rules) + 1):
+        yield f"the first {n} regions", slice(n)
+
+
+# What is asked, once
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Inputs or rows, and what the model says of all members of their families."""
+
+    population: str
+    twins: str
+    oracle: Oracle
+    inside: Mask
+    """By rule, then member, then input: which of the members present is in which region."""
+    own: Mask
+    """By rule, then input: which inputs themselves are."""
+    outputs: NDArray[Any]
+    """By member, then input (then class)."""
+    present: Mask
+    counted: Mask
+    """Which inputs are comparable."""
+    labels: NDArray[Any] | None = None
+    """Of rows that have some."""
+    labelled: Mask | None = None
+    """Which rows have a label, and an output of their own."""
+    right: Mask | None = None
+    """Which rows the model labels as they are; None where no label follows from its outputs."""
+
+
+def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
+    """The population and the rows, with linked twins and plain ones where there are links; each by an equal budget."""
+    sides = sides_of(evidence.domain, None)
+    left = len(sides) * (1 if evidence.rows is None else 2)
+    for side in sides:
+        for draw in (_drawn, _rows) if evidence.rows is not None else (_drawn,):
+            n_here = evidence.budget.inputs(n, 1 / left)
+            left -= 1
+            sample = draw(evidence, side, rules, n_here) if n_here else None
+            if sample is not None:
+                yield replace(sample, twins="linked" if side.links else "plain")
+
+
+def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
+    """Inputs of the population, drawn with what the links forbid or without."""
+    population = evidence.population
+    if not side.links:
+        domain = population.domain.without_links()
+        density = None if population.density is None else population.density.within(domain)
+        population = replace(population, domain=domain, density=density)
+    with _asking(evidence, population.domain) as oracle:
+        judgement = judged_in_batches(oracle, population.sample(n, evidence.rng("remedies")))
+    shape = judgement.outputs.shape[:2]
+    present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
+    regions = [_region(rule, side) for rule in rules]
+    members = oracle.families.members(judgement.codes)
+    inside = np.stack([each.allows(members, side.decode).reshape(shape) & present for each in regions])
+    own = np.stack([each.allows(judgement.codes, side.decode) for each in regions])
+    outputs, counted = _safe(judgement.outputs), judgement.comparable
+    return _Sample(population.name, "", oracle, inside, own, outputs, present, counted)
+
+
+def _region(rule: Rule, domain: Domain) -> Restrictions:
+    """What a rule leaves of a domain: as `Rule.matches`, but many times as fast."""
+    return Restrictions(domain.parameters, [bind(rule, domain.parameters)], ())
+
+
+def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
+    """Real rows as they are, all of them or so many drawn."""
+    assert evidence.rows is not None
+    try:
+        rows, known = known_rows(side, evidence.rows)
+    except DataError:
+        return None  # nobody's sensitive value is known
+    labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
+    if len(rows) > n:
+        chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
+        rows, labels = rows.iloc[chosen], None if labels is None else labels[chosen]
+    with _asking(evidence, side) as oracle:
+        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
+    present = np.concatenate([_present(batch) for batch in batches], axis=1)
+    counted = np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches])
+    regions = [_region(rule, side) for rule in rules]
+    inside = np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2)
+    own = np.stack([each.allows_rows(rows) for each in regions])
+    sample = _Sample("rows", "", oracle, inside, own, _joined(batches), present, counted)
+    if labels is None or not present.any():
+        return sample
+    import pandas as pd
+
+    own, answered = _own_outputs(evidence, side, sample, rows, np.concatenate([batch.own for batch in batches]))
+    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    return replace(sample, right=_right(own, sample, evidence))
+
+
+def _present(batch: JudgedFamilies) -> Mask:
+    assert batch.present is not None  # of rows it always is told
+    return batch.present
+
+
+def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> Mask:
+    """By region, then member, then row: which members are in it."""
+    present = _present(batch)
+    inside = np.zeros((len(regions), *present.shape), dtype=bool)
+    if batch.rows is not None and present.any():
+        frame = batch.rows.joined(present)
+        inside[:, present] = [each.allows_rows(frame) for each in regions]
+    return inside
+
+
+def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
+    """The outputs of all batches; one of which nothing was asked has them in no shape, and takes that of the others."""
+    asked = [batch.outputs for batch in batches if _present(batch).any()]
+    like = asked[0] if asked else np.zeros((1, 1))
+    blank = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
+    parts = [batch.outputs if _present(batch).any() else empty for batch, empty in zip(batches, blank, strict=True)]
+    return _safe(np.concatenate(parts, axis=1))
+
+
+def _own_outputs(
+    evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
+) -> tuple[NDArray[Any], Mask]:
+    """The outputs for rows as they are, and which have one: who is no member of the own family is asked about."""
+    levels = [side[name].levels for name in side.sensitive]
+    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
+    everyone = np.arange(len(own))
+    outputs = sample.outputs[places, everyone]
+    answered = (own >= 0).all(axis=1) & sample.present[places, everyone]
+    others = np.flatnonzero(~answered)
+    n_left = evidence.budget.n_left
+    if len(others) and (n_left is None or len(others) <= n_left):
+        with _asking(evidence, side) as oracle:
+            outputs[others] = oracle.asker.ask_frame(rows.iloc[others])
+        answered[others] = True
+    return outputs, answered
+
+
+@contextmanager
+def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
+    """One that judges as the evidence's oracle does, but inputs of a domain with other rules or links."""
+    first = evidence.oracle
+    if domain == evidence.domain:
+        yield first
+        return
+    form = getattr(getattr(first.asker, "adapter", None), "form", None)
+    batch = None if form is None else "frame" if isinstance(form, FrameForm) else "array"
+    asker = Asker(evidence.model, domain, output=first.asker.output, batch=batch)
+    try:
+        yield first.by(asker)
+    finally:
+        first.asker.n_queries += asker.n_queries
+
+
+def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are words as objects: an array of words would cut a longer one off."""
+    return outputs.astype(object) if outputs.dtype.kind in "US" else outputs
+
+
+# What follows
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """A sample, and what would come of it, were inputs decided in another way."""
+
+    sample: _Sample
+    decision: Decision
+    outcome: NDArray[Any]
+    """By input: what the members of its family would get inside the regions."""
+    exists: Mask
+    """Whether there is such an outcome."""
+    right: Mask | None
+    """Whether it is the row's label."""
+
+    @cached_property
+    def _hits(self) -> Mask:
+        return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
+
+    def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
+        """The figures, if some of the regions are decided so."""
+        sample = self.sample
+        inside = np.asarray(sample.own[places].any(axis=0))
+        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
+        low, high = clopper_pearson(hits, n, confidence)
+        before, after = self._accuracies(inside & self.exists)
+        return Remedy(
+            name,
+            tuple(rules[places]),
+            self.decision,
+            sample.population,
+            sample.twins,
+            n,
+            int((inside & sample.counted).sum()),
+            before=int(self._hits.sum()) / n if n else math.nan,
+            after=hits / n if n else math.nan,
+            low=low,
+            high=high,
+            accuracy_before=before,
+            accuracy_after=after,
+            confidence=confidence,
+        )
+
+    def _hits_after(self, inside: Mask) -> Mask:
+        """Which inputs would be discriminatory, if the members inside were decided otherwise."""
+        sample, hits = self.sample, self._hits.copy()
+        changed = inside & self.exists
+        some = np.flatnonzero(changed.any(axis=0))
+        if len(some):
+            outputs, where = sample.outputs[:, some], changed[:, some]
+            outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], self.outcome[some], outputs)
+            hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+        return hits
+
+    def _accuracies(self, changed: Mask) -> tuple[float, float]:
+        """Of the rows with a label: as the model is, and as it would be."""
+        labelled, right = self.sample.labelled, self.sample.right
+        if labelled is None or right is None or self.right is None or not labelled.any():
+            return math.nan, math.nan
+        return float(right[labelled].mean()), float(np.where(changed, self.right, right)[labelled].mean())
+
+
+Decided = tuple[NDArray[Any], Mask]
+"""By input, what the members of its family would get, and whether there is such an outcome."""
+
+
+def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
+    outputs, present = sample.outputs, sample.present
+    exists = np.asarray(present.any(axis=0))
+    if not exists.any():
+        return outputs[0], exists
+    if sample.oracle.is_label:
+        labels = np.array(_labels_in_order(sample, evidence), dtype=object)
+        votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
+        return labels[votes.argmax(axis=0)], exists  # the first of those with most
+    counts = present if outputs.ndim == 2 else present[:, :, None]
+    sums = np.where(counts, outputs, 0.0).sum(axis=0)
+    return sums / np.maximum(counts.sum(axis=0), 1), exists
+
+
+def _labels_in_order(sample: _Sample, evidence: Evidence) -> list[Any]:
+    """All labels: the favourable one first, then in the order of classes."""
+    import pandas as pd
+
+    seen = [plain(label) for label in pd.unique(sample.outputs[sample.present])]
+    classes = _classes(evidence) or sorted(seen, key=lambda label: (str(type(label)), label))
+    return sorted(classes, key=lambda label: bool(label != evidence.favourable))
+
+
+def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
+    outputs, favourable = sample.outputs, evidence.favourable
+    everyone = np.ones(outputs.shape[1], dtype=bool)
+    if favourable is None:
+        return None
+    if sample.oracle.is_label:
+        return np.full(outputs.shape[1], favourable, dtype=object), everyone
+    if sample.oracle.asker.output == "proba":
+        classes = _classes(evidence) or list(range(outputs.shape[2]))
+        place = classes.index(favourable) if favourable in classes else favourable
+        if place not in range(outputs.shape[2]):
+            return None
+        return np.tile(np.eye(outputs.shape[2])[place], (outputs.shape[1], 1)), everyone
+    if outputs.ndim == 3 or favourable not in ("highest", "lowest"):
+        return None
+    sign = 1.0 if favourable == "highest" else -1.0
+    best = sign * np.where(sample.present, sign * outputs, -np.inf).max(axis=0)
+    return best, np.asarray(sample.present.any(axis=0))
+
+
+def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
+    place = _most_frequent(evidence)
+    return sample.outputs[place], sample.present[place]
+
+
+_DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
+    Decision.MEAN: _by_mean,
+    Decision.FAVOURABLE: _by_favourable,
+    Decision.CONSTANT: _by_constant,
+}
+
+
+def _most_frequent(evidence: Evidence) -> int:
+    """The combination of sensitive values that most rows have; without rows the first."""
+    if evidence.rows is None:
+        return 0
+    codes = evidence.row_codes[:, list(evidence.domain.sensitive_columns)]
+    counts = [int((codes == combination).all(axis=1).sum()) for combination in evidence.domain.combinations]
+    return int(np.argmax(counts))
+
+
+def _classes(evidence: Evidence) -> list[Any] | None:
+    classes = abilities_of(evidence.model).classes
+    return None if classes is None else np.asarray(classes).tolist()
+
+
+def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
+    """Whether outputs, one a row, stand for the rows' labels; None where that can't be told."""
+    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, _classes(evidence))
+    return None if named is None else np.asarray(named == sample.labels)
+
+
+def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None) -> NDArray[Any] | None:
+    """The labels that outputs stand for; None where they stand for none."""
+    if oracle.is_label:
+        return outputs
+    if oracle.asker.output == "value" or classes is None:
+        return None
+    names = np.array(classes, dtype=object)
+    if outputs.ndim == 2:
+        return names[outputs.argmax(axis=1)]
+    # A score above its middle means the second of two classes.
+    middle = 0.5 if getattr(getattr(oracle.asker, "adapter", None), "gives_probabilities", False) else 0.0
+    return names[(outputs > middle).astype(np.int64)] if len(names) == 2 else None

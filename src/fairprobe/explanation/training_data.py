@@ -1,0 +1,542 @@
+"""Was it in the data? The training rows inside a region, by sensitive value, and whether their labels differ.
+
+A model can treat people differently because the labels that it learned from do, or because it was never shown such
+people and extrapolates. Counts tell the two apart: with so few rows that even the sharpest difference could not have
+shown, the data say nothing; with more, a test does. That the data have no such difference is said where a test of
+equivalence shows it: the labels differ by less than half of what the model's own answers to the same rows do. The model
+is asked about these rows, and about nothing else.
+
+The region comes from a model that may have been fitted to these very rows, so that a p-value says how plain a
+difference is in them; it is no proof about the people that they were drawn from.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import checked_count, nearest
+from fairprobe.domain.constraints import Rule
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.values import plain
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.share import percent
+from fairprobe.estimation.survey import combination_words, split_confidence
+from fairprobe.explanation.evidence import Evidence
+from fairprobe.model.adapters import abilities_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FARTHEST = 0.5
+"""Groups are compared that the model puts at least so far apart, as a part of its largest difference."""
+
+MOST_PAIRS = 100
+"""Pairs of groups that are compared at most, those farthest apart."""
+
+MARGIN = 0.5
+"""That the data have no such difference is said of one below this part of the model's own on the same rows: chosen.
+
+Not of any smaller one: a model that decides by what is likelier makes a large difference in labels of a smaller one in
+rates.
+"""
+
+ROWS_PART = 0.2
+"""Of the queries left, to ask the model about the rows inside a region; with fewer, its difference there is unknown."""
+
+SHOWN = 4
+"""Groups that are told one by one."""
+
+
+class InData(StrEnum):
+    """Where a model's different treatment comes from, as far as training rows tell: a word, and its `sentence`."""
+
+    sentence: str
+
+    def __new__(cls, word: str, sentence: str) -> InData:
+        """A word, which it is equal to, with the same in more words."""
+        verdict = str.__new__(cls, word)
+        verdict._value_ = word
+        verdict.sentence = sentence
+        return verdict
+
+    IN_THE_DATA = "in-the-data", "the difference was in the data"
+    EXTRAPOLATED = "extrapolated", "the data say nothing here: the model extrapolates"
+    NOT_IN_THE_DATA = "not-in-the-data", "the data have no such difference: the model makes it"
+    UNCLEAR = "unclear", "whether the difference was in the data cannot be told from these rows"
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """The training rows of one sensitive value, or combination of them, inside a region."""
+
+    group: str
+    n: int
+    """With a known label, where labels are given."""
+    outcome: Any = None
+    """The label whose rate is told; None for numbers, whose mean is told, and without labels."""
+    value: float = math.nan
+    """The rate or the mean."""
+    low: float = math.nan
+    high: float = math.nan
+    """Exact for a rate (Clopper and Pearson), Student's for a mean; the error is split over the regions."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two groups that the model treats differently, in the data."""
+
+    a: str
+    b: str
+    outcome: Any
+    value: float
+    """The rate (the mean) of a less that of b."""
+    low: float
+    high: float
+    p_value: float
+    """Fisher's exact test of equal rates, or Welch's of equal means; two-sided."""
+    model: float | None
+    """The same difference in the model's own outputs over the cases inside; None where it has no direction."""
+    rows: float | None
+    """And in its outputs for these very rows; None where they were not asked for, or are scores, on another scale."""
+    at_most: float
+    """No larger is the difference in the labels, either way: two one-sided tests at the confidence."""
+    is_testable: bool
+    """Whether both groups have so many rows that the sharpest difference would have shown."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it has the model's direction, where that is known."""
+        return not (direction := self.rows or self.model) or self.value * direction > 0
+
+    def is_absent(self, level: float) -> bool:
+        """Whether it is shown to be below half of the model's own on these rows, or to be the other way round."""
+        if self.rows is None:
+            return False
+        return (self.p_value <= level and not self.agrees) or self.at_most < MARGIN * abs(self.rows)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RegionInData:
+    """The training rows inside a region, and whether they show what the model does there."""
+
+    rule: Rule
+    n: int
+    """Rows inside."""
+    n_rows: int
+    """Rows given."""
+    n_apart: int
+    """Rows inside whose sensitive value is none of those compared, or whose label is unknown."""
+    groups: tuple[GroupRows, ...]
+    differences: tuple[Difference, ...]
+    verdict: InData | None
+    """None without labels, unless there are too few rows anyway."""
+    confidence: float
+    n_regions: int
+    level: float
+    """What a p-value is held against: the error, split over the regions and over the tests that could show anything."""
+    least: int
+    """With fewer rows in a group, no difference from as many others could have been significant."""
+    is_numeric: bool = False
+    """Whether labels are numbers, of which means are compared."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row a group (and label): how many rows, the rate or the mean, and its interval."""
+        import pandas as pd
+
+        names = list(GroupRows.__dataclass_fields__)
+        return pd.DataFrame([asdict(each) for each in self.groups], columns=names)
+
+    def sentence(self) -> str:
+        """The rows and the verdict in words."""
+        said = f"{self.n:,} of {self.n_rows:,} training rows lie inside"
+        if self.n:
+            shown = [_group_words(each, is_numeric=self.is_numeric) for each in self.groups[:SHOWN]]
+            more = len(self.groups) - len(shown)
+            said += f" ({'; '.join(shown)}{f'; and {more} more' if more > 0 else ''})"
+        if self.verdict is None:
+            return said
+        return f"{said}: {self.verdict.sentence}{self._because()}".replace(
+            "these rows", f"these {self.n_known:,} rows", 1
+        )
+
+    @property
+    def n_known(self) -> int:
+        """Rows inside that are compared."""
+        return self.n - self.n_apart
+
+    def _because(self) -> str:
+        if self.verdict is InData.EXTRAPOLATED:
+            return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
+        told = [each for each in self.differences if each.is_testable]
+        if self.verdict is InData.UNCLEAR:
+            unasked = all(each.rows is None for each in told)
+            return ", as what the model makes of them was not measured" if unasked else ""
+        if self.verdict is InData.NOT_IN_THE_DATA:
+            widest = max(told, key=lambda each: each.at_most)
+            if not widest.agrees and widest.p_value <= self.level:
+                return f" ({widest.a} against {widest.b}: the labels differ the other way round)"
+            words = f"{widest.at_most:.4g}" if self.is_numeric else percent(widest.at_most)
+            own = abs(widest.rows or 0.0)
+            return (
+                f" ({widest.a} against {widest.b}: the labels differ by at most {words}, the model's answers to these "
+                f"rows by {f'{own:.4g}' if self.is_numeric else percent(own)})"
+            )
+        found = min((each for each in told if each.agrees), key=lambda each: each.p_value)
+        test = "Welch's test" if self.is_numeric else "Fisher's exact test"
+        return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, held against {self.level:.2g})"
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        figures = ("n", "n_rows", "n_apart", "confidence", "n_regions", "level", "least", "is_numeric")
+        return {
+            "region": self.rule.text,
+            "verdict": None if self.verdict is None else str(self.verdict),
+            **{name: getattr(self, name) for name in figures},
+            "groups": [_finite(asdict(each)) for each in self.groups],
+            "differences": [_finite(asdict(each)) for each in self.differences],
+            "sentence": self.sentence(),
+        }
+
+    def __repr__(self) -> str:
+        return f"RegionInData({self.sentence()})"
+
+
+def region_in_data(
+    rule: Rule, evidence: Evidence, worse: str | None = None, *, confidence: float = 0.95, n_regions: int = 1
+) -> RegionInData | None:
+    """What the training rows inside a region say of the difference that the model makes there; None without rows.
+
+    The groups are the sensitive values, and with several sensitive parameters their combinations too. Compared are
+    those that the model's outputs over the cases inside put farthest apart. The verdict is
+    - extrapolated, if in every pair one group has so few rows that against as many of the other even the sharpest
+      difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
+      than four at a level of 5%, `least` in general;
+    - in the data, if a pair differs significantly, and in the model's direction where it has one;
+    - not in the data, if all pairs with enough rows are shown to differ by less than half of what the model's answers
+      to these very rows do (two one-sided tests), or to differ significantly the other way round;
+    - else unclear.
+    The level is the error, split over the regions and over the tests that could be significant at all (Tarone 1990).
+
+    Args:
+        rule: the region.
+        evidence: the rows, their labels and the cases.
+        worse: the group that is worse off, in words as in `Share.worse_off`: then only pairs with it are compared.
+        confidence: for all that is said of all regions.
+        n_regions: how many regions are looked at.
+    """
+    held = split_confidence(confidence, checked_count("n_regions", n_regions))
+    if evidence.rows is None:
+        return None
+    inside = rule.matches(evidence.rows)
+    own = _own_values(evidence, inside)
+    is_numeric = _is_numeric(evidence)
+    given = evidence.labels
+    labels = None if given is None or given.isna().all() else given[inside].to_numpy()
+    known = np.ones(len(own), dtype=bool) if labels is None else ~_are_missing(labels)
+    targets: dict[Any, NDArray[Any] | None] = {None: None}
+    if labels is not None:
+        targets = {None: labels} if is_numeric else {each: labels == each for each in _outcomes(evidence)}
+    sets = _sets_of_groups(evidence.domain)
+    rows = {group: np.isin(own, group.places) & known for group in itertools.chain(*sets)}
+
+    model = _ModelMeans(evidence, rule)
+    pairs = _pairs(sets, worse, list(targets), model)
+    # However many rows the larger group has, of the smaller one no more is known.
+    smaller = [int(min(rows[pair.a].sum(), rows[pair.b].sum())) for pair in pairs]
+    attainable = [attainable_p(n, n) for n in smaller]
+    level = _tarone(1 - held, attainable)
+    is_told = min(attainable) <= level and labels is not None
+    if is_told:
+        model.ask(evidence.rows[inside], known & (own >= 0))
+    differences = [
+        _difference(pair, target, rows, (level, 1 - held), model, is_testable=best <= level)
+        for pair, best in zip(pairs, attainable, strict=True)
+        if (target := targets[pair.outcome]) is not None
+    ]
+    verdict: InData | None = _verdict(differences, level) if is_told else None
+    if min(attainable) > level:
+        verdict = InData.EXTRAPOLATED
+    return RegionInData(
+        rule,
+        n=len(own),
+        n_rows=len(evidence.rows),
+        n_apart=int((~known | (own < 0)).sum()),
+        groups=tuple(
+            _described(group, mask, outcome, target, held)
+            for group, mask in rows.items()
+            for outcome, target in targets.items()
+        ),
+        differences=tuple(differences),
+        verdict=verdict,
+        confidence=confidence,
+        n_regions=n_regions,
+        level=level,
+        least=next(n for n in itertools.count(1) if attainable_p(n, n) <= level),
+        is_numeric=is_numeric,
+    )
+
+
+# Rows and groups
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A sensitive value, or a combination of several."""
+
+    words: str
+    places: tuple[int, ...]
+    """Which combinations, by their places in domain order, are of it."""
+
+
+def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
+    """Groups that are compared with each other: the values of each sensitive parameter; the combinations of several."""
+    combinations = domain.combinations
+    sets = [[_Group(combination_words(domain, place), (place,)) for place in range(len(combinations))]]
+    if len(domain.sensitive) > 1:
+        by_value = []
+        for column, name in enumerate(domain.sensitive):
+            alone = domain.with_sensitive([name])
+            places = [np.flatnonzero(combinations[:, column] == code) for code in range(domain[name].levels)]
+            by_value.append(
+                [_Group(combination_words(alone, i), tuple(each.tolist())) for i, each in enumerate(places)]
+            )
+        sets = by_value + sets
+    return sets
+
+
+def _own_values(evidence: Evidence, inside: Mask) -> Codes:
+    """The place of each row's combination of sensitive values; -1 if it is none of those compared."""
+    assert evidence.rows is not None
+    domain, rows = evidence.domain, evidence.rows[inside]
+    own = np.column_stack([domain[name].encode(rows[name]) for name in domain.sensitive])
+    levels = [domain[name].levels for name in domain.sensitive]
+    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)  # combinations are in domain order
+    return np.where((own < 0).any(axis=1), -1, places)
+
+
+def _are_missing(labels: NDArray[Any]) -> Mask:
+    import pandas as pd
+
+    return np.asarray(pd.isna(labels))
+
+
+def _is_numeric(evidence: Evidence) -> bool:
+    """Whether labels are measurements, as the model's outputs are: their means are compared."""
+    is_value = evidence.oracle.asker.output == "value"
+    return evidence.labels is not None and is_value and evidence.labels.dtype.kind in "fiu"
+
+
+def _outcomes(evidence: Evidence) -> list[Any]:
+    """The labels whose rates are told: the favourable one; else the rarer of two, or of more each."""
+    assert evidence.labels is not None
+    counts = evidence.labels.value_counts()  # the most frequent first
+    told = _favourable_label(evidence, sorted(counts.index, key=lambda label: (str(type(label)), label)))
+    if told is not None:
+        return [told]
+    labels = [plain(label) for label in counts.index]
+    return labels[1:] if len(labels) == 2 else labels
+
+
+def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
+    """The favourable outcome as a label: of scores an end means the last label or the first; of classes a number may.
+
+    None where none was told, or it is none of the labels.
+    """
+    favourable, output = evidence.favourable, evidence.oracle.asker.output
+    if output == "score" and favourable in ("highest", "lowest"):
+        return None if len(labels) != 2 else plain(labels[-1 if favourable == "highest" else 0])
+    if output == "proba" and favourable not in labels and isinstance(favourable, int):
+        classes = abilities_of(evidence.model).classes
+        favourable = None if classes is None or favourable >= len(classes) else classes[favourable]
+    return next((plain(label) for label in labels if label == favourable), None)
+
+
+def _described(group: _Group, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> GroupRows:
+    """The rows of a group, with their rate or mean where there are labels."""
+    n = int(mask.sum())
+    if target is None:
+        return GroupRows(group.words, n)
+    mine = target[mask]
+    value = float(mine.mean()) if n else math.nan
+    if mine.dtype == bool:
+        return GroupRows(group.words, n, outcome, value, *clopper_pearson(int(mine.sum()), n, confidence))
+    return GroupRows(group.words, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence))
+
+
+# What the model does
+
+
+class _ModelMeans:
+    """The model's outputs over the cases inside a region, and for rows there, by group."""
+
+    def __init__(self, evidence: Evidence, rule: Rule) -> None:
+        cases = evidence.cases
+        inside = rule.matches(evidence.domain.decode(cases.codes)) if evidence.n_cases else np.zeros(0, dtype=bool)
+        self._outputs = cases.outputs[:, inside]
+        shape = self._outputs.shape[:2]
+        self._present = np.ones(shape, dtype=bool) if cases.present is None else cases.present[:, inside]
+        self._evidence = evidence
+        self._output = evidence.oracle.asker.output
+        classes = abilities_of(evidence.model).classes
+        self._classes = None if classes is None else np.asarray(classes).tolist()
+        self._of_rows: NDArray[Any] | None = None
+        self._means: dict[tuple[_Group, Any], float] = {}
+
+    def difference(self, a: _Group, b: _Group, outcome: Any) -> float | None:
+        """The rate of an outcome, or the mean, in a less that in b; None if nothing is known."""
+        difference = self._mean(a, outcome) - self._mean(b, outcome)
+        return None if math.isnan(difference) else difference
+
+    def _mean(self, group: _Group, outcome: Any) -> float:
+        if (group, outcome) not in self._means:
+            values, places = self._values(self._outputs, outcome), list(group.places)
+            exists = self._present[places]
+            nothing = values is None or not exists.any()
+            self._means[group, outcome] = math.nan if nothing else float(np.asarray(values)[places][exists].mean())
+        return self._means[group, outcome]
+
+    def ask(self, rows: pd.DataFrame, wanted: Mask) -> None:
+        """Ask about rows as they are, where the answers are on the scale of labels, and the budget has room."""
+        n, left = int(wanted.sum()), self._evidence.budget.n_left
+        if n and self._output != "score" and (left is None or n <= ROWS_PART * left):
+            answers = self._evidence.oracle.asker.ask_frame(rows[wanted])
+            self._of_rows = np.zeros((len(wanted), *answers.shape[1:]), dtype=answers.dtype)
+            self._of_rows[wanted] = answers
+
+    def difference_of_rows(self, a: Mask, b: Mask, outcome: Any) -> float | None:
+        """The same of the answers to rows; None where there are none."""
+        values = None if self._of_rows is None else self._values(self._of_rows, outcome)
+        return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
+
+    def _values(self, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
+        """What speaks for an outcome, by case or by row."""
+        if self._output == "label":
+            return np.asarray(outputs == outcome)
+        if self._output == "value":
+            return outputs
+        if self._classes is None or outcome not in self._classes:
+            return None
+        place = self._classes.index(outcome)
+        if self._output == "proba" or outputs.ndim == 3:
+            return np.asarray(outputs[..., place])
+        return outputs if place else -outputs  # a score speaks for the second of two classes
+
+
+# Comparing
+
+
+@dataclass(frozen=True)
+class _Pair:
+    a: _Group
+    b: _Group
+    outcome: Any
+    model: float | None
+
+
+def _pairs(
+    sets: Sequence[Sequence[_Group]], worse: str | None, outcomes: Sequence[Any], model: _ModelMeans
+) -> list[_Pair]:
+    """The pairs of groups to compare: those that the model puts farthest apart; if it tells none apart, all."""
+    names = [group.words for each in sets for group in each]
+    if worse is not None and worse not in names:
+        raise SettingError.about(
+            "worse", f"must be a group, one of {', '.join(names)}; got {worse!r}{nearest(worse, names)}"
+        )
+    pairs = [
+        _Pair(a, b, outcome, model.difference(a, b, outcome))
+        for each in sets
+        for a, b in itertools.combinations(each, 2)
+        if worse is None or worse in (a.words, b.words)
+        for outcome in outcomes
+    ]
+    size = [abs(pair.model or 0.0) for pair in pairs]
+    most = max(size)
+    if most > 0:
+        order = sorted(range(len(pairs)), key=lambda place: -size[place])
+        pairs = [pairs[place] for place in order if size[place] >= FARTHEST * most]
+    else:
+        pairs = [replace(pair, model=None) for pair in pairs]  # both ways alike, or nothing is known: no direction
+    return pairs[:MOST_PAIRS]
+
+
+def _tarone(error: float, attainable: Sequence[float]) -> float:
+    """The level of each test, so that all hold together: those that can't reach it need no part of the error."""
+    return next(error / n for n in itertools.count(1) if sum(best <= error / n for best in attainable) <= n)
+
+
+def _difference(
+    pair: _Pair,
+    target: NDArray[Any],
+    rows: Mapping[_Group, Mask],
+    errors: tuple[float, float],
+    model: _ModelMeans,
+    *,
+    is_testable: bool,
+) -> Difference:
+    """Two groups' labels held against each other; the errors are those of the test of a difference, and of none."""
+    level, error = errors
+    inside = rows[pair.a], rows[pair.b]
+    a, b = (target[each] for each in inside)
+    if a.dtype == bool:
+        counts = (int(a.sum()), len(a), int(b.sum()), len(b))
+        p_value, (low, high) = fisher_p(*counts), rate_difference(*counts, 1 - level)
+        ends = rate_difference(*counts, 1 - 2 * error)
+    else:
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        p_value, low, high = welch(a, b, 1 - level)
+        # That all labels seen are the same does not show that all others are.
+        ends = welch(a, b, 1 - 2 * error)[1:] if np.ptp(a) > 0 and np.ptp(b) > 0 else (-math.inf, math.inf)
+    return Difference(
+        pair.a.words,
+        pair.b.words,
+        pair.outcome,
+        float(a.mean() - b.mean()) if len(a) and len(b) else math.nan,
+        low,
+        high,
+        p_value,
+        pair.model,
+        model.difference_of_rows(*inside, pair.outcome),
+        max(map(abs, ends)),
+        is_testable,
+    )
+
+
+def _verdict(differences: Sequence[Difference], level: float) -> InData:
+    """Where some pair has rows enough."""
+    told = [each for each in differences if each.is_testable]
+    if any(each.p_value <= level and each.agrees for each in told):
+        return InData.IN_THE_DATA
+    # All pairs must be shown to be alike, so that none needs a part of the error.
+    return InData.NOT_IN_THE_DATA if all(each.is_absent(level) for each in told) else InData.UNCLEAR
+
+
+# Words
+
+
+def _group_words(group: GroupRows, *, is_numeric: bool) -> str:
+    said = f"{group.group}: {group.n:,}"
+    if not group.n or math.isnan(group.value):
+        return said
+    if is_numeric:
+        return f"{said} of a mean of {group.value:.4g}, {group.low:.4g} to {group.high:.4g}"
+    return f"{said}, {percent(group.value)} {plain(group.outcome)!r}, {percent(group.low)} to {percent(group.high)}"
+
+
+def _finite(figures: dict[str, Any]) -> dict[str, Any]:
+    """For JSON, which has neither NaN nor infinity."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in figures.items()
+    }

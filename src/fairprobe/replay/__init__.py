@@ -1,8 +1,0 @@
-"""Cases found before, asked about again: which still hold, which were fixed, which can no longer be asked.
-
-`replaying` asks, `saved` keeps cases in a file of their own, `runs` reads them out of whatever holds cases.
-"""
-
-from fairprobe.replay.replaying import CaseStatus, Replayed, replay
-
-__all__ = ["CaseStatus", "Replayed", "replay"]

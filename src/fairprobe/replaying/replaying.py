@@ -1,0 +1,201 @@
+"""`replay`: cases found before, asked about again."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError, HealthWarning
+from fairprobe.estimation.verdict import EXIT_CODES, Outcome
+from fairprobe.explanation.evidence import careful_oracle, judged_anew
+from fairprobe.model.adapters import adapter_for
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import Remark, are_ties, resolution_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class CaseStatus(StrEnum):
+    """What became of a case."""
+
+    HOLDS = "holds"
+    FIXED = "fixed"
+    UNSURE = "unsure"
+    """The model answers the same row differently, so that it is a case only now and then."""
+    UNASKABLE = "unaskable"
+
+
+REASONS = {
+    CaseStatus.UNSURE: "the model answers the same row differently",
+    CaseStatus.UNASKABLE: "no other member of the family is compared and allowed",
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Replayed:
+    """What became of each case."""
+
+    cases: pd.DataFrame
+    """As they were given."""
+    statuses: tuple[CaseStatus, ...]
+    """By case."""
+    reasons: tuple[str, ...]
+    """By case, why it could not be asked or told; empty for the others."""
+    n_queries: int = 0
+    health: tuple[Remark, ...] = ()
+    """The name and the text of what tells against the model's answers: then no case can be told."""
+
+    @classmethod
+    def join(cls, parts: Sequence[Replayed]) -> Replayed:
+        """All cases of the parts, in order."""
+        import pandas as pd
+
+        frames = [part.cases for part in parts if len(part.cases)] or [parts[0].cases]
+        return cls(
+            pd.concat([each.astype(object) for each in frames]) if len(frames) > 1 else frames[0],
+            tuple(status for part in parts for status in part.statuses),
+            tuple(reason for part in parts for reason in part.reasons),
+            sum(part.n_queries for part in parts),
+            tuple(dict(remark for part in parts for remark in part.health).items()),
+        )
+
+    @classmethod
+    def unasked(cls, cases: pd.DataFrame, reason: str) -> Replayed:
+        """Cases none of which can be asked, all for the same reason."""
+        return cls(cases, (CaseStatus.UNASKABLE,) * len(cases), (reason,) * len(cases))
+
+    def n(self, status: CaseStatus) -> int:
+        """How many cases became that."""
+        return self.statuses.count(status)
+
+    def of(self, status: CaseStatus) -> pd.DataFrame:
+        """The cases that became that."""
+        return self.cases[[each is status for each in self.statuses]]
+
+    @property
+    def outcome(self) -> Outcome:
+        """Against the limit of no case: passed only if all were asked and none holds; nothing to ask passes nothing."""
+        if self.n(CaseStatus.HOLDS):
+            return Outcome.VIOLATED
+        if self.statuses and self.n(CaseStatus.FIXED) == len(self.statuses):
+            return Outcome.PASSED
+        return Outcome.INCONCLUSIVE
+
+    @property
+    def exit_code(self) -> int:
+        """For the command line."""
+        return EXIT_CODES[self.outcome]
+
+    def sentence(self) -> str:
+        """What became of them, in words.
+
+        >>> import pandas as pd
+        >>> Replayed.unasked(pd.DataFrame({"age": [30]}), "sex is gone").sentence()
+        'of 1 case none still holds, 0 were fixed, 1 can no longer be asked (sex is gone)'
+        """
+        n, held = len(self.statuses), self.n(CaseStatus.HOLDS)
+        said = f"of {n:,} case{'s' * (n != 1)} {f'{held:,}' if held else 'none'} still hold{'s' * (held < 2)}"
+        said += f", {self.n(CaseStatus.FIXED):,} were fixed"
+        words = {CaseStatus.UNSURE: "cannot be told", CaseStatus.UNASKABLE: "can no longer be asked"}
+        for status, what in words.items():
+            if self.n(status):
+                said += f", {self.n(status):,} {what} ({'; '.join(self._reasons(status))})"
+        return said
+
+    def _reasons(self, status: CaseStatus) -> Iterable[str]:
+        pairs = zip(self.statuses, self.reasons, strict=True)
+        return dict.fromkeys(reason for each, reason in pairs if each is status)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "n_cases": len(self.statuses),
+            **{f"n_{status}": self.n(status) for status in CaseStatus},
+            "n_queries": self.n_queries,
+            "outcome": str(self.outcome),
+            "sentence": self.sentence(),
+            "health": [{"check": name, "message": message} for name, message in self.health],
+        }
+
+    def __repr__(self) -> str:
+        return f"Replayed({self.sentence()})"
+
+
+def replay(
+    cases: pd.DataFrame,
+    model: Any,
+    domain: Domain,
+    *,
+    output: str = "label",
+    threshold: float | None = None,
+    batch: str | None = None,
+) -> Replayed:
+    """Ask about cases again: whether each one's family is still discriminatory.
+
+    Args:
+        cases: one a row, with a column for every parameter; other columns do not matter.
+        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        domain: what an input may be now, and who is compared.
+        output: "label", "score", "proba" or "value": what is compared.
+        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
+        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+
+    >>> import pandas as pd
+    >>> from fairprobe import Domain, Integer
+    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> cases = pd.DataFrame({"age": [45, 60, 99], "sex": [0, 1, 1]})
+    >>> replay(cases, lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
+    Replayed(of 3 cases 1 still holds, 1 were fixed, 1 can no longer be asked (age=99 is none of the domain's values))
+    """
+    columns = adapter_for(model).abilities(model).columns
+    dropped = [name for name in domain.sensitive if columns is not None and name not in (*columns, *domain.hidden)]
+    domain = domain.hiding(dropped) if dropped else domain
+    try:
+        asker = Asker(model, domain, output=output, batch=batch)
+    except DataError as error:  # cases of another model, say, that takes other columns
+        return Replayed.unasked(cases, f"{error}")
+    oracle = careful_oracle(asker, threshold)
+    absent = [name for name in domain.names if name not in cases.columns]
+    if absent or not len(cases):
+        return Replayed.unasked(cases, f"without {', '.join(absent)}")
+    codes = domain.encode(cases)
+    reasons = _not_inputs(domain, cases, codes)
+    statuses = [CaseStatus.UNASKABLE] * len(cases)
+    health: tuple[Remark, ...] = ()
+    asked = np.flatnonzero([not reason for reason in reasons])
+    if len(asked):
+        oracle.resolution = resolution_of(asker)
+        judged = judged_anew(oracle, codes[asked])
+        if judged.contradicted is not None and judged.contradicted.any():
+            rows = domain.families.members(judged.codes)[judged.contradicted.ravel()]
+            is_tie = output == "label" and are_ties(model, domain, batch, rows)
+            health = () if is_tie else oracle.health  # rounding decides some cases, and no others
+        found = np.full(len(asked), CaseStatus.FIXED, dtype=object)
+        found[judged.hits] = CaseStatus.HOLDS
+        found[judged.unsure | bool(health)] = CaseStatus.UNSURE
+        found[~judged.comparable] = CaseStatus.UNASKABLE
+        why = {**REASONS}
+        if dropped:
+            why[CaseStatus.UNASKABLE] = f"the model no longer takes {', '.join(dropped)}"
+        for place, status in zip(asked.tolist(), found.tolist(), strict=True):
+            statuses[place], reasons[place] = status, why.get(status, "")
+    for name, message in health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+    return Replayed(cases, tuple(statuses), tuple(reasons), asker.n_queries, health)
+
+
+def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
+    """By case, why it is no input of the domain; empty where it is one."""
+    reasons = ["" if inside else "the constraints or links forbid it" for inside in domain.contains(codes).tolist()]
+    for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
+        name = domain.names[int((codes[place] < 0).argmax())]
+        reasons[place] = f"{name}={cases[name].iloc[place]} is none of the domain's values"
+    return reasons

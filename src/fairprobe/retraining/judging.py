@@ -1,0 +1,166 @@
+"""Judging models on the same inputs and rows, so that any two can be compared pair by pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError
+from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimation.compare import Comparison, paired
+from fairprobe.estimation.populations import Population
+from fairprobe.estimation.share import POPULATIONS, Share
+from fairprobe.estimation.survey import Survey, combination_words
+from fairprobe.model.asking import Asker
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.standins import quick_asker
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.retraining.retrain_settings import RetrainSettings
+
+
+JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
+"""What a retraining is judged on, in words: twins differ in the sensitive parameters alone but where it says so."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How much less accurate one model is than another, on the same rows."""
+
+    value: float
+    low: float
+    high: float
+    """The paired interval of the loss."""
+    p_value: float
+    n: int
+    confidence: float
+
+    def sentence(self) -> str:
+        """The loss in words."""
+        points = [f"{100 * number:+.2f}" for number in (-self.value, -self.high, -self.low)]
+        return (
+            f"accuracy {points[0]} points on {self.n:,} rows, with {100 * self.confidence:.4g}% confidence between "
+            f"{points[1]} and {points[2]}"
+        )
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """One model on one part: its share of each population, and its labels of the part's rows."""
+
+    shares: dict[str, Share]
+    hits: dict[str, Mask]
+    """Which inputs are discriminatory, by population."""
+    labels: NDArray[Any]
+    truth: NDArray[Any]
+
+    @cached_property
+    def correct(self) -> Mask:
+        """Which rows are labelled as they should be."""
+        return np.asarray(self.labels == self.truth)
+
+    @property
+    def accuracy(self) -> float:
+        """The fraction of rows labelled as they should be."""
+        return float(self.correct.mean())
+
+    def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
+        """How its shares compare with another's: positive differences are its own being larger."""
+        return {
+            name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
+            for name, share in self.shares.items()
+        }
+
+    def loss_to(self, new: Assessment, confidence: float) -> Loss:
+        """What accuracy is lost if the new model takes the place of this one."""
+        only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
+        n = len(self.truth)
+        low, high = paired_difference(only_old, only_new, n, confidence)
+        return Loss((only_old - only_new) / n, low, high, mcnemar_p(only_old, only_new), n, confidence)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Judges models on one part: fresh inputs of the domain, and the part's rows; with links, these once more.
+
+    A quick one lets a stand-in answer for a model that has one, to judge inputs of the domain.
+    """
+
+    domain: Domain
+    rows: LabelledRows
+    n: int
+    """Inputs of the domain."""
+    seed: int
+    settings: RetrainSettings
+    quick: bool = False
+    linked: Domain | None = None
+    """The domain with its links, where it has some; `domain` is then without them."""
+
+    def judge(self, model: Any) -> Assessment:
+        """Ask about everything: the rows last."""
+        uniform = ("domain", "valid") if self.domain.constraints else ("domain",)
+        populations: dict[str, Any] = {**{name: name for name in uniform}, "rows": self.rows.frame}
+        shares, hits = {}, {}
+        for name, population in populations.items():
+            shares[name], hits[name] = self._share(model, self.domain, population)
+        if self.linked is not None:
+            shares["linked"], hits["linked"] = self._share(model, self.linked, self.rows.frame)
+        return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
+
+    def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
+        """The model's labels of rows, whatever is compared over twins."""
+        return Asker(model, self.domain, batch=self.settings.batch).ask_frame(rows.frame)
+
+    def _share(self, model: Any, domain: Domain, population: Any) -> tuple[Share, Mask]:
+        target = target_of(model, domain, self.settings, population, quick=self.quick)
+        survey = Survey(target, [domain.sensitive], self.settings.confidence, self.seed)
+        with target.quiet():
+            hits = [survey.add(batch)[0] for batch in target.families(self.n, self.seed)]
+        return survey.shares()[0], np.concatenate(hits)
+
+
+def target_of(
+    model: Any, domain: Domain, settings: RetrainSettings, population: Any = "domain", *, quick: bool = False
+) -> Population:
+    """A population and the model that judges it; if it is to be quick, what stands in for the model."""
+    target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
+    if quick:
+        target.oracle.asker = quick_asker(model, target.oracle.asker)
+    return target
+
+
+def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
+    """Accuracy and rate of the favourable label by sensitive value, for each model; a row a group."""
+    import pandas as pd
+
+    own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])
+    table = []
+    for place, combination in enumerate(domain.combinations):
+        inside = (own == combination).all(axis=1)
+        if inside.any():
+            row: dict[str, Any] = {"group": combination_words(domain, place), "n": int(inside.sum())}
+            for when, model in judged.items():
+                row[f"accuracy_{when}"] = float(model.correct[inside].mean())
+                row[f"selected_{when}"] = float((model.labels[inside] == favourable).mean())
+            table.append(row)
+    names = [f"{what}_{when}" for when in judged for what in ("accuracy", "selected")]
+    return pd.DataFrame(table, columns=["group", "n", *names]).set_index("group")
+
+
+def checked_favourable(favourable: Any, classes: NDArray[Any]) -> Any:
+    """The label whose rate is told by group: the last one, if none is named."""
+    if favourable is None:
+        return classes.tolist()[-1]
+    same = [label for label in classes.tolist() if label == favourable]
+    if not same:
+        names = ", ".join(map(repr, classes.tolist()))
+        raise DataError.about("favourable", f"must be one of the labels {names}, got {favourable!r}")
+    return same[0]

@@ -1,0 +1,277 @@
+"""Fit, select, report: rows to fit on, rows to choose by, rows to publish figures of. No row is two of these.
+
+Rows are told apart by their content (inputs and label), never by their place or index. Copies of a row, rows of one
+group, and rows that are equal in all but the sensitive columns come into one part: so no model is fitted to a row that
+it is judged on, or to its twin. In a table with few different inputs, people who are equal by chance are no copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.bounds.clustered import checked_groups
+from fairprobe.frames import as_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SELECT: Final = 0.15
+REPORT: Final = 0.15
+"""Of the rows given, where none are held out by the caller."""
+
+_FEWEST: Final = 10
+_MOST_CLASSES: Final = 20
+
+_MOST_ALIKE: Final = 2.0
+"""Rows equal to one of them in all but the sensitive columns, itself counted, on average; chosen. Up to so many, equal
+rows stay together whatever made them equal. Where there are more, a part would lack many kinds of people."""
+
+_COPIED: Final = 0.9
+"""Fraction of a row's equals that also agree in label and sensitive values, from which on they are copies; chosen. The
+label and the sensitive values of different people agree less often."""
+
+_FEWEST_KINDS: Final = 100
+"""Different inputs there must be for copies to stay together where there are many of each; chosen."""
+
+_CHANCE: Final = 0.001
+"""Probability below which it is no chance that held-out rows equal rows of X more often than rows of X each other."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows and their labels."""
+
+    frame: pd.DataFrame
+    labels: NDArray[Any]
+    weights: Floats | None = None
+    groups: NDArray[Any] | None = None
+    """Whose each row is; rows of one group belong together."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, places: Codes) -> LabelledRows:
+        """Some of them."""
+        weights, groups = (None if each is None else each[places] for each in (self.weights, self.groups))
+        return LabelledRows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights, groups)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The three parts."""
+
+    fit: LabelledRows
+    select: LabelledRows
+    report: LabelledRows
+    known: str = ""
+    """How many rows to choose by and to report on are rows to fit to, or of their groups, where that is no chance."""
+    copies: int = 1
+    """How often every row stood there; select and report have one of each."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The rows of each."""
+        return {"fit": len(self.fit), "select": len(self.select), "report": len(self.report)}
+
+
+def checked_rows(
+    domain: Domain, X: Any, y: Any, weights: Any = None, groups: Any = None, *, what: str = "X, y"
+) -> LabelledRows:
+    """Rows and labels that fit together."""
+    import pandas as pd
+
+    frame = domain.as_frame(X)
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        raise DataError(f"{what} must have a column for every parameter, got none for {', '.join(absent)}")
+    labels = np.asarray(as_values(y))
+    if labels.ndim != 1 or len(labels) != len(frame):
+        raise DataError(
+            f"{what} must have one label a row, got {len(frame):,} rows and labels of the shape {labels.shape}"
+        )
+    unknown = int(np.sum(pd.isna(labels)))
+    if unknown:
+        raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
+    if weights is not None:
+        weights = np.asarray(as_values(weights), dtype=np.float64)
+        if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
+            raise DataError.about(
+                "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"
+            )
+    if groups is not None:
+        checked_groups(groups, len(labels))
+        groups = np.asarray(groups)
+    return LabelledRows(domain.typed(frame).reset_index(drop=True), labels, weights, groups)
+
+
+def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
+    """The groups of X and those of the rows held out."""
+    if groups is None or held_out is None:
+        return (None if groups is None else as_values(groups)), None
+    if not isinstance(groups, (tuple, list)) or len(groups) != 2:
+        rule = "must be a pair, of X and of the rows held out, where there are some"
+        raise SettingError.about("groups", f"{rule}, got {type(groups).__name__}")
+    return as_values(groups[0]), as_values(groups[1])
+
+
+def checked_held_out(domain: Domain, held_out: Any, classes: list[Any], groups: Any = None) -> LabelledRows:
+    """Rows and labels that the model has not seen."""
+    if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
+        raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
+    X, y = held_out
+    rows = checked_rows(domain, X, y, groups=groups, what="held_out")
+    wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
+    if wrong:
+        raise DataError.about("held_out", f"must have the labels of y, {wrong}")
+    return rows
+
+
+def classes_of(rows: LabelledRows) -> NDArray[Any]:
+    """The labels' names; two at least."""
+    try:
+        classes = np.unique(rows.labels)
+    except TypeError:
+        raise DataError("labels must be all numbers or all strings, got a mixture") from None
+    if len(classes) < 2:
+        raise DataError(f"the labels must be of two classes at least, got one: {classes.tolist()}")
+    if rows.labels.dtype.kind in "fiu" and len(classes) > max(_MOST_CLASSES, len(rows) // 20):
+        raise DataError(
+            f"the labels must be classes, got {len(classes):,} different numbers: a regressor can't be retrained here"
+        )
+    return classes
+
+
+def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
+    """How a message ends about labels that must all be known: the known ones, and the first that is not; else nothing.
+
+    >>> unknown_label(["yes", "maybe"], ["no", "yes"]), unknown_label(["yes"], ["no", "yes"])
+    ("'no', 'yes'; got 'maybe'", '')
+    """
+    names = list(known)
+    unknown = [label for label in labels if label not in names]
+    return f"{', '.join(map(repr, names))}; got {unknown[0]!r}" if unknown else ""
+
+
+def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
+    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves.
+
+    At random, but every label with every combination of sensitive values in proportion, and equal rows together. Where
+    every row stands k times, select and report keep one of each k: copies are no further people.
+    """
+    rows, sizes = (given, (1 - SELECT - REPORT, SELECT, REPORT)) if held_out is None else (held_out, (0.5, 0.5))
+    strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
+    for name in domain.sensitive:
+        strata = strata * (domain[name].levels + 1) + domain[name].encode(rows.frame[name])
+    copies, units = _units(domain, rows)
+    n_of_unit = np.bincount(units)
+    order = rng.permutation(len(rows))
+    # One row stands for its unit; with equal strata, the largest units come first, so that all parts get some.
+    order = order[np.sort(np.unique(units[order], return_index=True)[1])]
+    order = order[np.lexsort((-n_of_unit[units[order]], strata[order]))]
+    # Low-discrepancy marks along the sorted order deal each stratum out in proportion.
+    marks = (np.arange(len(order)) * 0.6180339887498949 + rng.random()) % 1.0
+    ends = np.cumsum(sizes)
+    part = np.empty(len(n_of_unit), dtype=np.int64)
+    part[units[order]] = np.minimum(np.searchsorted(ends, marks, side="right"), len(sizes) - 1)
+    parts = [rows.take(np.flatnonzero(part[units] == i)) for i in range(len(sizes))]
+    select, report = (each.take(np.flatnonzero(_ranks(_with_labels([each])[0]) % copies == 0)) for each in parts[-2:])
+    fit = parts[0] if held_out is None else given
+    if min(map(len, (fit, select, report))) < _FEWEST:
+        raise DataError(
+            f"the rows must be enough to be split, got {len(rows):,}: each part needs {_FEWEST} at least, where equal "
+            "rows, and rows of one group, stay in one part"
+        )
+    return Parts(fit, select, report, _known(fit, select, report), copies)
+
+
+# Which rows are equal
+
+
+def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
+    """A number for each row of some frames, the same for rows of equal values; missing is a value."""
+    import pandas as pd
+
+    columns = [pd.concat([frame[name].astype(object) for frame in frames]) for name in frames[0].columns]
+    codes = np.column_stack([pd.factorize(column)[0] for column in columns]) if columns else np.zeros((1, 0))
+    n = [len(frame) for frame in frames]
+    numbers = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1) if columns else np.zeros(sum(n), int)
+    return np.split(numbers, np.cumsum(n)[:-1])
+
+
+def _with_labels(parts: Sequence[LabelledRows]) -> list[Codes]:
+    """A number for each row of some parts, by its inputs and its label."""
+    frames = [part.frame.set_axis(range(part.frame.shape[1]), axis=1) for part in parts]
+    return _numbered([frame.assign(label=part.labels) for frame, part in zip(frames, parts, strict=True)])
+
+
+def _ranks(numbers: Codes) -> Codes:
+    """By row, how many rows before it have the same number."""
+    order = np.argsort(numbers, kind="stable")
+    _, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order)) - np.repeat(first, counts)
+    return ranks
+
+
+def _n_alike(numbers: Codes) -> Codes:
+    """By row, how many rows have the same number, itself counted."""
+    return np.bincount(numbers)[numbers]
+
+
+def _joined(first: Codes, second: Codes) -> Codes:
+    """By row, a number that rows share which have the same first or the same second number, or are linked by others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(first)
+    edges = coo_array((np.ones(n), (first, n + second)), shape=(2 * n, 2 * n))
+    return np.unique(connected_components(edges, directed=False)[1][first], return_inverse=True)[1].reshape(-1)
+
+
+def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
+    """How often every row stands there; and by row, the number of what comes into one part with it."""
+    n = len(rows)
+    [same], [alike] = _with_labels([rows]), _numbered([rows.frame.drop(columns=list(domain.sensitive))])
+    n_same, n_alike = _n_alike(same), _n_alike(alike)
+    copies = int(np.gcd.reduce(n_same))
+    alone = np.unique(same * n + _ranks(same) // copies, return_inverse=True)[1].reshape(-1)
+    others = n_alike > copies
+    agree = ((n_same - copies)[others] / (n_alike - copies)[others]).mean() if others.any() else 1.0
+    are_copies = agree >= _COPIED and n >= _FEWEST_KINDS * n_alike.mean()
+    units = alike if n_alike.mean() <= _MOST_ALIKE * copies or are_copies else alone
+    if rows.groups is not None:
+        groups = checked_groups(rows.groups, n)
+        alone, units = _joined(alone, groups), _joined(units, groups)
+        # Equal rows of different people may link one group to the next until all are one.
+        units = units if _n_alike(units).mean() <= _MOST_ALIKE * _n_alike(alone).mean() else alone
+    return copies, units
+
+
+def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str:
+    """How many rows to judge by are rows to fit to, in words; nothing where they are no more than chance makes.
+
+    By chance, rows of different people are equal as often as rows to fit to are equal to each other: Fisher's exact
+    test compares the two. That the two parts have the very same rows is no chance either.
+    """
+    from scipy.stats import hypergeom
+
+    fitted, *parts = _with_labels([fit, select, report])
+    judged = np.concatenate(parts)
+    (own, n_own), (others, n_others) = (np.unique(each, return_counts=True) for each in (fitted, judged))
+    n_own, n_alone = n_own // np.gcd.reduce(n_own), np.gcd.reduce(n_own)
+    n, n_known = len(judged), int(np.isin(judged, fitted).sum())
+    n_alike = int(n_alone * n_own[n_own > 1].sum())
+    is_same = np.array_equal(own, others) and np.array_equal(n_own, n_others // np.gcd.reduce(n_others))
+    is_chance = n_alike > 0 and hypergeom.sf(n_known - 1, n + len(fit), n_known + n_alike, n) >= _CHANCE
+    n_known = 0 if is_chance and not is_same else n_known
+    if fit.groups is not None and select.groups is not None and report.groups is not None:
+        n_known = max(n_known, int(np.isin([*select.groups, *report.groups], fit.groups).sum()))
+    return f"{n_known:,} of {n:,}" if n_known else ""

@@ -1,0 +1,346 @@
+"""What retraining came to."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
+
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.compare import Comparison
+from fairprobe.estimation.drawing import as_shares
+from fairprobe.estimation.share import Remark, Share, percent
+from fairprobe.notebook import as_html
+from fairprobe.retraining.controls import Control
+from fairprobe.retraining.judging import JUDGED, Assessment, Loss
+from fairprobe.retraining.rounds import Round, best_of, front_of
+from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GIVEN = "the model given"
+CLONE = "a clone of the model given, fitted to the same rows as the new models"
+"""What figures may be of."""
+
+STOPPED = {
+    "schedule": "the schedule was over",
+    "not-better": "a round was rejected",
+    "searched": "nothing was left to try",
+    "max-rounds": "the rounds allowed were used up",
+    "max-seconds": "no further round would have fitted into the time that was left",
+    "nothing-to-improve": "the model has no discriminatory input among those judged",
+    "no-cases": "no case was found to add",
+    "failed": "a round failed",
+    "interrupted": "it was interrupted",
+}
+"""Why the rounds ended."""
+
+
+def stopped(reason: str, n_rounds: int) -> str:
+    """Why the rounds ended, in words."""
+    return STOPPED[reason].replace("no further round", "no further round" if n_rounds else "no round")
+
+
+def why_none(rounds: list[Round], reason: str) -> str:
+    """Why no round was accepted."""
+    reasons = list(dict.fromkeys(each.why for each in rounds))
+    if not reasons:
+        return stopped(reason, 0)
+    return reasons[0] if len(reasons) == 1 else f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
+
+
+@dataclass(frozen=True)
+class Relative:
+    """How much of a share is gone, as a fraction of it, with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to train, and what it does to the share of the rows with plain twins and with linked ones."""
+
+    name: str
+    """An augmentation's, or a control's."""
+    what: str
+    part: str
+    """What it was judged on: select or report."""
+    before: dict[str, Share]
+    after: dict[str, Share]
+    accuracy_before: float
+    accuracy_after: float
+
+    def words(self, alone: str, along: str) -> str:
+        """The way in a line."""
+        shares = []
+        for words, name in ((alone, "rows"), (along, "linked")):
+            before, after = self.before[name], self.after[name]
+            between = f"{percent(after.low)} to {percent(after.high)}"
+            shares.append(f"{words} {percent(before.value)} -> {percent(after.value)} ({between})")
+        points = 100 * (self.accuracy_after - self.accuracy_before)
+        return f"{self.what}: {', '.join(shares)}, accuracy {points or 0.0:+.2f} points"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Retrained:
+    """A model in which discriminatory inputs are rarer, or the one given if none was accepted, and the evidence.
+
+    The figures after are those of the very model returned. They come from the report part: rows and inputs that
+    neither fitting nor choosing has seen. If the model given is returned, they are its own, before and after; without
+    rows held out its rows are then rows that it was fitted to (`on_fitted_rows`). So they are where rows held out are
+    rows of X, as the remark `rows-overlap` says.
+    """
+
+    model: Any
+    accepted: bool
+    """Whether the model is a new one."""
+    before: dict[str, Share]
+    after: dict[str, Share]
+    """By population: domain, valid (with constraints), rows, and linked (with links): the rows once more."""
+    before_is: str
+    """What the figures before are of: the model given, or a clone of it."""
+    compared_with: str
+    """What the rounds had to beat: the model given, or a clone of it."""
+    is_reported: bool
+    """Whether the figures come from the report part; if it was interrupted, from the select part."""
+    on_fitted_rows: bool
+    """Whether the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
+    changes: dict[str, Comparison]
+    """By population: before against after on the same inputs."""
+    accuracy_before: float
+    accuracy_after: float
+    loss: Loss
+    groups: pd.DataFrame
+    """Accuracy and rate of the favourable label by sensitive value, before and after."""
+    favourable: Any
+    first: Assessment
+    """The model before the first round, on the select part."""
+    rounds: list[Round]
+    chosen: Round | None
+    """The round that the model comes from."""
+    max_accuracy_loss: float
+    controls: dict[str, Control]
+    stop_reason: str
+    n_rows: dict[str, int]
+    """Rows of each part: fit, select, report."""
+    n_inputs: dict[str, int]
+    """Inputs of the domain that were judged with each part: select, report."""
+    n_cases: int
+    """Cases at hand: given or searched for."""
+    seconds: float
+    seed: int
+    how: tuple[str, ...]
+    """How improvement and loss were measured, in sentences."""
+    health: tuple[Remark, ...]
+    failure: str | None = None
+
+    @property
+    def n_added(self) -> int:
+        """Rows added to the training rows of the model returned."""
+        return 0 if self.chosen is None else self.chosen.n_added
+
+    def improvement(self, population: str = "domain") -> float | None:
+        """How much of the share is gone, as a fraction of it; None if there was none."""
+        before = self.before[population].value
+        return 1 - self.after[population].value / before if before else None
+
+    def relative(self, population: str = "domain") -> Relative | None:
+        """The improvement with an interval at the shares' confidence; None if there was no share.
+
+        Both shares are bounded exactly, the error split: that holds however the two go together.
+        """
+        before, after = self.before[population], self.after[population]
+        confidence = 1 - (1 - before.confidence) / 2
+        (least, most), (low, high) = (
+            clopper_pearson(share.hits, share.n, confidence) for share in (before, after)
+        )  # fmt: skip
+        if not least:
+            return None
+        return Relative(1 - after.value / before.value, 1 - high / least, 1 - low / most)
+
+    @property
+    def front(self) -> pd.DataFrame:
+        """The rounds that no other beats in both what is left of the shares and accuracy, on the select part."""
+        return self._table(front_of(self.rounds))
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """All rounds, in order."""
+        return self._table(self.rounds)
+
+    def _table(self, rounds: list[Round]) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame([each.summary() for each in rounds])
+
+    def plot(self, path: str | PathLike[str]) -> None:
+        """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
+
+        The same result gives the same bytes.
+        """
+        names = list(self.before)
+        with svg_panels(path, *_PANEL, n_columns=len(names)) as all_axes:
+            for axes, name in zip(all_axes, names, strict=True):
+                _draw_panel(axes, self, name)
+
+    def sentence(self) -> str:
+        """The result in words."""
+        if not self.accepted:
+            given = "the model given" if self.before_is == GIVEN else "a clone of the model given"
+            return f"{given} is returned, as no round was accepted: {why_none(self.rounds, self.stop_reason)}"
+        parts = [
+            f"{name} {percent(change.a.value)} -> {percent(change.b.value)} ({_points(change, self.loss.confidence)})"
+            for name, change in self.changes.items()
+        ]
+        if self.has_links:
+            # Two shares of the same rows: which twins each compares is said beside it.
+            parts[0] = f"{self._alone}: {parts[0]}"
+            parts[-1] = f"{self._along}: {parts[-1].replace('linked', 'rows', 1)}"
+        clone = "" if self.before_is == GIVEN else f"; before is {self.before_is}"
+        clone += "; rows and accuracy are on rows it was fitted to" if self.on_fitted_rows else ""
+        return f"{'; '.join(parts)}; {self.loss.sentence()}{clone}"
+
+    # Where the domain has links
+
+    @property
+    def has_links(self) -> bool:
+        """Whether rows were also judged with what is linked changed along."""
+        return "linked" in self.before
+
+    @property
+    def _alone(self) -> str:
+        return f"{' or '.join(self.before['linked'].sensitive)} alone"
+
+    @property
+    def _along(self) -> str:
+        return f"with {' and '.join(self.before['linked'].linked)} changed along"
+
+    @property
+    def ways(self) -> list[Way]:
+        """What each way to train does to the share of the rows, plain and linked; none without links.
+
+        Of each augmentation the best round, on the select part, and each control, on the report part.
+        """
+        if not self.has_links:
+            return []
+        by_name: dict[str, list[Round]] = {}
+        for each in self.rounds:
+            by_name.setdefault(each.recipe.augment, []).append(each)
+        first, ways = self.first, []
+        for name, rounds in by_name.items():
+            best = best_of(rounds) or min(rounds, key=lambda each: each.left)
+            accuracies = first.accuracy, best.accuracy
+            ways.append(Way(name, best.recipe.words(), "select", first.shares, best.shares, *accuracies))
+        # The others have not seen the rows that they are judged on: nor has the clone.
+        clone = self.controls.get("clone")
+        before, accuracy = self.before, self.accuracy_before
+        if clone is not None and clone.accuracy is not None:
+            before, accuracy = clone.shares, clone.accuracy
+        for control in self.controls.values():
+            if control.accuracy is not None and control is not clone:
+                accuracies = accuracy, control.accuracy
+                ways.append(Way(control.name, control.words, "report", before, control.shares, *accuracies))
+        return ways
+
+    def ways_in_words(self) -> list[str]:
+        """A line for each way: the share of the rows with plain twins and with linked ones, before and after it."""
+        return [way.words(self._alone, self._along) for way in self.ways]
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        return {
+            "accepted": self.accepted,
+            "before": {name: share.summary() for name, share in self.before.items()},
+            "after": {name: share.summary() for name, share in self.after.items()},
+            "changes": {name: self._change(name) for name in self.changes},
+            **self._plain("before_is", "compared_with", "is_reported", "on_fitted_rows"),
+            **self._plain("accuracy_before", "accuracy_after"),
+            "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
+            "favourable": self.favourable,
+            "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
+            "rounds": [each.summary() for each in self.rounds],
+            "front": [each.number for each in front_of(self.rounds)],
+            "chosen": None if self.chosen is None else self.chosen.number,
+            "controls": {name: control.summary() for name, control in self.controls.items()},
+            **({"ways": self.ways_in_words()} if self.has_links else {}),
+            **self._plain("stop_reason", "n_added", "n_cases", "n_rows", "n_inputs", "seconds", "seed"),
+            "how": list(self.how),
+            "health": [{"check": name, "message": message} for name, message in self.health],
+            "failure": self.failure,
+        }
+
+    def _plain(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
+
+    def _change(self, population: str) -> dict[str, Any]:
+        change, relative = self.changes[population], self.relative(population)
+        return {
+            "difference": change.difference,
+            "low": change.low,
+            "high": change.high,
+            "p_value": change.p_value,
+            "improvement": None if relative is None else relative.value,
+            "improvement_low": None if relative is None else relative.low,
+            "improvement_high": None if relative is None else relative.high,
+        }
+
+    def __repr__(self) -> str:
+        return f"Retrained({self.sentence()})"
+
+    def _repr_html_(self) -> str:
+        shares = {
+            f"share of {JUDGED[name]}": f"{percent(self.before[name].value)} -> {percent(self.after[name].value)}"
+            for name in self.after
+        }
+        accuracy = f"{percent(self.accuracy_before)} -> {percent(self.accuracy_after)}"
+        figures = {**shares, "accuracy": accuracy, "rounds": len(self.rounds), "stopped": self.stop_reason}
+        return as_html("Retrained", self.sentence(), figures, self.health)
+
+
+def _points(change: Comparison, confidence: float) -> str:
+    """The change of a share in points, and its interval: what is gone is negative."""
+    value, low, high = (f"{-100 * number or 0.0:+.3g}" for number in (change.difference, change.high, change.low))
+    return f"{value} points, with {percent(confidence)} confidence between {low} and {high}"
+
+
+# The plot
+
+_CHOSEN: Final = "#c8553d"
+_PANEL: Final = (4.6, 3.8)
+"""Of a panel, width and height in inches."""
+_WIDEST: Final = 60
+"""Letters below a panel."""
+
+
+def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
+    """Share against accuracy, for a population."""
+    first = result.first
+    points = [(each.shares[name].value, each.accuracy) for each in result.rounds]
+    axes.axhline(first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
+    if result.rounds:
+        front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
+        axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
+    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
+    axes.scatter([first.shares[name].value], [first.accuracy], marker="s", color=SOFT, zorder=3, label=to_beat)
+    if points:
+        axes.scatter(*zip(*points, strict=True), color=INK, zorder=3, label="rounds, by number")
+    for each, point in zip(result.rounds, points, strict=True):
+        axes.annotate(str(each.number), point, xytext=(4, 4), textcoords="offset points", fontsize=8, color=INK)
+    if result.chosen is not None:
+        chosen = result.chosen
+        axes.scatter(
+            [chosen.shares[name].value], [chosen.accuracy], s=110, facecolors="none", edgecolors=_CHOSEN,
+            linewidths=1.8, zorder=4, label="returned",
+        )  # fmt: skip
+    axes.set_xlabel("\n".join(textwrap.wrap(f"share of {JUDGED[name]}, on the select part", _WIDEST)))
+    axes.set_ylabel("accuracy")
+    axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
+    as_shares(axes.xaxis)
+    as_shares(axes.yaxis)
+    tidy(axes, grid="both")
+    axes.legend(frameon=False, fontsize=8)

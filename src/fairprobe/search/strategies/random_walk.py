@@ -1,9 +1,0 @@
-"""`random`: walkers around the seeds that learn nothing (the paper's AEQUITAS random)."""
-
-from __future__ import annotations
-
-from fairprobe.search.strategy import Walk
-
-
-class RandomWalk(Walk):
-    """Every parameter and both directions stay equally likely."""

@@ -1,0 +1,170 @@
+"""Confirming: what was proposed by a stand-in is asked of the model; what the model said once is asked once more.
+
+Only a model that is known to repeat itself is taken at its word. So no case is reported that the model itself did not
+judge, and none that it would not give again. One that contradicts itself is asked about all its cases twice more.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.engine.interrupts import deferred, interruptible
+from fairprobe.errors import RunError
+from fairprobe.model.measuring import Remark, are_ties, unsteadiness
+from fairprobe.oracle import Oracle
+from fairprobe.searching.found import Found
+from fairprobe.searching.job import Job
+from fairprobe.searching.recorder import ROWS_KEPT, Confirmation, Waiting
+from fairprobe.searching.settings import StopReason
+from fairprobe.searching.tally import Tally
+from fairprobe.standins import Screen
+from fairprobe.store import Cases
+
+CASES_A_CALL = 1000
+
+SAMPLED = 1000
+"""Cases that the model is asked about in the end, where it is not asked about all."""
+
+
+def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> tuple[Waiting, Confirmation]:
+    """Ask the model about hits that it, or a screen in its place, judged: those that are cases, and what that took."""
+    order = np.lexsort(waiting.keys.T)  # those alike side by side: trees answer them in about half the time
+    asked = waiting.judgement.take(order, np.dtype(np.int64))
+    members = asked.members(oracle.families)
+    contradicted, rows = np.empty(0, dtype=np.int64), asked.codes[:0]
+    if screen is not None:
+        judged = oracle.judge(members)
+        screen.check(asked.outputs, judged.outputs)
+    else:
+        judged = oracle.again(asked)
+        assert judged.contradicted is not None
+        if judged.contradicted.any():
+            contradicted = np.sort(waiting.offsets[order][judged.contradicted.any(axis=0)])
+            rows = oracle.families.members(asked.codes)[judged.contradicted.ravel()][:ROWS_KEPT]
+    back = np.argsort(order)
+    hits = np.flatnonzero(judged.hits[back])
+    cases = Waiting(judged.take(back[hits], judged.codes.dtype), waiting.keys[hits], waiting.offsets[hits])
+    return cases, Confirmation(waiting.offsets, members.sizes[back], contradicted, rows)
+
+
+def confirmed(job: Job, found: Found, tally: Tally) -> Found:
+    """What a run found, less what the model takes back when asked again, with a remark on that."""
+    if not tally.n_contradicted:
+        return found
+    n = f"{tally.n_contradicted:,} hits got another output when asked about again and are not among the cases"
+    if job.output == "label" and are_ties(job.model, job.domain, job.batch, np.concatenate(tally.contradicted)):
+        text = f"{n}: they lie so near to the decision boundary that rounding decides"
+        return replace(found, health=(*found.health, ("rounding-decides", text)))
+    asker, started, kept = job.asker(), time.monotonic(), np.arange(found.n_cases)
+    oracle = Oracle(asker, job.threshold, job.resolution)
+    is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
+    with deferred():
+        try:
+            with interruptible(), asker.quiet(), asker.afresh():
+                for _ in range(0 if is_interrupted else 2):
+                    kept = kept[_are_cases(found, kept, oracle, started)]
+        except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said
+            is_interrupted = True
+        except RunError as error:
+            failure = error
+    asked = (
+        f"interrupted, {len(kept):,} cases are kept that were cases each time they were asked about, twice or more"
+        if is_interrupted
+        else f"all {found.n_cases:,} cases were then asked about twice more: the {len(kept):,} that were cases each "
+        "time are kept"
+    )
+    result = replace(
+        found,
+        _cases=found._cases.take(kept),
+        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        n_queries=found.n_queries + asker.n_queries,
+        seconds=found.seconds + time.monotonic() - started,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
+    if failure is not None:
+        failure.found = result
+        raise failure
+    return result
+
+
+def sampled(job: Job, found: Found) -> tuple[Found, str | None]:
+    """With `confirm="sample"`, ask the model itself about some of the cases that a stand-in judged.
+
+    Gives the result with a remark on that, or what is to be said if the model judges one of them otherwise.
+    """
+    if job.confirm == "all" or not job.accelerate or job.stand_in is None or not found.n_cases:
+        return found, None
+    asker, started, n = job.asker(), time.monotonic(), min(found.n_cases, SAMPLED)
+    cases = found._cases.take(np.linspace(0, found.n_cases - 1, n).astype(np.int64))
+    oracle = Oracle(asker, job.threshold, job.resolution)
+    text = f"{n:,} of the {found.n_cases:,} cases, chosen evenly, were confirmed by the whole model"
+    n_wrong = 0
+    with deferred():
+        try:
+            with interruptible(), asker.quiet():
+                n_wrong = int((~_are_same(oracle, cases)).sum())
+        except KeyboardInterrupt:
+            text = f"interrupted, none of the {found.n_cases:,} cases was confirmed by the whole model"
+        except RunError as error:
+            error.found = found
+            raise
+    counted = replace(
+        found, n_queries=found.n_queries + asker.n_queries, seconds=found.seconds + time.monotonic() - started
+    )
+    name = job.stand_in.name
+    if n_wrong:
+        return counted, (
+            f"the stand-in for the model ({name}) judged {n_wrong:,} of {n:,} cases otherwise, so it was given up and "
+            "the model alone was asked"
+        )
+    if n == found.n_cases and asker.n_queries:
+        return counted, None
+    remark = ("confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)")
+    return replace(counted, health=(*found.health, remark)), None
+
+
+def in_other_batches(job: Job, found: Found) -> Found:
+    """What a run found, with a remark if the model's answers depend on the rows asked together."""
+    if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
+        return found
+    asker, remarks, is_interrupted = job.asker(), tuple[Remark, ...](), False
+    with deferred():
+        try:
+            with interruptible():
+                remarks = unsteadiness(asker)
+        except KeyboardInterrupt:
+            is_interrupted = True
+    return replace(
+        found,
+        health=(*found.health, *(remark for remark in remarks if remark[0] not in dict(found.health))),
+        n_queries=found.n_queries + asker.n_queries,
+        stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
+    )
+
+
+def _are_same(oracle: Oracle, cases: Cases) -> Mask:
+    """Which cases the model judges just so: their gaps and the outputs of both ends."""
+    judged, each = oracle.judge(cases.case.astype(np.int64)), np.arange(len(cases))
+    places = [oracle.families.place(codes.astype(np.int64)) for codes in (cases.case, cases.twin)]
+    said = np.column_stack([judged.outputs[place, each] for place in places])
+    return judged.hits & (said == cases.outputs).all(axis=1)
+
+
+def _are_cases(found: Found, rows: Codes, oracle: Oracle, started: float) -> Mask:
+    """Which of the cases at these rows are cases again; those that the limits leave no room to ask about are not."""
+    again, limits = np.zeros(len(rows), dtype=bool), found.limits
+    for first in range(0, len(rows), CASES_A_CALL):
+        n = CASES_A_CALL
+        if limits.max_queries is not None:
+            n = min(n, (limits.max_queries - found.n_queries - oracle.asker.n_queries) // len(oracle.families))
+        # It may take as long as the search was allowed to.
+        is_late = limits.max_seconds is not None and time.monotonic() - started > limits.max_seconds
+        batch = rows[first : first + n]
+        if not len(batch) or is_late:
+            break
+        again[first : first + len(batch)] = oracle.judge(found._cases.case[batch].astype(np.int64)).hits
+    return again

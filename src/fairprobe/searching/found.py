@@ -1,0 +1,368 @@
+"""What a search found, and its health: named remarks on a run that works, but may not tell what you think it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.checks import checked_count
+from fairprobe.domain.density import Density
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.nearest import nearest_rows
+from fairprobe.domain.values import are_same, changes_in_words
+from fairprobe.model.asking import Asker
+from fairprobe.model.measuring import SAFETY
+from fairprobe.notebook import as_html
+from fairprobe.oracle import sets_of
+from fairprobe.searching.job import Job, Remark
+from fairprobe.searching.settings import Limits, SearchSettings, StopReason
+from fairprobe.searching.start_rows import StartRows, count_changes, fewest_changes
+from fairprobe.searching.tally import Tally
+from fairprobe.store import Cases
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.searching.coverage import CaseCoverage
+
+
+SHOWN = 5
+"""Cases that a notebook shows."""
+
+MIN_COMPARABLE = 0.9
+"""A smaller part of the inputs that can be compared is worth a remark."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Found:
+    """The cases of one search, and what it took to find them."""
+
+    domain: Domain
+    settings: SearchSettings
+    limits: Limits
+    output: str
+    threshold: float
+    seed: int
+    n_inputs: int
+    """Distinct inputs judged, within each shard, summed over the shards."""
+    n_judged: int
+    """Inputs judged, repeats included."""
+    n_queries: int
+    """Rows the model was asked about. A batch is asked whole, even if its last inputs are cut by max_cases."""
+    seconds: float
+    stop_reason: StopReason
+    health: tuple[Remark, ...]
+    """The name and the text of each health check that has something to say."""
+    _cases: Cases
+    n_not_comparable: int = 0
+    """Inputs judged of whose family fewer than two members are compared and allowed."""
+    resolution: float = 0.0
+    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    start: StartRows | None = None
+    """The rows that it started from, where there are some."""
+    density: Density | None = None
+    """What inputs were drawn from and held against, where that was not the whole domain."""
+    min_plausibility: float | None = None
+    """Where there is a density: no input that was judged is less plausible."""
+    confirm: str = "all"
+    """Of the cases that something judged in the model's place, those that the model was to confirm: "all", "sample"."""
+    sent: int | None = None
+    """Rows sent to a model that counts them itself, as a service does; None for any other."""
+
+    @classmethod
+    def of(
+        cls,
+        job: Job,
+        limits: Limits,
+        tally: Tally,
+        seconds: float,
+        remarks: Sequence[Remark] = (),
+        start: StartRows | None = None,
+    ) -> Found:
+        """The result of a run."""
+        assert tally.stop_reason is not None
+        return cls(
+            domain=job.domain,
+            settings=job.settings,
+            limits=limits,
+            output=job.output,
+            threshold=job.threshold,
+            seed=job.seed,
+            n_inputs=tally.n_inputs,
+            n_judged=tally.n_judged,
+            n_queries=tally.n_queries,
+            seconds=seconds,
+            stop_reason=tally.stop_reason,
+            health=(*remarks, *health_of_result(job, tally)),
+            n_not_comparable=tally.n_not_comparable,
+            resolution=job.resolution,
+            start=start,
+            density=job.density,
+            min_plausibility=None if job.density is None else job.min_plausibility,
+            confirm=job.confirm,
+            _cases=tally.cases(),
+        )
+
+    @property
+    def n_sent(self) -> int:
+        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        return self.n_queries if self.sent is None else self.sent
+
+    @property
+    def n_cases(self) -> int:
+        """Distinct cases."""
+        return len(self._cases)
+
+    @property
+    def yield_(self) -> float:
+        """Distinct cases / distinct inputs judged. It measures the search, never the model."""
+        return self.n_cases / self.n_inputs if self.n_inputs else 0.0
+
+    @cached_property
+    def cases(self) -> pd.DataFrame:
+        """One distinct case a row, the parameters' columns in domain order."""
+        return self.domain.decode(self._cases.case)
+
+    @cached_property
+    def twins(self) -> pd.DataFrame:
+        """The other end of each case's largest gap, with the same index."""
+        return self.domain.decode(self._cases.twin)
+
+    @cached_property
+    def origins(self) -> pd.DataFrame | None:
+        """The start row nearest to each case: its index among the rows given, and how many of its values are changed.
+
+        With `max_changes` it is the row that the case is about, else the one at the least of Gower's `distance`, the
+        mean over the columns of how far apart they are. None where no rows were given.
+        """
+        import pandas as pd
+
+        if self.start is None:
+            return None
+        places, changes, distances = self._nearest
+        columns: dict[str, Any] = {"row": self.start.frame.index[places], "n_changes": changes}
+        return pd.DataFrame(columns if distances is None else {**columns, "distance": distances})
+
+    @cached_property
+    def _nearest(self) -> tuple[Codes, Codes, Floats | None]:
+        assert self.start is not None
+        cases, rows = self._cases.case.astype(np.int64), self.start.codes
+        if self.settings.max_changes is not None:
+            return *fewest_changes(self.domain, cases, rows), None
+        places, distances = nearest_rows(self.domain, cases, rows)
+        return places, count_changes(self.domain, cases, rows[places]), distances
+
+    @cached_property
+    def plausibility(self) -> pd.DataFrame | None:
+        """How plausible each case and its twin are, with the same index; None without a density.
+
+        The fraction of held-out rows that are no likelier. That of a twin may be below what was asked of cases.
+        """
+        import pandas as pd
+
+        if self.density is None:
+            return None
+        density = self.density.within(self.domain)
+        pair = (self._cases.case, self._cases.twin)
+        case, twin = (density.plausibility_of(codes.astype(np.int64)) for codes in pair)
+        return pd.DataFrame({"case": case, "twin": twin})
+
+    @cached_property
+    def parameters(self) -> pd.Series:
+        """Which sensitive parameters did it: the smallest sets whose change alone gives a case, from the case shown.
+
+        "sex" or "race" alone, "sex or race" where either does, "sex x race" where only both together do.
+        """
+        import pandas as pd
+
+        names = [" x ".join(self.domain.sensitive[i] for i in chosen) for chosen in sets_of(len(self.domain.sensitive))]
+        bits, which = np.unique(self._cases.sets, return_inverse=True)
+        words = [" or ".join(name for place, name in enumerate(names) if each >> place & 1) for each in bits.tolist()]
+        return pd.Series([words[place] for place in which.reshape(-1).tolist()], name="parameters", dtype=object)
+
+    def in_words(self, n: int = 3) -> list[str]:
+        """The first cases: whose, with what changed, and what the model says of both ends."""
+        return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
+
+    def case_in_words(self, place: int) -> str:
+        """One of the cases."""
+        case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
+        changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
+        said = f"{changed} changes {output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
+        if self.plausibility is not None:
+            said += " (plausibility {:.2g}, twin {:.2g})".format(*self.plausibility.iloc[place])
+        if self.start is None or self.origins is None:
+            return said
+        row, sensitive = self.start.frame.iloc[self._nearest[0][place]], list(self.domain.sensitive)
+        own = [f"as if {name} {case[name]}" for name in sensitive if not are_same(case[name], row[name])]
+        others = changes_in_words(row.drop(sensitive), case.drop(sensitive))
+        whose = [f"row {self.origins['row'].iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
+        return f"{', '.join(whose)}: {said}"
+
+    @cached_property
+    def gaps(self) -> pd.Series:
+        """The largest gap of each case, with the same index."""
+        import pandas as pd
+
+        return pd.Series(self._cases.gaps, name="gap")
+
+    @cached_property
+    def outputs(self) -> pd.DataFrame:
+        """The model's outputs for the case and for its twin; for classes also which class (by position)."""
+        import pandas as pd
+
+        case, twin = self._cases.outputs.T
+        columns: dict[str, Any] = {"case": case, "twin": twin}
+        if self._cases.classes is not None:
+            columns["class"] = self._cases.classes
+        return pd.DataFrame(columns)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Everything about the cases side by side: the case, its twin's values that change, the two outputs, the gap.
+
+        Then which sensitive parameters did it, where there are several, how plausible both are, where there is a
+        density, and the row it comes from with the number of changes, where it started from rows. A column of these
+        that is also the name of a parameter has underscores added until it is not.
+        """
+        import pandas as pd
+
+        twins = self.twins[list(self.domain.families.varying)].add_prefix("twin_")
+        parts = [twins, self.outputs.add_prefix("output_"), self.gaps]
+        parts += [self.parameters] if len(self.domain.sensitive) > 1 else []
+        parts += [] if self.plausibility is None else [self.plausibility.add_prefix("plausibility_")]
+        about = pd.concat(parts if self.origins is None else [*parts, self.origins], axis=1)
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in self.domain.names else name
+
+        return pd.concat([self.cases, about.rename(columns=free)], axis=1)
+
+    def coverage(self, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None) -> CaseCoverage:
+        """How widely the cases are spread; with the model also how much of what uniform sampling finds is near one.
+
+        Args:
+            model: the model that was searched; without it `recall` and `leaves` are None.
+            n: uniform inputs to judge for `recall`, until 500 cases are among them.
+            seed: of these inputs, whose draws are none of the search's.
+            batch: as for `search`.
+
+        >>> from fairprobe import Domain, Integer, search
+        >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+        >>> model = lambda X: X[:, 0] + 10 * X[:, 1] > 50
+        >>> search(model, domain, max_cases=5).coverage(model, n=1000)
+        CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
+        """
+        from fairprobe.searching.coverage import coverage_of
+
+        asker = None if model is None else Asker(model, self.domain, output=self.output, batch=batch)
+        return coverage_of(self, asker, checked_count("n", n), checked_count("seed", seed, at_least=0))
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, ready for JSON."""
+        return {
+            "n_cases": self.n_cases,
+            "n_inputs": self.n_inputs,
+            "n_judged": self.n_judged,
+            "yield": self.yield_,
+            "n_not_comparable": self.n_not_comparable,
+            "n_queries": self.n_queries,
+            "n_sent": self.n_sent,
+            "seconds": self.seconds,
+            "stop_reason": str(self.stop_reason),
+            "seed": self.seed,
+            "output": self.output,
+            "threshold": self.threshold,
+            "resolution": self.resolution,
+            "sensitive": list(self.domain.sensitive),
+            "parameters": {str(name): int(n) for name, n in self.parameters.value_counts().items()},
+            "linked": [link.column for link in self.domain.links],
+            "n_start_rows": None if self.start is None else len(self.start.frame),
+            "n_start_rows_implausible": None if self.start is None else self.start.n_implausible,
+            "min_plausibility": self.min_plausibility,
+            "confirm": self.confirm,
+            "settings": asdict(self.settings),
+            "limits": asdict(self.limits),
+            "health": [{"check": name, "message": message} for name, message in self.health],
+        }
+
+    def _sentence(self) -> str:
+        sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
+        return (
+            f"{self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
+            f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}"
+        )
+
+    def __repr__(self) -> str:
+        return f"Found({self._sentence()})"
+
+    def _repr_html_(self) -> str:
+        figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
+        some = self.to_frame().head(SHOWN).to_html(escape=True, border=0)
+        return as_html("Found", self._sentence(), figures, self.health, some)
+
+
+def health_of_result(job: Job, tally: Tally) -> list[Remark]:
+    """What can be said after the run."""
+    remarks = list(tally.remarks)
+    n_compared = tally.n_judged - tally.n_not_comparable
+
+    def remark(name: str, text: str) -> None:
+        remarks.append((name, text))
+
+    if tally.skipped:
+        remark(
+            "incomplete",
+            f"{len(tally.skipped):,} of {tally.n_shards:,} shards were left out, as they kept failing; "
+            + "; ".join(skipped.words() for skipped in tally.skipped[:SHOWN]),
+        )
+    if tally.n_unconfirmed:
+        remark(
+            "unconfirmed",
+            f"{tally.n_unconfirmed:,} hits were left when it ended that the model had not confirmed: they are not "
+            "among the cases",
+        )
+    if tally.n_asked_once:
+        remark(
+            "asked-once",
+            f"{tally.n_asked_once:,} of the cases could be asked about once only, as the search ended before",
+        )
+    if job.resolution > job.threshold / 1000:
+        remark(
+            "rounding",
+            f"the model's outputs for one row differ by up to {job.resolution / SAFETY:.2g} with the size of the "
+            f"batch, so a gap counts above {job.threshold + job.resolution:.3g}",
+        )
+    if tally.n_judged and tally.n_not_comparable > (1 - MIN_COMPARABLE) * tally.n_judged:
+        remark(
+            "not-comparable",
+            f"{tally.n_not_comparable:,} of {tally.n_judged:,} inputs could not be compared: {_why_alone(job.domain)}",
+        )
+    if not n_compared or tally.n_cases or tally.n_unconfirmed:
+        return remarks
+    # Nothing was found: why?
+    names = ", ".join(job.domain.sensitive)
+    if not tally.output_varies:
+        remark("constant-output", f"the model gave the same output to all {tally.n_queries:,} rows it was asked about")
+    elif job.output == "label" and not tally.n_contradicted:
+        remark(
+            "unused-sensitive",
+            f"the model's output never changed with {names} in {n_compared:,} inputs: it may not use {names} at all. "
+            f"Another parameter may still stand in for {names}; this search cannot see that",
+        )
+    return remarks
+
+
+def _why_alone(domain: Domain) -> str:
+    if domain.hidden:
+        return f"without {' and '.join(domain.hidden)} their twins are the same to the model, or they are not allowed"
+    return "the constraints forbid all their twins. A rule that names a sensitive parameter does that"
+
+
+def output_in_words(output: Any) -> str:
+    """What a model said."""
+    return f"{output:.4g}" if isinstance(output, float) else str(output)

@@ -1,0 +1,227 @@
+"""The recorder of a shard: every input judged, every case found, each counted once. It never asks the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.oracle import Judgement, Oracle
+from fairprobe.searching.job import Known, Trace
+from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
+
+ROWS_KEPT = 64
+"""So many contradicted rows are enough to tell why."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Hits that are not told apart yet: their judgements, their keys, and how many inputs were judged before each."""
+
+    judgement: Judgement
+    keys: Codes
+    offsets: Codes
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def take(self, rows: Codes, dtype: np.dtype[np.signedinteger]) -> Waiting:
+        """Some of them, their codes in a dtype that may be smaller."""
+        return Waiting(self.judgement.take(rows, dtype), self.keys[rows], self.offsets[rows])
+
+    @classmethod
+    def join(cls, parts: list[Waiting]) -> Waiting:
+        """All of them, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            Judgement.join([part.judgement for part in parts]),
+            np.concatenate([part.keys for part in parts]),
+            np.concatenate([part.offsets for part in parts]),
+        )
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What it took to ask the model about some hits once more, and which of its answers it took back."""
+
+    asked: Codes
+    """The offsets of the hits."""
+    n_rows: Codes
+    """The rows that each took."""
+    contradicted: Codes
+    """The offsets of those that got other outputs, in order."""
+    contradicted_rows: Codes
+    """Some of the rows whose output was another one."""
+
+
+class Recorder:
+    """Takes judgements in order. Hits wait until somebody says which of them are cases."""
+
+    def __init__(self, oracle: Oracle, known: Known | None) -> None:
+        self._oracle = oracle
+        self._keys = Keys(oracle.domain)
+        self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
+        """The smallest type that codes fit in: many hits may wait."""
+        self._knows = known is not None
+        self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
+        self._n_known = len(self._distinct)
+        self._waiting: list[Waiting] = []
+        self._proposed = Distinct(self._keys.n_words)
+        """What was given out to be confirmed, or is sifted."""
+        self._sifted: Waiting | None = None
+        self._cases: list[Cases] = []
+        self._no_cases = Cases.none(oracle.domain)
+        self._judged_keys: list[Codes] = []
+        self._batch_ends: list[int] = []
+        self._batch_queries: list[int] = []
+        self._last_new = -(known.n_barren if known else 0)
+        self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
+        self._n_covered = 0
+        """Batches that the coverage knows."""
+        self._first_output: object = None
+        self._confirmations: list[Confirmation] = []
+        self._not_comparable: list[Codes] = []
+        self.n_judged = 0
+        self.n_confirming = 0
+        """Rows sent to confirm."""
+        self.is_contradicted = False
+        """Whether the model gave a hit another output when it was asked again."""
+        self.n_waiting = 0
+        """Hits that wait; some may be the same."""
+        self.varies_at: int | None = None
+        """Where the first batch begins by whose end two outputs differed."""
+
+    def add(self, judgement: Judgement, n_queries: int) -> None:
+        """Take a batch that was judged; `n_queries` were sent by its end."""
+        keys = self._keys.of(judgement.codes)
+        rows = np.flatnonzero(judgement.hits)
+        if len(rows):
+            waiting = judgement.take(rows, self._small)
+            self._waiting.append(Waiting(waiting, keys.take(rows, axis=0), self.n_judged + rows))
+            self.n_waiting += len(rows)
+        if not self.n_judged:  # only answers tell the type of the columns that no cases have
+            self._no_cases = Cases.none(self._oracle.domain, judgement.outputs)
+        if judgement.present is not None:
+            self._not_comparable.append(self.n_judged + np.flatnonzero(~judgement.comparable))
+        if self.varies_at is None:  # does the model ever change its output?
+            outputs = judgement.outputs if judgement.present is None else judgement.outputs[judgement.present]
+            flat = outputs.reshape(-1, *judgement.outputs.shape[2:])
+            if self._first_output is None and len(flat):
+                self._first_output = flat[0]
+            if len(flat) and (flat != self._first_output).any():
+                self.varies_at = self.n_judged
+        self._judged_keys.append(keys)
+        self.n_judged += len(keys)
+        self._batch_ends.append(self.n_judged)
+        self._batch_queries.append(n_queries - self.n_confirming)
+
+    # From hits to cases
+
+    def settle_all(self) -> Codes:
+        """All that wait are cases, unless they are known; gives their offsets."""
+        waiting = self._all_waiting()
+        if not waiting:
+            return np.empty(0, dtype=np.int64)
+        joined = Waiting.join(waiting)
+        self._keep(joined)
+        self._waiting, self._sifted, self.n_waiting = [], None, 0
+        return joined.offsets
+
+    def sift(self) -> None:
+        """Let only hits wait that are new to this shard: every call of the model has its price."""
+        if not self._waiting:
+            return
+        waiting = Waiting.join(self._waiting)
+        proposed = self._proposed.copy()  # what is there stays whole until all of the new is ready
+        rows = np.flatnonzero(proposed.add(waiting.keys))
+        new = waiting.take(rows, self._small)
+        sifted = new if self._sifted is None else Waiting.join([self._sifted, new])
+        self._proposed, self._sifted, self._waiting, self.n_waiting = proposed, sifted, [], len(sifted)
+
+    def proposals(self, n: int) -> Waiting | None:
+        """The next hits that are new to this shard, in order; they wait on until they are settled."""
+        self.sift()
+        if self._sifted is None or not len(self._sifted):
+            return None
+        return self._sifted.take(np.arange(min(n, len(self._sifted))), np.dtype(np.int64))
+
+    def settle(self, cases: Waiting, confirmation: Confirmation) -> None:
+        """The first that wait were asked about, and are done with; these are cases, unless they are known."""
+        assert self._sifted is not None
+        n = len(confirmation.asked)
+        self._confirmations.append(confirmation)
+        self.n_confirming += int(confirmation.n_rows.sum())
+        self.is_contradicted |= len(confirmation.contradicted) > 0
+        if len(cases):
+            self._keep(cases)
+        rest = self._sifted.take(np.arange(n, len(self._sifted)), self._small)
+        self._sifted, self.n_waiting = rest, self.n_waiting - n
+
+    def _keep(self, confirmed: Waiting) -> None:
+        distinct = self._distinct.copy()
+        new = np.flatnonzero(distinct.add(confirmed.keys))
+        if len(new):
+            ends = self._oracle.ends(confirmed.judgement.take(new, self._small))
+            cases = Cases(**vars(ends), offsets=confirmed.offsets[new])
+            # Cases that an earlier shard found are no news, and end no barren stretch.
+            self._distinct, self._last_new = distinct, int(cases.offsets[-1]) + 1
+            self._cases.append(cases)
+
+    def _all_waiting(self) -> list[Waiting]:
+        return [*([self._sifted] if self._sifted is not None and len(self._sifted) else []), *self._waiting]
+
+    @property
+    def n_new(self) -> int:
+        """How many new cases were settled."""
+        return len(self._distinct) - self._n_known
+
+    @property
+    def n_barren(self) -> int:
+        """Inputs judged since the last new case that was settled."""
+        return self.n_judged - self._last_new
+
+    def has_covered_all(self) -> bool:
+        """Whether every family of a small domain was judged. They are told apart only once there could be as many."""
+        if self._coverage is None:
+            return False
+        known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
+        if self.n_judged > known and self.n_judged - known >= self._coverage.left:
+            self._coverage.add(np.concatenate(self._judged_keys[self._n_covered :]))
+            self._n_covered = len(self._judged_keys)
+        return not self._coverage.left
+
+    # All of it
+
+    def trace(self, **more: Any) -> Trace:
+        """All that was recorded; what still waits was not confirmed. `more` is what the shard alone knows."""
+        keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
+        cases = Cases.join(self._cases) if self._cases else self._no_cases
+        is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply
+        asked = self._confirmations
+        no_rows = np.empty((0, len(self._oracle.domain.levels)), dtype=np.int64)
+        return Trace(
+            n_judged=self.n_judged,
+            batch_ends=np.array(self._batch_ends, dtype=np.int64),
+            batch_queries=np.array(self._batch_queries, dtype=np.int64),
+            not_comparable=_joined(self._not_comparable),
+            confirmed=_joined(each.asked for each in asked),
+            confirmed_rows=np.append(0, np.cumsum(_joined(each.n_rows for each in asked))),
+            contradicted=_joined(each.contradicted for each in asked),
+            contradicted_rows=np.concatenate([no_rows, *(each.contradicted_rows for each in asked)])[:ROWS_KEPT],
+            is_new=is_new,
+            new_keys=None if self._coverage is None else keys[is_new],
+            case_keys=keys[cases.offsets],
+            cases=cases,
+            distinct=self._distinct if self._knows else None,
+            varies_at=self.varies_at,
+            unconfirmed=_joined(part.offsets for part in self._all_waiting()),
+            **more,
+        )
+
+
+def _joined(parts: Iterable[Codes]) -> Codes:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])

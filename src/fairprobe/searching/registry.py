@@ -1,0 +1,121 @@
+"""The strategies by name, and which suits a model. The names are listed without importing any of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.checks import nearest
+from fairprobe.errors import SettingError
+from fairprobe.model.adapters import abilities_of
+from fairprobe.searching.settings import Limits, SearchSettings
+
+if TYPE_CHECKING:
+    from fairprobe.searching.strategy import Strategy
+
+STRATEGIES: dict[str, str] = {
+    "uniform": "fairprobe.searching.strategies.uniform:Uniform",
+    "random": "fairprobe.searching.strategies.random_walk:RandomWalk",
+    "semi-directed": "fairprobe.searching.strategies.semi_directed:SemiDirected",
+    "fully-directed": "fairprobe.searching.strategies.fully_directed:FullyDirected",
+    "anchored": "fairprobe.searching.strategies.anchored:Anchored",
+    "guided": "fairprobe.searching.strategies.guided:Guided",
+    "genetic": "fairprobe.searching.strategies.genetic:Genetic",
+}
+"""For any model."""
+
+TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.searching.strategies.gradient:Gradient"}
+"""For torch modules only."""
+
+NEARBY = "nearby"
+ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.searching.strategies.nearby:Nearby"}
+"""For real rows with a few changes only: what `max_changes` is about."""
+
+LEARNED = 1250
+"""With fewer inputs than that to judge, what scores teach comes too late."""
+
+AUTO = "auto"
+"""Stands for the strategy that suits the model and the limits; `guided` as long as these are not known."""
+
+
+def strategy_path(name: str) -> str:
+    """Where the class behind a name is: "module:Class"."""
+    known = {**STRATEGIES, **TORCH_STRATEGIES, **ROW_STRATEGIES, AUTO: STRATEGIES["guided"]}
+    if not isinstance(name, str) or name not in known:
+        raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
+    return known[name]
+
+
+def load_strategy(path: str) -> type[Strategy]:
+    """The class at a path."""
+    module, attribute = path.split(":")
+    found: type[Strategy] = getattr(import_module(module), attribute)
+    return found
+
+
+def register(name: str, path: str) -> None:
+    """Add a strategy of your own: `path` is "module:Class"."""
+    if not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
+        raise SettingError(f'a strategy is at "module:Class", got {path!r}')
+    if name in {*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO}:
+        raise SettingError(f"a strategy's name must be new, got {name!r}, which is {strategy_path(name)}")
+    STRATEGIES[name] = path
+
+
+def settled_strategy(
+    settings: SearchSettings, limits: Limits, model: Any, output: str, before: Mapping[str, Any] | None = None
+) -> SearchSettings:
+    """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it.
+
+    A run that is taken up keeps what it was begun with `before`, also where other limits would suit something else.
+    """
+    hurry = settings.hurry
+    if settings.strategy != AUTO:
+        return replace(settings, hurry=bool(hurry))
+    if before and "strategy" in before:
+        name, hurry = before["strategy"], before.get("hurry", False) if hurry is None else hurry
+    elif settings.max_changes is not None:
+        name = NEARBY
+    elif settings.n_walkers == 1:  # who asks for one walker asks for the paper's algorithm
+        name = "fully-directed"
+    else:
+        name = choose_strategy(model, output, limits)
+    if hurry is None:
+        is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+        # One that gains by threads takes its time for every row: large calls save none of it.
+        hurry = is_only_time and not abilities_of(model).threads
+    return replace(settings, strategy=name, hurry=hurry)
+
+
+def choose_strategy(model: Any, output: str = "label", limits: Limits | None = None) -> str:
+    """The name of the strategy that suits a model and the limits of a search (`docs/strategies.md` has the figures).
+
+    - Gaps of scores above a threshold have no boundary to aim at.
+    - The gradients of a torch module guide best.
+    - Trees have leaves: their scores are steps, which guide no better than labels do.
+    - Other models are guided by their scores, if these come with the labels in one answer. Where they are queries of
+      their own, that pays only if it is inputs that are few; and for a linear model, which answers at once, not if it
+      is seconds. With some hundred inputs there is no time to learn from them.
+    """
+    if output != "label":
+        return "anchored"
+    can, few = abilities_of(model), limits or Limits()
+    if can.gradients:
+        return "gradient"
+    if can.leaves or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
+        return "anchored"
+    if can.labels_follow is None:
+        is_worth_it = few.max_inputs is not None and few.max_queries is None and few.max_seconds is None
+    else:
+        is_worth_it = few.max_seconds is None or can.labels_follow == "proba"
+    return "guided" if is_worth_it else "anchored"
+
+
+def _most_inputs(limits: Limits) -> float:
+    """How many may be judged: each takes two queries at least."""
+    by_queries = None if limits.max_queries is None else limits.max_queries / 2
+    return min((n for n in (limits.max_inputs, by_queries) if n is not None), default=math.inf)

@@ -1,0 +1,403 @@
+"""One shard of a search: global rounds, start cases, local search, until its quota is judged or the run has enough."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.families import Members
+from fairprobe.engine import Counts, Report
+from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
+from fairprobe.errors import FairprobeError, ModelError, RunError
+from fairprobe.oracle import Judgement, Oracle
+from fairprobe.searching.confirm import confirm
+from fairprobe.searching.hints import make_hinter
+from fairprobe.searching.job import Job, Known, Remark, Trace
+from fairprobe.searching.recorder import Recorder
+from fairprobe.searching.settings import StopReason
+from fairprobe.searching.strategy import Hints
+from fairprobe.standins import DisagreementError, Screen
+
+FIRST_SLICE = 64
+SLICE_SECONDS = 0.2
+"""Under a deadline a batch is judged in slices of about so long."""
+
+CHECKED_BOTH = 32
+"""Cases, with their twins, that show whether labels follow from scores: they lie on both sides of the boundary."""
+
+REPORT_SECONDS = 0.1
+GRACE_SECONDS = 5.0
+"""How long what waits may take to be confirmed after an interruption."""
+
+CONFIRM_ROWS = 40_000
+"""Rows sent at a time to confirm."""
+
+HASTY_ROWS = 4000
+"""The same after an interruption."""
+
+MOST_ROWS = 200_000
+"""Hits wait until confirming takes so many rows."""
+
+LOOK, LOOK_HURRIED = 100, 500
+"""Inputs of a global round that are judged at a time, where the strategy is eager to start; and where it hurries."""
+
+ENOUGH, LONG = 8, 500
+"""The first global round ends when there are so many start cases, or after so many inputs as soon as there is one."""
+
+ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
+"""The same within a density, where start cases say where people are."""
+
+GLOBAL = 0.06
+"""The others take this part of what was judged before, and no less than the first: the longer a search is, the wider
+it is spread."""
+
+FIRST, AGAIN = 6, 2
+"""From each start case the first local search goes on for as many inputs as so many walkers judge, each next one for so
+many times what was judged before: what little is known at first is not relied on for long."""
+
+MOST_DRY = 7
+"""Each local search in a row that finds nothing new is followed by twice as many global rounds."""
+
+FLUSH = 400_000
+"""Cases that need no confirming wait until there are so many: a set grows cheaper in large batches."""
+
+
+@dataclass(frozen=True)
+class Quota:
+    """When a shard has done its part. It may do more than the run needs (what follows is cut), never less."""
+
+    n_inputs: int
+    n_cases: int | None = None
+    n_barren: int | None = None
+    n_queries: int | None = None
+    seconds: float | None = None
+
+
+class _Done(Exception):  # noqa: N818  # no error: it unwinds the rounds when the shard has done its part
+    def __init__(self, ended: StopReason | None = None) -> None:
+        self.ended = ended
+
+
+def run_shard(job: Job, shard: int, quota: Quota, known: Known | None = None, report: Report | None = None) -> Trace:
+    """Run one shard. An interruption or a failure ends it early, with what was found."""
+    with deferred():
+        first = _Shard(job, shard, quota, known, report)
+        try:
+            return first.run()
+        except DisagreementError as disagreement:
+            # What the stand-in led to is worth nothing: the shard begins anew without it.
+            again = _Shard(replace(job, accelerate=False), shard, quota, known, report)
+            again.remarks.append(("accelerate-off", str(disagreement)))
+            again.asker.n_queries += first.asker.n_queries
+            return again.run()
+
+
+class _Shard:
+    def __init__(self, job: Job, shard: int, quota: Quota, known: Known | None, report: Report | None) -> None:
+        self.job = job
+        self.shard = shard
+        self.quota = quota
+        self.report = report
+        # A stream of its own, which no other shard shares.
+        self.rng = np.random.default_rng(np.random.SeedSequence(job.seed, spawn_key=(shard,)))
+        self.asker = job.asker()
+        self.asker.limit = quota.n_queries
+        self.oracle = self.judging = Oracle(self.asker, job.threshold, job.resolution)
+        self.screen: Screen | None = None
+        if job.accelerate and job.stand_in is not None:
+            self.screen = Screen(self.asker, job.stand_in)
+            self.judging = self.oracle.by(self.screen)
+        self.walking: Oracle | None = None
+        """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
+        self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
+        self.recorder = Recorder(self.oracle, known)
+        self.strategy = job.strategy(job.region, job.settings, self.rng)
+        self.hinter = make_hinter(job, self.strategy.wants, self.asker)
+        self.remarks: list[Remark] = []
+        self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
+        self.slice = self.confirm_slice = FIRST_SLICE
+        """Inputs judged, and hits confirmed, in one go under a deadline: a stand-in may be much the quicker."""
+        self.n_walks = self.n_dry = self.n_whole = 0
+        self.next_report = time.monotonic() + REPORT_SECONDS
+
+    def run(self) -> Trace:
+        """All of it: what was confirmed is in the trace, whatever ended the shard."""
+        ended: StopReason | None = None
+        failure: FairprobeError | None = None
+        try:
+            with interruptible(), self.asker.quiet():
+                self._rounds()
+        except _Done as done:
+            ended = done.ended
+        except (KeyboardInterrupt, Exception) as error:
+            ended, failure = self._ended_by(error)
+        # What still waits is settled. After an interruption there are some seconds for that, and none after a second
+        # one; after a failure the model is tried once more.
+        is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
+        is_trusted = self.screen is None or not self.confirms
+        try:
+            with interruptible(), self.asker.quiet():
+                self._settle(time.monotonic() + GRACE_SECONDS if is_cut_short else math.inf)
+        except (KeyboardInterrupt, Exception) as error:
+            if not is_cut_short:
+                ended, failure = self._ended_by(error)
+            is_trusted &= self.screen is None  # what the model was not asked about, it may judge otherwise
+        # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
+        # they are, unless it has contradicted itself before.
+        asked_once = np.empty(0, dtype=np.int64)
+        if is_trusted and not self.recorder.is_contradicted:
+            self.recorder.sift()
+            asked_once = self.recorder.settle_all()
+        return self.recorder.trace(
+            shard=self.shard,
+            ended=ended,
+            failure=failure,
+            n_sent=self.asker.n_queries,
+            asked_once=asked_once,
+            remarks=tuple(self.remarks),
+        )
+
+    def _ended_by(self, error: BaseException) -> tuple[StopReason, FairprobeError | None]:
+        """An interruption, or a failure: of the model, or of anything else that is asked to do its part."""
+        if isinstance(error, DisagreementError):
+            raise error
+        if isinstance(error, KeyboardInterrupt):
+            return StopReason.INTERRUPTED, None
+        if isinstance(error, FairprobeError):
+            return StopReason.FAILED, error
+        failure = RunError(
+            f"a search by {self.job.settings.strategy!r} must not fail, got {type(error).__name__}: {error}"
+        )
+        failure.__cause__ = error
+        return StopReason.FAILED, failure
+
+    # The search
+
+    def _rounds(self) -> None:
+        """Global search, then local search from its cases, again and again; after rows in vain, inputs drawn.
+
+        With `max_changes` no input is drawn: cases are about the rows given.
+        """
+        rows, n = self.job.start, self.job.settings.n_global
+        stays = self.job.settings.max_changes is not None
+        place = self.shard * n
+        while True:
+            if rows is not None:
+                # As many of the rows given as a global round has, in turn over rounds and shards.
+                n_judged, found = self._explore(rows[(place + np.arange(min(n, len(rows)))) % len(rows)])
+                place += n_judged
+                if (found and not self.n_whole) or stays:
+                    continue
+            self._explore(self.job.region.sample_codes(n, self.rng))
+
+    def _explore(self, sample: Codes) -> tuple[int, bool]:
+        """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
+        settings, strategy = self.job.settings, self.strategy
+        # Where local search has found all that is near, only what is drawn anew can lead on.
+        is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
+        size = len(sample)
+        if strategy.is_eager and not is_whole:
+            size = LOOK_HURRIED if settings.hurry else LOOK
+        starts, n_judged = sample[:0], 0
+        enough, long = (ENOUGH, LONG) if self.job.density is None else (ENOUGH_PEOPLE, LONG_PEOPLE)
+        if self.n_walks:
+            enough, long = len(sample), max(long, int(GLOBAL * self.recorder.n_judged))
+            size = max(size, long)  # nothing ends it earlier
+        while n_judged < len(sample) and (is_whole or len(starts) < (enough if n_judged < long else 1)):
+            some = sample[n_judged : n_judged + size]
+            starts = np.concatenate([starts, some[self._judge(self.oracle.families.of(some)).hits]])
+            n_judged += len(some)
+        found = len(starts) > 0
+        if strategy.starts_anywhere:
+            starts = sample
+        if strategy.is_local and not is_whole and settings.max_changes != 0:
+            n = settings.n_walkers
+            for first in range(0, len(starts), n):
+                self._walk(starts[first : first + n])
+        return n_judged, found
+
+    def _walk(self, starts: Codes) -> None:
+        """Local search from these, for as many inputs as `n_local` trials of all walkers are; eagerly, for fewer."""
+        settings, strategy = self.job.settings, self.strategy
+        n = settings.n_walkers
+        strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
+        left = settings.n_local * n
+        if strategy.is_eager:
+            long = AGAIN * self.recorder.n_judged if self.n_walks else settings.n_local * FIRST * len(starts)
+            left = min(left, long)
+        self.n_walks += 1
+        if self.walking is None:
+            self.walking = self._who_walks(starts)
+        before, self.judging = self.judging, self.walking
+        while left > 0 and not strategy.is_spent:
+            members = self.oracle.families.of(strategy.ask())
+            judgement = self._judge(members)
+            strategy.tell(judgement, self._hints(members))
+            left -= len(judgement.codes)
+        self.judging = before
+        self.n_dry = min(self.n_dry + 1, MOST_DRY) if strategy.is_dry else 0
+        self.n_whole = 2**self.n_dry - 1
+
+    def _who_walks(self, cases: Codes) -> Oracle:
+        """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""
+        members = self.oracle.families.of(cases[:CHECKED_BOTH])
+        n_rows = 2 * int(members.sizes.sum()) + len(members.families)
+        if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
+            return self.judging
+        try:
+            labels = self.hinter.ask_members(members)
+        except ModelError as error:
+            self._go_on_without(error)
+            return self.judging
+        self.hinter.hints(members)  # nobody wants these
+        differ = self.oracle.differ(self.judging.asker.ask_members(members), labels, members.present).any(axis=0)
+        if not differ.any():
+            return self.oracle.by(self.hinter)
+        self.remarks.append(
+            (
+                "asked-twice",
+                f"the labels of {int(differ.sum()):,} of {len(members):,} inputs are not those that follow from the "
+                f"model's {self.hinter.asker.output}, so it was asked for both",
+            )
+        )
+        return self.judging
+
+    def _hints(self, members: Members) -> Hints | None:
+        """Hints for a strategy that wants them, if the quota has room for these and for another input."""
+        if self.hinter is None:
+            return None
+        if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
+            return None
+        try:
+            return self.hinter.hints(members)
+        except ModelError as error:  # it answers with labels, which is all that counts
+            self._go_on_without(error)
+        return None
+
+    def _go_on_without(self, error: ModelError) -> None:
+        self.hinter = None
+        self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
+
+    # Judging within the quota
+
+    def _judge(self, members: Members) -> Judgement:
+        """Judge and record a batch. When the quota is used up by it, the shard is done."""
+        parts: list[Judgement] = []
+        while True:
+            room = self._room(members)
+            if not room:
+                raise _Done(StopReason.MAX_QUERIES)
+            judgement = self._judge_in_time(members.head(room))
+            with uninterrupted():
+                self.recorder.add(judgement, self.asker.n_queries)
+            if len(judgement.codes) < room:  # the deadline came in between
+                raise _Done(StopReason.MAX_SECONDS)
+            if self._is_done():
+                raise _Done
+            parts.append(judgement)
+            if room == len(members):
+                break
+            members = members.tail(room)
+        self._report_at_times()
+        return Judgement.join(parts)
+
+    def _room(self, members: Members) -> int:
+        """How many of these inputs the quota has room for, even if all of them were hits to be asked about again."""
+        room = min(len(members), self.quota.n_inputs - self.recorder.n_judged)
+        if self.quota.n_queries is None:
+            return room
+        costs = np.cumsum(members.sizes[:room] * (2 if self.confirms else 1))
+        affordable = int(np.searchsorted(costs, self._queries_left(), side="right"))
+        if affordable < room and self.recorder.n_waiting:
+            self._settle()  # fewer may be new than wait
+            affordable = int(np.searchsorted(costs, self._queries_left(), side="right"))
+        return affordable
+
+    def _queries_left(self) -> float:
+        """What the quota leaves, less what it takes to ask about hits again."""
+        if self.quota.n_queries is None:
+            return math.inf
+        reserved = self.recorder.n_waiting * len(self.oracle.families) if self.confirms else 0
+        return self.quota.n_queries - self.asker.n_queries - reserved
+
+    def _judge_in_time(self, members: Members) -> Judgement:
+        """With a deadline a batch is judged in slices, so that a slow model cannot run far past it."""
+        if self.quota.n_queries is not None:
+            self.asker.limit = int(self._queries_left()) + self.asker.n_queries
+        if self.deadline is None:
+            return self.judging.judge(members)
+        parts: list[Judgement] = []
+        done = 0
+        while not parts or (done < len(members) and time.monotonic() < self.deadline):
+            begun = time.monotonic()
+            parts.append(self.judging.judge(self.oracle.families.of(members.codes[done : done + self.slice])))
+            done += len(parts[-1].codes)
+            if time.monotonic() - begun < SLICE_SECONDS / 2:
+                self.slice *= 2  # the model is quick: fewer, larger calls
+        return Judgement.join(parts)
+
+    # Settling what was found
+
+    def _settle(self, until: float = math.inf) -> None:
+        """Say which hits are cases. What is confirmed is written down before the model is asked about more."""
+        if self.screen is not None:
+            self.screen.finish()
+        if not self.confirms:
+            with uninterrupted():
+                self.recorder.settle_all()
+            return
+        size = max(1, (HASTY_ROWS if until < math.inf else CONFIRM_ROWS) // len(self.oracle.families))
+        while (begun := time.monotonic()) < until:
+            with uninterrupted():
+                waiting = self.recorder.proposals(size if self.deadline is None else self.confirm_slice)
+            if waiting is None:
+                return
+            cases, confirmation = confirm(self.oracle, self.screen, waiting)
+            with uninterrupted():
+                self.recorder.settle(cases, confirmation)
+            if self.deadline is not None and time.monotonic() - begun < SLICE_SECONDS / 2:
+                self.confirm_slice *= 2
+
+    def _is_done(self) -> bool:
+        """Whether the quota is met; hits are settled no earlier than that takes, as larger batches are cheaper."""
+        quota, recorder = self.quota, self.recorder
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise _Done(StopReason.MAX_SECONDS)
+        most_waiting = FLUSH
+        if self.confirms:  # a deadline is not to be missed
+            most_waiting = MOST_ROWS // len(self.oracle.families) if self.deadline is None else self.confirm_slice
+        if recorder.n_waiting >= most_waiting:
+            self._settle()
+        if recorder.n_judged >= quota.n_inputs or (quota.n_cases is not None and self._has_found(quota.n_cases)):
+            return True
+        if quota.n_barren is not None and recorder.n_barren >= quota.n_barren:
+            self._settle()
+            if recorder.n_barren >= quota.n_barren:
+                return True
+        return recorder.has_covered_all()
+
+    def _has_found(self, n: int) -> bool:
+        """Whether at least n new cases were found; they are told apart only if there could be as many."""
+        recorder = self.recorder
+        if recorder.n_new + recorder.n_waiting < n:
+            return False
+        if self.confirms:
+            with uninterrupted():
+                recorder.sift()
+        if recorder.n_new + recorder.n_waiting >= n:
+            self._settle()
+        return recorder.n_new >= n
+
+    def _report_at_times(self) -> None:
+        if self.report is None or time.monotonic() < self.next_report:
+            return
+        self.next_report = time.monotonic() + REPORT_SECONDS
+        with uninterrupted():
+            self.recorder.sift() if self.confirms else self._settle()
+        n_cases = self.recorder.n_new + self.recorder.n_waiting
+        if self.report(Counts(n_cases, self.recorder.n_judged, self.asker.n_queries)):
+            raise _Done(StopReason.INTERRUPTED)

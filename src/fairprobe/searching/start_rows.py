@@ -1,0 +1,116 @@
+"""Rows to start from: as inputs of the domain, and which of them a case comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.density import Density
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import DataError, SettingError
+from fairprobe.searching.job import Remark
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BLOCK = 256
+"""Cases that are compared with all rows at a time."""
+
+
+@dataclass(frozen=True)
+class StartRows:
+    """The rows that lie in the domain, in their order."""
+
+    domain: Domain
+    """The one searched: with `max_changes`, it also holds what stands in the rows and is none of its values."""
+    codes: Codes
+    frame: pd.DataFrame
+    """The same rows as they were given."""
+    remarks: list[Remark]
+    n_implausible: int = 0
+    """Rows that were left out, as they are less plausible than asked."""
+
+    def plausible(self, density: Density, least: float) -> StartRows:
+        """Those that are at least so plausible."""
+        likely = density.within(self.domain).plausibility_of(self.codes)
+        kept = likely >= least
+        if not kept.any():
+            raise SettingError.about(
+                "min_plausibility",
+                f"must be one that a row to start from reaches, got {least:g}: the highest among {len(kept):,} rows is "
+                f"{likely.max():.4g}",
+            )
+        n = len(kept) - int(kept.sum())
+        return replace(self, codes=self.codes[kept], frame=self.frame[kept], n_implausible=n)
+
+
+def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
+    """Rows as inputs.
+
+    One whose sensitive value is none of those compared is taken as the first that is, with what changes along. A number
+    between two steps goes to the nearer one, unless values are to be kept.
+    """
+    frame = domain.as_frame(rows)
+    frame = domain.typed(frame) if len(frame) else frame
+    own = np.column_stack([domain[name].encode(frame[name], nearest=True) for name in domain.sensitive])
+    unknown = np.zeros(len(frame), dtype=bool)
+    for place, name in enumerate(domain.sensitive):
+        unknown |= (own[:, place] < 0) & frame[name].isna().to_numpy()
+    known, own = frame[~unknown], own[~unknown]
+    compared = as_compared(domain, known, own) if (own < 0).any() else known
+    if keep:
+        domain = domain.holding(compared)
+    codes = domain.encode(compared, nearest=True)
+    inside = domain.contains(codes)
+    if not inside.any():
+        raise DataError(f"a row to start from must lie in the domain, got none among {len(frame):,}")
+    reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
+    numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
+    left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
+    remarks = [("start-rows-outside", f"{' and '.join(left_out)}: they are left out")] if left_out else []
+    return StartRows(domain, codes[inside], known[inside], remarks)
+
+
+def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
+    """Rows with a value that is not compared as the first member that counts; what is compared of their own stays."""
+    others = np.flatnonzero((own < 0).any(axis=1))
+    members = domain.families.of_frame(frame.iloc[others])
+    present = members.present & np.asarray((members.members >= 0).all(axis=1))[:, None]
+    agrees = present & ((members.members[:, None] == own[others][None]) | (own[others][None] < 0)).all(axis=2)
+    best = np.where(agrees.any(axis=0), agrees.argmax(axis=0), present.argmax(axis=0))
+    compared = frame.astype(object)
+    has_one = present.any(axis=0)
+    if has_one.any():
+        places = np.flatnonzero(has_one)
+        compared.iloc[others[places]] = members.as_members(best[places], places).astype(object).to_numpy()
+    # A row without any member stays as it is, and so outside the domain.
+    return domain.typed(compared.infer_objects())
+
+
+def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
+    """For each case the row with the fewest changes, the first of several, and how many those are.
+
+    What is sensitive, derived or changes along does not count: roles are compared.
+    """
+    ours, theirs = _compared(domain, cases), _compared(domain, rows)
+    nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
+    for first in range(0, len(cases), BLOCK):
+        some = ours[first : first + BLOCK]
+        differ = np.zeros((len(some), len(theirs)), dtype=np.min_scalar_type(ours.shape[1]))
+        for column in range(theirs.shape[1]):
+            differ += some[:, [column]] != theirs[None, :, column]
+        nearest[first : first + BLOCK] = differ.argmin(axis=1)
+        changes[first : first + BLOCK] = differ.min(axis=1)
+    return nearest, changes
+
+
+def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
+    """In how many values each case differs from a row of its own."""
+    return np.asarray((_compared(domain, cases) != _compared(domain, rows)).sum(axis=1))
+
+
+def _compared(domain: Domain, codes: Codes) -> Codes:
+    return domain.families.canonical(codes)[:, list(domain.free_columns)]

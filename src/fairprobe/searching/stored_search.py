@@ -1,0 +1,219 @@
+"""A search on disk: its shards as files, and what makes it the same search.
+
+Only shards that judged all of their inputs are finished: they are pure functions of their number, whatever the limits
+of the run were, and so serve any other limit. One that knew what earlier ones had found leaves out their cases, which
+the tally would leave out too. Where a limit cut the last one short, what there is of it serves the same limits only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import RunError
+from fairprobe.progress import Progress, Status
+from fairprobe.searching.found import Found
+from fairprobe.searching.job import Job, Trace
+from fairprobe.searching.settings import Limits, StopReason
+from fairprobe.searching.start_rows import StartRows
+from fairprobe.searching.tally import Tally
+from fairprobe.store import Cases, Keys, identity
+from fairprobe.store.canaries import Canaries
+from fairprobe.store.hashes import hash_of_data
+from fairprobe.store.run_folder import StoredRun
+from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ARRAYS = ("batch_ends", "batch_queries", "confirmed", "confirmed_rows", "is_new", "new_keys", "not_comparable")
+MORE_ARRAYS = ("unconfirmed", "asked_once", "contradicted", "contradicted_rows")
+FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
+
+
+class StoredSearch:
+    """Keeps the shards of a search, as engines want it."""
+
+    def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries, prefix: str = "") -> None:
+        self.run = run
+        self.folder = run.path
+        """Where engines keep what they send to workers."""
+        self._prefix = prefix
+        """Of the names of its shards."""
+        self._job = job
+        self._limits = limits
+        self._canaries = canaries
+        self._keys = Keys(job.domain)
+        self._under = asdict(limits)
+        self._n_sent: dict[int, int] = {}
+        """Queries by shard, of those that were read or run."""
+        self.n_asked = 0
+        """Queries before the first."""
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, path: str | PathLike[str], job: Job, limits: Limits, domain: Domain, start: StartRows | None
+    ) -> Iterator[StoredSearch]:
+        """Begin a stored search or take one up; `domain` is the one given, which may hold less than the job's."""
+        rows = None if start is None else start.frame
+        with StoredRun.opened(path, "search", identity_of(job, domain, rows)) as run:
+            yield cls(run, job, limits, Canaries(run, job.asker(), rows, job.resolution))
+
+    def without_stand_in(self, job: Job) -> StoredSearch:
+        """In the same run, the shards of the model alone."""
+        return StoredSearch(self.run, job, self._limits, self._canaries, prefix="model-alone-")
+
+    def tell(self, progress: Progress | None) -> None:
+        """Say that a run is taken up, and where it stands."""
+        figures = [entry.figures for name, entry in self.run.entries.items() if name.isdigit()]
+        if progress is not None and figures:
+            n = len(figures)
+            text = f"{self.run.path}: {n:,} finished shard{'s' * (n != 1)} of before, read instead of run"
+            progress(Status(text, {"n_shards": n}, is_over=True))
+
+    # What engines want
+
+    def load(self, shard: int) -> Trace | None:
+        """A shard that was finished before, or as much of it as the same limits let in."""
+        name, part = self._names(shard)
+        finished = self._read(name)
+        if finished is not None and self._is_affordable(finished):
+            return finished
+        entry = self.run.entries.get(part)
+        return self._read(part) if entry is not None and entry.figures["limits"] == self._under else None
+
+    def _read(self, name: str) -> Trace | None:
+        data = self.run.read(name)
+        if data is None:
+            return None
+        trace = trace_of(from_bytes(data), self._job.domain, self._keys)
+        self._n_sent[trace.shard] = trace.n_sent
+        return trace
+
+    def _is_affordable(self, trace: Trace) -> bool:
+        """Whether a limit on queries, which ends a shard from within, would have let it be what it is."""
+        most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
+        if most is None:
+            return True
+        if self._job.strategy.wants is not None or None in before:
+            return False
+        largest = int(np.diff(trace.batch_ends, prepend=0).max(initial=0))
+        sent = self.n_asked + trace.n_sent + sum(each for each in before if each is not None)
+        return sent + 2 * len(self._job.domain.families) * largest <= most
+
+    def save(self, shard: int, result: Trace) -> None:
+        """Keep a shard that is finished, or that a limit other than time cut short."""
+        name, part = self._names(shard)
+        self._n_sent[shard] = result.n_sent
+        figures = {"shard": shard, "n_judged": result.n_judged, "n_cases": len(result.cases)}
+        if self._is_finished(result):
+            self.run.save(name, to_bytes(content_of(result, self._job.domain)), **figures)
+            self.run.drop(part)
+        elif result.ended in (None, StopReason.MAX_QUERIES) and result.failure is None:
+            data = to_bytes(content_of(result, self._job.domain))
+            self.run.save(part, data, limits=self._under, **figures)
+
+    def _names(self, shard: int) -> tuple[str, str]:
+        name = f"{self._prefix}{shard:06d}"
+        return name, f"{name}.partial"
+
+    def _is_finished(self, trace: Trace) -> bool:
+        left_over = len(trace.unconfirmed) + len(trace.asked_once)
+        if trace.ended is not None or left_over or trace.n_judged < self._job.settings.shard_inputs:
+            return False
+        # Near a limit on queries a strategy goes without hints.
+        return self._limits.max_queries is None or self._job.strategy.wants is None
+
+    # The end
+
+    def note_end(self, found: Found, tally: Tally) -> None:
+        """Write down how the call ended."""
+        names = ("n_cases", "n_inputs", "n_judged", "n_queries", "seconds")
+        self.run.note_end(
+            **{name: getattr(found, name) for name in names},
+            stop_reason=str(found.stop_reason),
+            limits=self._under,
+            n_shards=tally.n_shards,
+            n_settled=tally.n_cases,
+            prefix=self._prefix,
+        )
+
+    def found(self, found: Found) -> Found:
+        """A result, with what is to be said of the run; the model is asked whether it is still the same."""
+        if found.stop_reason is not StopReason.INTERRUPTED:
+            try:
+                self._canaries.check()
+            except RunError as error:
+                error.found = found
+                raise
+        return replace(found, health=(*self.run.remarks, *found.health))
+
+
+def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
+    """All that the shards of a search are a function of, in plain values."""
+    return {
+        "model": identity.of_model(job.model, job.model_id),
+        "data": {
+            "start": None if start is None else hash_of_data(start),
+            "density": identity.of_density(job.density),
+        },
+        "settings": {
+            **asdict(job.settings),
+            "seed": job.seed,
+            "output": job.output,
+            "threshold": job.threshold,
+            "batch": job.batch,
+            "accelerate": job.accelerate,
+            "confirm": job.confirm,
+            "min_plausibility": None if job.density is None else job.min_plausibility,
+        },
+        "domain": identity.of_domain(domain),
+    }
+
+
+# A shard as a file
+
+
+def content_of(trace: Trace, domain: Domain) -> ShardContent:
+    """What is written of a shard."""
+    cases = trace.cases
+    columns: dict[str, Any] = {f"case {name}": cases.case[:, place] for place, name in enumerate(domain.names)}
+    columns |= {f"twin {name}": cases.twin[:, domain.names.index(name)] for name in domain.families.varying}
+    columns |= {"output case": cases.outputs[:, 0], "output twin": cases.outputs[:, 1], "gap": cases.gaps}
+    columns |= {} if cases.classes is None else {"class": cases.classes}
+    columns |= {"sets": cases.sets, "offset": cases.offsets}
+    arrays = {name: getattr(trace, name) for name in (*ARRAYS, *MORE_ARRAYS)}
+    about = {name: getattr(trace, name) for name in FIGURES}
+    return ShardContent(columns, {name: array for name, array in arrays.items() if array is not None}, about)
+
+
+def cases_of(content: ShardContent, domain: Domain) -> Cases:
+    """The cases of a shard."""
+    columns = content.columns
+    case = np.column_stack([columns[f"case {name}"] for name in domain.names])
+    twin = case.copy()
+    for name in domain.families.varying:
+        twin[:, domain.names.index(name)] = columns[f"twin {name}"]
+    outputs = np.column_stack([columns["output case"], columns["output twin"]])
+    classes = columns.get("class")
+    return Cases(case, twin, columns["gap"], outputs, classes, columns["sets"], columns["offset"])
+
+
+def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
+    """The shard as it was."""
+    cases = cases_of(content, domain)
+    about = {**content.about, "remarks": tuple(map(tuple, content.about["remarks"]))}
+    known = {each.name for each in fields(Trace)}
+    return Trace(
+        **{name: value for name, value in {"new_keys": None, **content.arrays, **about}.items() if name in known},
+        cases=cases,
+        case_keys=keys.of(cases.case.astype(np.int64)),
+        distinct=None,
+    )

@@ -1,0 +1,351 @@
+"""`anchored`: a walker that loses the discriminatory region steps back to its last case and tries another jump."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask, distinct_rows
+from fairprobe.domain.domain import Domain
+from fairprobe.oracle import Judgement
+from fairprobe.searching.region import Region
+from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.strategy import Strategy
+from fairprobe.store import Keys
+
+LEAST_REACH = 0.005
+"""Also the chance that keeps a parameter which always loses the region from being forgotten."""
+
+WIDEN, NARROW = 1.3, 0.1
+"""What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
+
+FEWEST = 24
+"""One walker in so many at least begins at once; all of them where seconds are few, as small batches take nearly as
+long as large ones."""
+
+TOGETHER = 10
+"""For so many trials those who began at the same seed learn together: many copies would else all learn the same."""
+
+RENEW_EVERY = 20
+"""So many trials teach a walker enough to be worth copying."""
+
+POOR = 0.15
+"""If fewer of these trials give a case, new seeds are better than going on."""
+
+DRY = 0.95
+"""And if more of the walkers then stand where one stood before."""
+
+MOST_MISSES = 10
+"""A walker that missed more often in a row is lost."""
+
+BITS = 12
+"""Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
+
+NOBODY = -1
+
+REDRAWS = (4,)
+"""How many others a walker whose jump is forbidden draws at once, and once more for each number."""
+
+CROWDED = 2
+"""Times the mean of all cells: a cell visited more often is over-represented."""
+
+PLACES = 1_000_003
+"""Inputs are told apart by their keys modulo this prime: now and then a walker leaves for no reason."""
+
+
+class Anchored(Strategy):
+    """Each walker learns its reach along every parameter: how far it may jump, as a fraction of the range.
+
+    A case widens the reach along the parameter that was moved, a miss narrows it, and parameters are moved in
+    proportion to their reach; so those that do not matter where the walker is are soon redrawn over their whole
+    range, and cases are both frequent and far apart. Few walkers begin; when they have learned they are copied, until
+    there are `n_walkers`, and they walk on beside those of the next global round.
+    """
+
+    is_eager = True
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        self.levels: Codes = domain.levels[self.columns]
+        self.spans = (self.levels - 1).astype(np.float64)
+        self.wraps: Mask = np.array([domain.parameters[c].wraps for c in self.columns], dtype=bool)
+        self.position: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
+        self.reach = np.empty((len(self.columns), 0))
+        """By parameter, then walker."""
+        self.misses = np.empty(0, dtype=np.int64)
+        self._any_wraps = bool(self.wraps.any())
+        self._visits = Visits(domain)
+        self._n_seeds = self._n_together = 0
+        """Of all rounds so far; and of this one, where those who begin at one seed are many."""
+        self._sums = np.tri(len(self.columns))
+        self._count_type = np.min_scalar_type(len(self.columns))
+        self._walkers = np.arange(0)
+        """0, 1, 2, ...: kept, as every trial needs them several times."""
+        self._asked = self._walkers
+        """Those that are asked about: all but the ones that found no way out."""
+        self._likely: Floats | None = None
+        """Within a density: how likely each walker's place is, as long as that is known."""
+        self._then = np.empty(0)
+        """And how likely the places are where they would go."""
+        self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
+        """By parameter, how many jumps were drawn where some are forbidden, and how many of these were allowed."""
+
+    # Walkers come and go
+
+    def _start(self, seeds: Codes) -> None:
+        seeds = distinct_rows(seeds)
+        n_new, n_kept = self._shares(len(seeds))
+        self._n_together = len(seeds) if self.settings.hurry else 0
+        seeds = seeds[np.arange(n_new) % len(seeds)]
+        usual = self.reach.mean(axis=1) if len(self.position) else np.ones(len(self.columns))
+        self.take(self.rng.permutation(len(self.position))[:n_kept])
+        self.admit(seeds, usual)
+        self._walkers = np.arange(len(self.position))
+        self._new = self._walkers[len(self._walkers) - len(seeds) :]
+        self._n_trials = self._n_hits = self._n_asked = 0
+        self.is_spent = self.is_dry = False
+
+    def _shares(self, n_seeds: int) -> tuple[int, int]:
+        """How many walkers begin at new seeds, and how many go on: those of before are worth as much, each, as these.
+
+        Else the first few seeds would have nearly all walkers, and what lies far from them would never be found.
+        """
+        n, n_before = self.settings.n_walkers, self._n_seeds
+        self._n_seeds += n_seeds
+        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        n_new = max(n_seeds, n // FEWEST)
+        if self.settings.hurry:  # as many as there may be
+            n_new = n_seeds * max(1, n // self._n_seeds)
+        return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
+
+    def take(self, walkers: Codes) -> None:
+        """Go on with these walkers; one that is named twice is copied."""
+        self.position = self.position[walkers]
+        self.reach = self.reach.take(walkers, axis=1)
+        self.misses = self.misses[walkers]
+        self._likely = None
+
+    def admit(self, seeds: Codes, reach: Floats) -> None:
+        """Add walkers at these seeds."""
+        self.position = np.concatenate([self.position, seeds])
+        self.reach = np.concatenate([self.reach, np.repeat(reach[:, None], len(seeds), axis=1)], axis=1)
+        self.misses = np.concatenate([self.misses, np.zeros(len(seeds), dtype=np.int64)])
+        self._likely = None
+
+    def _renew(self) -> None:
+        """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
+        leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
+        if self.settings.diversify:
+            again, crowded, visits = self._visits.add(self.position)
+            self.is_dry = bool(again.mean() > DRY)
+            leaves |= again
+            if not isinstance(self.domain, Region):  # where people are, it may be crowded
+                leaves, weights = leaves | crowded, 1 / visits
+        walkers = np.arange(len(self.position))
+        well = np.flatnonzero(~leaves & (self.misses == 0))
+        if len(well):
+            chances = weights[well] / weights[well].sum()
+            walkers[leaves] = self.rng.choice(well, int(leaves.sum()), p=chances)
+        self.take(np.tile(walkers, 2)[: max(len(walkers), self.settings.n_walkers)])
+        self._walkers = np.arange(len(self.position))
+
+    # Trials
+
+    def _ask(self) -> Codes:
+        self._jumps = self.draw(self._walkers)
+        if self.wants is not None and not self._n_trials:
+            self._jumps.stay(self._new)  # hints are needed on where they begin
+        self._asked = self._walkers
+        proposal = self.position.copy()
+        proposal.put(self._jumps.places, self._jumps.after)
+        return self._retry(proposal) if self.domain.is_restricted else proposal
+
+    def draw(self, walkers: Codes) -> Jumps:
+        """A jump for each of these walkers: a parameter in proportion to its reach, and another value within it."""
+        draws = self.rng.random((3, len(walkers)))
+        sums = self._sums
+        if self.domain.is_restricted:  # what is rarely allowed is rarely tried
+            sums = sums * (self._allowed / self._drawn)
+        sums = sums @ (self.reach if walkers is self._walkers else self.reach.take(walkers, axis=1))
+        # Counted in the smallest type, which takes half the time.
+        chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
+        cells, places = self.cells(chosen, walkers), self.places(chosen, walkers)
+        before = self.position.take(places)
+        spans = self.spans.take(chosen)
+        within = self.reach.take(cells) * spans
+        if self._any_wraps:
+            within = np.where(self.wraps.take(chosen), spans, within)  # all of it where there is no order
+        steps = 1 + (draws[1] * within).astype(np.int64)
+        after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
+        return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
+
+    def goes_down(self, cells: Codes, draws: Floats) -> Mask:
+        """Which of the chosen parameters go down."""
+        return draws < 0.5
+
+    def cells(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in tables by parameter, then walker."""
+        return chosen * len(self.position) + walkers
+
+    def places(self, chosen: Codes, walkers: Codes) -> Codes:
+        """Where the chosen parameters of these walkers are in `position`."""
+        return self.columns.take(chosen) + walkers * self.position.shape[1]
+
+    def _retry(self, proposal: Codes) -> Codes:
+        """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
+        if isinstance(self.domain, Region) and self._likely is None:
+            self._likely = self.domain.density.log_chances(self.position)
+        may, self._then = self._may_go(self._walkers, self._jumps, proposal)
+        stuck = self._walkers[~may]
+        for n in REDRAWS:
+            if not len(stuck):
+                return proposal
+            several = np.repeat(stuck, n)
+            jumps = self.draw(several)
+            there = jumps.made(self.position[several], self.columns)
+            may, then = self._may_go(several, jumps, there)
+            may = may.reshape(-1, n)
+            found = may.any(axis=1)
+            first = np.flatnonzero(found) * n + may[found].argmax(axis=1)
+            self._jumps.put(stuck[found], jumps.of(first))
+            proposal[stuck[found]], self._then[stuck[found]] = there[first], then[first]
+            stuck = stuck[~found]
+        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
+            self._jumps, self._likely = self._jumps.undone(), None
+            return self.position.copy()
+        self.misses[stuck] += 1
+        self._asked = np.delete(self._walkers, stuck)
+        self._jumps = self._jumps.of(self._asked)
+        return proposal[self._asked]
+
+    def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
+        """Which of these walkers may go where they would, and how likely that is; what is rarely allowed is learned."""
+        if isinstance(self.domain, Region) and self._likely is not None:
+            then = self.domain.density.log_chances(there)
+            may = self.domain.takes(self._likely[walkers], then, there, self.rng)
+        else:
+            then, may = np.zeros(len(there)), self.domain.allows(there)
+        chosen, n = jumps.chosen[0], len(self.columns)
+        self._drawn += np.bincount(chosen, minlength=n)
+        self._allowed += np.bincount(chosen[may], minlength=n)
+        return may, then
+
+    def _tell(self, judgement: Judgement) -> None:
+        jumps = self._jumps
+        self.learn(judgement, jumps)
+        self.position.put(jumps.places, np.where(judgement.hits, jumps.after, jumps.before))
+        self.misses[self._asked] = np.where(judgement.hits, 0, self.misses[self._asked] + 1)
+        if self._likely is not None:
+            moved = self._asked[judgement.hits]
+            self._likely[moved] = self._then[moved]
+        self._n_trials += 1
+        self._n_hits += int(judgement.hits.sum())
+        self._n_asked += len(judgement.hits)
+        if self._n_trials % RENEW_EVERY == 0:
+            is_poor = self._n_hits < POOR * self._n_asked
+            self._n_hits = self._n_asked = 0
+            self._renew()
+            self.is_spent = is_poor or self.is_dry
+
+    def learn(self, judgement: Judgement, jumps: Jumps) -> None:
+        """Widen or narrow the reach along what was moved."""
+        reach = self.reach.take(jumps.cells)
+        learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
+        self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
+        if self._n_together and self._n_trials < TOGETHER and len(self._asked) == len(self._walkers):
+            self._learn_together(jumps)
+
+    def _learn_together(self, jumps: Jumps) -> None:
+        """New walkers from one seed take the mean of what those of them learned that moved the same parameter."""
+        n, new = self._n_together, self._new
+        chosen = jumps.chosen[0, new]
+        cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
+        counts = np.bincount(cells, minlength=len(self.reach) * n)
+        logs = np.bincount(cells, np.log(self.reach[chosen, new]), minlength=len(counts))
+        learned = np.exp(logs / np.maximum(counts, 1))
+        n_each = len(new) // n
+        shared, is_new = (np.tile(each.reshape(-1, n), n_each) for each in (learned, counts > 0))
+        self.reach[:, new] = np.where(is_new, shared, self.reach[:, new])
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """What the walkers move: a row for the first parameter each one moves, the second, ..., a column a walker."""
+
+    chosen: Codes
+    """Which of the movable parameters."""
+    cells: Codes
+    """Where these are in tables by parameter, then walker."""
+    places: Codes
+    """Where these are in the walkers' positions."""
+    before: Codes
+    after: Codes
+
+    def put(self, walkers: Codes, jumps: Jumps) -> None:
+        """Other jumps for some walkers."""
+        for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
+            ours[:, walkers] = theirs
+
+    def stay(self, walkers: Codes) -> None:
+        """No move of some walkers."""
+        self.after[:, walkers] = self.before[:, walkers]
+
+    def made(self, rows: Codes, columns: Codes) -> Codes:
+        """Inputs, one a walker, after their jumps."""
+        for chosen, after in zip(self.chosen, self.after, strict=True):
+            rows[np.arange(len(rows)), columns[chosen]] = after
+        return rows
+
+    def of(self, walkers: Codes) -> Jumps:
+        """Those of some walkers."""
+        return Jumps(*(each[:, walkers] for each in vars(self).values()))
+
+    def undone(self) -> Jumps:
+        """No move at all."""
+        return replace(self, after=self.before.copy())
+
+
+def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
+    """A step past a bound is reflected; one that leaves the range both ways goes around."""
+    after = before + steps
+    outside = np.flatnonzero(_is_outside(after, levels))
+    if len(outside):
+        before, steps, levels = before.take(outside), steps.take(outside), levels.take(outside)
+        reflected = before - steps
+        after.put(outside, np.where(_is_outside(reflected, levels), (before + steps) % levels, reflected))
+    return after
+
+
+def _is_outside(codes: Codes, levels: Codes) -> Mask:
+    return codes.view(np.uint64) >= levels.view(np.uint64)  # below 0 or past the last, in one comparison
+
+
+class Visits:
+    """The inputs where walkers stood, and how often they stood in each cell of a coarse grid.
+
+    The cells are the lower and upper halves of all parameters.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self._columns = list(domain.free_columns)
+        self._levels = domain.levels[self._columns]
+        self._bits = 1 << (np.arange(len(self._columns)) % BITS)
+        self._counts = np.zeros(1 << BITS, dtype=np.int64)
+        self._keys = Keys(domain)
+        self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
+
+    def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
+        """Who stands where someone stood before, and who in a crowded cell; and the visits to each one's cell."""
+        cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
+        self._counts += np.bincount(cells, minlength=len(self._counts))
+        visits = self._counts[cells]
+        return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
+
+    def _are_first(self, codes: Codes) -> Mask:
+        """Who is the first at a place; of several that come at once, one."""
+        places, each = self._keys.of(codes).sum(axis=1) % PLACES, np.arange(len(codes), dtype=np.int32)
+        is_new = self._stood[places] == NOBODY
+        self._stood[places] = each
+        return is_new & (self._stood[places] == each)

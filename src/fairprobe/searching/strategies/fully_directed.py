@@ -1,0 +1,20 @@
+"""`fully-directed`: learns the direction, and also which parameter to move (the paper's Algorithm 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.searching.strategies.semi_directed import SemiDirected
+
+
+class FullyDirected(SemiDirected):
+    """A parameter whose move gave a case becomes likelier to be moved again."""
+
+    def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
+        """Sum the walkers' updates of both probabilities, then clip and normalise once."""
+        super().learn(chosen, down, hits)
+        if hits.any():
+            gain = self.settings.delta_pr * np.bincount(chosen.compress(hits), minlength=len(self.choose))
+            self.choose = self.choose + gain
+            self.choose /= self.choose.sum()

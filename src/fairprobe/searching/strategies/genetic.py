@@ -1,0 +1,62 @@
+"""`genetic`: cases are crossed and mutated, and what becomes a case may have offspring too (as ExpGA does it)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes, distinct_rows
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.moves import Moves
+from fairprobe.oracle import Judgement
+from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.strategy import MOST_RETRIES, Strategy
+
+FROM_MATE = 0.1
+"""The chance that a parameter comes from the second parent."""
+
+
+class Genetic(Strategy):
+    """A population of `n_walkers` cases at most; each child has two parents and one move of its own."""
+
+    is_eager = True
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.moves = Moves(domain)
+        self.population: Codes = np.empty((0, len(domain.levels)), dtype=np.int64)
+
+    def _start(self, seeds: Codes) -> None:
+        self._join(distinct_rows(seeds))
+
+    def _join(self, cases: Codes) -> None:
+        """Add cases; where there are too many, chance decides which stay."""
+        everyone = np.concatenate([self.population, cases])
+        self.population = self.rng.permutation(everyone)[: self.settings.n_walkers]
+
+    def _ask(self) -> Codes:
+        children = self._breed()
+        if not self.domain.is_restricted:
+            return children
+        stuck = np.flatnonzero(~self.domain.allows(children))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return children
+            children[stuck] = self._breed()[stuck]
+            stuck = stuck[~self.domain.allows(children[stuck])]
+        if len(stuck) == len(children):  # no child may be: their parents are asked about again
+            return self.rng.choice(self.population, len(children))
+        return np.delete(children, stuck, axis=0)
+
+    def _breed(self) -> Codes:
+        """Children of parents drawn at random, crossed, then mutated."""
+        n = self.settings.n_walkers
+        first, second = self.population[self.rng.integers(0, len(self.population), (2, n))]
+        crossed = self.rng.random((n, len(self.moves.columns))) < FROM_MATE
+        first[:, self.moves.columns] = np.where(crossed, second[:, self.moves.columns], first[:, self.moves.columns])
+        draws = self.rng.random((3, n))
+        chosen = (draws[0] * len(self.moves.columns)).astype(np.int64)
+        steps = self.moves.steps(chosen, draws[1] < 0.5, draws[2] if self.moves.sizes_vary else None)
+        return self.moves.apply(first, chosen, steps)[0]
+
+    def _tell(self, judgement: Judgement) -> None:
+        self._join(judgement.codes[judgement.hits])

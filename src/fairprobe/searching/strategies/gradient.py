@@ -1,0 +1,70 @@
+"""`gradient`: follows the gradients of a torch module (as ADF and EIDIG do)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
+from fairprobe.model.adapters import abilities_of
+from fairprobe.oracle import Judgement
+from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.strategies.anchored import Jumps
+from fairprobe.searching.strategies.guided import Guided
+
+HEADSTRONG = 0.5
+"""The chance that a jump does not care where the gradient points: else walkers would end at the bounds."""
+
+
+class Gradient(Guided):
+    """Jumps follow the sign of the gradient of the twins' difference; slopes are gradients, not learned."""
+
+    wants = "gradients"
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.widening = np.empty((len(self.columns), 0))
+        """By parameter, then walker: what one step up adds to the difference between the twins' scores."""
+
+    @classmethod
+    def check_model(cls, model: Any) -> None:
+        """Only torch modules have gradients."""
+        if find_spec("torch") is None:
+            raise SettingError("strategy='gradient' needs torch, got none: pip install 'fairprobe[torch]'")
+        if not abilities_of(model).gradients:
+            raise SettingError(
+                f"strategy='gradient' needs a torch module, got {type(model).__name__}: use 'guided' or 'anchored'"
+            )
+
+    def take(self, walkers: Codes) -> None:
+        """Go on with these walkers; one that is named twice is copied."""
+        super().take(walkers)
+        self.widening = self.widening.take(walkers, axis=1)
+
+    def admit(self, seeds: Codes, reach: Floats) -> None:
+        """Add walkers at these seeds."""
+        super().admit(seeds, reach)
+        self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
+
+    def goes_down(self, cells: Codes, draws: Floats) -> Mask:
+        """Where the gradient points, or by chance."""
+        slope = self.widening.take(cells)
+        by_chance = (draws < HEADSTRONG) | (slope == 0)
+        return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)
+
+    def learn(self, judgement: Judgement, jumps: Jumps) -> None:
+        """Take the gradients over where there is a case."""
+        super().learn(judgement, jumps)
+        if self.hints is None or self.hints.gradients is None:
+            return
+        gradients = self.hints.gradients[:, :, self.columns]
+        low, high = np.nanargmin(self.hints.scores, axis=0), np.nanargmax(self.hints.scores, axis=0)
+        each = np.arange(len(judgement.codes))
+        lower, upper = gradients[low, each].T, gradients[high, each].T
+        asked = self._asked
+        self.slope[:, asked] = np.where(judgement.hits, (lower + upper) / 2, self.slope[:, asked])
+        self.widening[:, asked] = np.where(judgement.hits, upper - lower, self.widening[:, asked])

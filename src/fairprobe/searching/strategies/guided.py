@@ -1,0 +1,134 @@
+"""`guided`: with the twins' scores, a walker makes up for one parameter's jump by a step of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.domain import Domain
+from fairprobe.oracle import Judgement
+from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.strategies.anchored import Anchored, Jumps
+
+NEAR = 0.2
+"""So near to the boundary, in gaps between the twins' scores, is near enough."""
+
+CHANCE = 0.3
+"""How much farther off, in the same unit, a step may lead and still be taken: slopes are guesses."""
+
+PACE = 0.02
+"""How fast the boundary is followed."""
+
+TINY = 1e-12
+
+
+class Guided(Anchored):
+    """Learns by finite differences how each parameter moves the centre of the twins' scores, and keeps it in place.
+
+    Twins are treated differently where the decision boundary lies between their scores. Where it lies is learned from
+    the cases, as a model's labels need not follow its scores: these only propose. Where a model gives no scores, the
+    labels stand in for them: a jump that lost the region shows on which side.
+    """
+
+    wants = "scores"
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.boundary: float | None = None
+        self._side: Any = None
+        self.centre, self.gap = np.empty(0), np.empty(0)
+        """Of the scores of each walker's twins."""
+        self.slope = np.empty((len(self.columns), 0))
+        """By parameter, then walker: what one step adds to the centre."""
+
+    def take(self, walkers: Codes) -> None:
+        """Go on with these walkers; one that is named twice is copied."""
+        super().take(walkers)
+        self.centre, self.gap = self.centre[walkers], self.gap[walkers]
+        self.slope = self.slope.take(walkers, axis=1)
+
+    def admit(self, seeds: Codes, reach: Floats) -> None:
+        """Add walkers at these seeds, as if the boundary were in the middle of their twins."""
+        super().admit(seeds, reach)
+        n = len(seeds)
+        slope = self.slope.mean(axis=1, keepdims=True) if self.slope.size else np.zeros((len(self.columns), 1))
+        self.centre = np.concatenate([self.centre, np.full(n, self.boundary or 0.0)])
+        self.gap = np.concatenate([self.gap, np.full(n, np.median(self.gap) if len(self.gap) else 0.0)])
+        self.slope = np.concatenate([self.slope, np.repeat(slope, n, axis=1)], axis=1)
+
+    # Aiming
+
+    def draw(self, walkers: Codes) -> Jumps:
+        """A jump; and where that would lose the boundary, the step of a second parameter that makes up for it."""
+        jumps = super().draw(walkers)
+        if self.boundary is None or len(self.columns) == 1:
+            return jumps
+        first, step = jumps.chosen[0], (jumps.after - jumps.before)[0]
+        off = self.centre[walkers] - self.boundary + step * self.slope.take(jumps.cells[0])
+        second, back = (first + 1) % len(self.columns), np.zeros_like(first)
+        astray = np.flatnonzero(np.abs(off) > NEAR * self.gap[walkers])
+        second[astray], back[astray] = self._make_up(walkers[astray], off[astray], first[astray])
+        places = self.places(second, walkers)
+        before = self.position.take(places)
+        also = (second, self.cells(second, walkers), places, before, before + back)
+        return Jumps(*map(np.vstack, zip(vars(jumps).values(), also, strict=True)))
+
+    def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
+        """For these walkers the parameter, and its step, that leave the centre near the boundary."""
+        slope = self.slope.take(walkers, axis=1)
+        wanted = np.rint(-(off / np.where(np.abs(slope) < TINY, TINY, slope)))
+        # As many steps back as the reach and the bounds allow, by parameter, then walker.
+        value = self.position.take(walkers, axis=0).take(self.columns, axis=1).T
+        reach, span = 1 + self.reach.take(walkers, axis=1) * self.spans[:, None], self.spans[:, None]
+        least, most = np.maximum(-reach, -value), np.minimum(reach, span - value)
+        steps = np.minimum(np.maximum(wanted, least), most).astype(np.int64)
+        left = np.abs(off + slope * steps) / (self.gap[walkers] + TINY)
+        left = np.maximum(left, NEAR) + CHANCE * self.rng.random(left.shape)
+        left[self.wraps] = np.inf  # values without order have no slope
+        each = np.arange(len(walkers))
+        left[first, each] = np.inf
+        second = left.argmin(axis=0)
+        return second, np.where(self.wraps[second], 0, steps[second, each])
+
+    # Learning
+
+    def learn(self, judgement: Judgement, jumps: Jumps) -> None:
+        """Correct the slopes by what the jumps did to the centre."""
+        super().learn(judgement, jumps)
+        scores = self._sides(judgement) if self.hints is None else self.hints.scores
+        if scores is None:
+            return
+        low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)  # NaN, for a twin that does not exist, is passed by
+        centre, gap, hits = (low + high) / 2, high - low, judgement.hits
+        if hits.any():
+            # The cases' centre is where the boundary is; it is followed slowly.
+            here = np.median(centre[hits])
+            if self.boundary is None:
+                self.boundary = here
+                self.centre, self.gap = np.full_like(self.centre, here), np.full_like(self.gap, np.median(gap[hits]))
+            self.boundary += (here - self.boundary) * PACE
+        asked = self._asked
+        self._correct(centre - self.centre[asked], jumps)
+        self.centre[asked] = np.where(hits, centre, self.centre[asked])
+        self.gap[asked] = np.where(hits, gap, self.gap[asked])
+
+    def _sides(self, judgement: Judgement) -> Floats | None:
+        """Labels in place of scores: 0 or 1 for the sides of the boundary, so that a case's centre is between."""
+        outputs, present = judgement.outputs, judgement.present
+        if outputs.ndim != 2:
+            return None
+        if self._side is None:
+            self._side = outputs[0, 0]
+        sides = (outputs != self._side).astype(np.float64)
+        return sides if present is None else np.where(present, sides, np.nan)
+
+    def _correct(self, change: Floats, jumps: Jumps) -> None:
+        """The least correction of the slopes, in terms of the parameters' ranges, that explains the centre's change."""
+        ordered = ~self.wraps.take(jumps.chosen).any(axis=0)
+        steps = np.where(ordered, jumps.after - jumps.before, 0)
+        slope = self.slope.take(jumps.cells)
+        weight = steps / self.levels.take(jumps.chosen) ** 2
+        error = change - (slope * steps).sum(axis=0)
+        self.slope.put(jumps.cells, slope + error * weight / ((weight * steps).sum(axis=0) + TINY))

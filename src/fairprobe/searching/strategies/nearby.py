@@ -1,0 +1,77 @@
+"""`nearby`: real rows with a few changes, to values of other rows, so that people stay near to real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.domain import Domain
+from fairprobe.oracle import Judgement
+from fairprobe.searching.settings import SearchSettings
+from fairprobe.searching.strategy import MOST_RETRIES, Strategy
+
+AGAIN = 0.5
+"""How often a row whose change gave a case is tried with other values of the same columns."""
+
+
+class Nearby(Strategy):
+    """Each walker stays with its row and changes up to `max_changes` columns of it, others every time."""
+
+    starts_anywhere = True
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
+        self.most = min(settings.max_changes or 0, len(self.columns))
+        self.own_levels = np.array([domain.own_levels[c] for c in self.columns], dtype=np.int64)
+        """How many values each has that are drawn: those of rows alone are not."""
+        self.trials, self.hits = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
+
+    def _start(self, seeds: Codes) -> None:
+        self.rows = seeds
+        self.good = np.full((len(seeds), self.most), -1)
+        """The columns that gave a case, by walker; -1 for none."""
+
+    def _ask(self) -> Codes:
+        proposal, self.changed = self._propose(np.arange(len(self.rows)))
+        self.asked = np.arange(len(self.rows))
+        if not self.domain.is_restricted:
+            return proposal
+        stuck = np.flatnonzero(~self.domain.allows(self.domain.completed(proposal)))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return proposal
+            proposal[stuck], self.changed[stuck] = self._propose(stuck)
+            stuck = stuck[~self.domain.allows(self.domain.completed(proposal[stuck]))]
+        if len(stuck) == len(proposal):  # where no row may change, they are asked about as they are
+            self.changed[:] = -1
+            return self.rows.copy()
+        self.asked, self.changed = np.delete(self.asked, stuck), np.delete(self.changed, stuck, axis=0)
+        return np.delete(proposal, stuck, axis=0)
+
+    def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
+        """Rows with some columns changed, and which these are, -1 where fewer."""
+        n, rng = len(walkers), self.rng
+        # The columns with the highest weight times luck: a draw without replacement, by the weights.
+        luck = np.log(self.hits / self.trials) + rng.gumbel(size=(n, len(self.columns)))
+        changed = np.argsort(-luck, axis=1)[:, : self.most]
+        changed[np.arange(self.most) >= rng.integers(1, self.most + 1, size=n)[:, None]] = -1
+        again = (rng.random(n) < AGAIN) & (self.good[walkers] >= 0).any(axis=1)
+        changed[again] = self.good[walkers[again]]
+        proposal = self.rows[walkers].copy()
+        each = np.arange(n)
+        for place in range(self.most):
+            which = changed[:, place]
+            columns = self.columns[which]
+            others = self.rows[rng.integers(0, len(self.rows), size=n), columns]
+            drawn = rng.integers(0, self.own_levels[which])
+            value = np.where(others == proposal[each, columns], drawn, others)
+            proposal[each, columns] = np.where(which >= 0, value, proposal[each, columns])
+        return proposal, changed
+
+    def _tell(self, judgement: Judgement) -> None:
+        used = self.changed[self.changed >= 0]
+        hit = self.changed[judgement.hits]
+        self.trials += np.bincount(used, minlength=len(self.columns))
+        self.hits += np.bincount(hit[hit >= 0], minlength=len(self.columns))
+        self.good[self.asked[judgement.hits]] = hit

@@ -1,0 +1,18 @@
+"""`semi-directed`: learns in which direction to move each parameter (the paper's Algorithm 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.searching.strategy import Walk
+
+
+class SemiDirected(Walk):
+    """The direction that gave a case becomes likelier, the one that lost it less likely."""
+
+    def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
+        """Sum the walkers' updates of `down`, then clip once."""
+        towards_down = np.where(hits == down, self.settings.delta_v, -self.settings.delta_v)
+        change = np.bincount(chosen, weights=towards_down, minlength=len(self.down))
+        self.down = np.minimum(np.maximum(self.down + change, 0.0), 1.0)

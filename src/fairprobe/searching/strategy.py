@@ -1,0 +1,142 @@
+"""What a strategy is: it proposes inputs and is told what became of them; it never asks the model itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.moves import Moves
+from fairprobe.oracle import Judgement
+from fairprobe.searching.settings import SearchSettings
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a model tells beside its outputs, for strategies that want it. Hints propose; cases are judged without."""
+
+    scores: Floats
+    """By combination, then input; NaN for a twin that does not exist."""
+    gradients: Floats | None = None
+    """By combination, input and parameter: what one step up adds to the score."""
+
+
+class Strategy(ABC):
+    """Local search from seeds. The loop samples globally, judges what is asked for, counts, and stops.
+
+    One object lives as long as a shard, so what it has learned carries over from one group of seeds to the next.
+    """
+
+    is_local = True
+    """Whether it searches around seeds at all."""
+
+    starts_anywhere = False
+    """Whether it starts from all rows given, not from those alone that are discriminatory."""
+
+    wants: str | None = None
+    """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
+
+    is_eager = False
+    """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
+
+    is_dry = False
+    """Whether it comes only where it has been before."""
+
+    is_spent = False
+    """Whether it finds so little that new seeds would help more than going on from these."""
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        self.domain = domain
+        self.settings = settings
+        self.rng = rng
+
+    def start(self, seeds: Codes) -> None:
+        """Begin at these discriminatory inputs, one a walker."""
+        self._start(seeds.copy())  # a walker may write where it stands
+
+    def ask(self) -> Codes:
+        """The next inputs to judge."""
+        return self._ask()
+
+    def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
+        """What became of the inputs last asked about; and hints, if it wants them and the model gives any."""
+        self.hints = hints
+        self._tell(judgement)
+
+    @classmethod  # noqa: B027  # most take any model
+    def check_model(cls, model: Any) -> None:
+        """Refuse a model that it cannot search."""
+
+    @abstractmethod
+    def _start(self, seeds: Codes) -> None: ...
+
+    @abstractmethod
+    def _ask(self) -> Codes: ...
+
+    @abstractmethod
+    def _tell(self, judgement: Judgement) -> None: ...
+
+
+class Walk(Strategy):
+    """Walkers that move one parameter a trial and walk on from where they are, discriminatory or not.
+
+    All walkers draw from the same probabilities: `choose[p]` that parameter p is moved, `down[p]` that it is moved
+    down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local search, trial by trial.
+    """
+
+    def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
+        super().__init__(domain, settings, rng)
+        self.moves = Moves(domain)
+        n = len(self.moves.columns)
+        self.choose = np.full(n, 1 / n) if n else np.empty(0)
+        self.down = np.full(n, 0.5)
+
+    def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
+        """Update the probabilities by the parameters moved, whether down, and whether that gave a case."""
+
+    def _start(self, seeds: Codes) -> None:
+        self._position = seeds
+
+    def _ask(self) -> Codes:
+        proposal, self._chosen, self._down = self._propose(self._position)
+        self._moved: Codes | None = None
+        return self._retry(proposal) if self.domain.is_restricted else proposal
+
+    def _propose(self, position: Codes) -> tuple[Codes, Codes, Mask]:
+        n_draws = 3 if self.moves.sizes_vary else 2
+        draws = self.rng.random((n_draws, len(position)))
+        bounds = self.choose.cumsum()[:-1]  # without the last: rounding must not leave a draw above them all
+        chosen = bounds.searchsorted(draws[0], side="right")
+        steps = self.moves.steps(chosen, draws[1] < self.down.take(chosen), draws[2] if n_draws == 3 else None)
+        proposal, down = self.moves.apply(position, chosen, steps)
+        return proposal, chosen, down
+
+    def _retry(self, proposal: Codes) -> Codes:
+        """Draw again for walkers whose move is forbidden. One that finds no way out stays and is not asked about."""
+        stuck = np.flatnonzero(~self.domain.allows(proposal))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                return proposal
+            proposal[stuck], self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
+            stuck = stuck[~self.domain.allows(proposal[stuck])]
+        if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
+            self._moved = np.arange(0)
+            return self._position.copy()
+        self._moved = np.delete(np.arange(len(proposal)), stuck)
+        return proposal[self._moved]
+
+    def _tell(self, judgement: Judgement) -> None:
+        moved = self._moved
+        if moved is None:
+            self._position = judgement.codes
+            self.learn(self._chosen, self._down, judgement.hits)
+        elif len(moved):
+            self._position[moved] = judgement.codes
+            self.learn(self._chosen[moved], self._down[moved], judgement.hits)
+
+
+MOST_RETRIES = 5

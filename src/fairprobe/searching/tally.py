@@ -1,0 +1,129 @@
+"""The tally of a run: shards in order, cut exactly where a limit is met, cases distinct over all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairprobe.arrays import Codes
+from fairprobe.domain.domain import Domain
+from fairprobe.engine import Counts, Skipped
+from fairprobe.errors import FairprobeError
+from fairprobe.searching.job import Known, Remark, Trace
+from fairprobe.searching.settings import Limits, StopReason
+from fairprobe.store import Cases, Coverage, Distinct, Keys
+
+
+class Tally:
+    """Adds shards from 0 on, until a limit is met."""
+
+    def __init__(self, domain: Domain, limits: Limits, n_queries: int = 0) -> None:
+        self._domain = domain
+        self._limits = limits
+        self._distinct = Distinct(Keys(domain).n_words)
+        self._coverage = Coverage.of(domain)
+        self._parts: list[Cases] = []
+        self._n_barren = 0
+        self.n_inputs = 0
+        self.n_judged = 0
+        self.n_queries = n_queries
+        self.n_shards = 0
+        self.n_not_comparable = 0
+        self.output_varies = False
+        self.n_contradicted = 0
+        self.contradicted: list[Codes] = []
+        """Some of the rows that got other outputs when asked about again."""
+        self.n_unconfirmed = 0
+        self.n_asked_once = 0
+        self.remarks: tuple[Remark, ...] = ()
+        self.stop_reason: StopReason | None = None
+        self.failure: FairprobeError | None = None
+        self.skipped: tuple[Skipped, ...] = ()
+        """Shards that kept failing."""
+
+    @property
+    def n_cases(self) -> int:
+        """Distinct cases so far."""
+        return sum(map(len, self._parts))
+
+    @property
+    def counts(self) -> Counts:
+        """How far the run has got."""
+        return Counts(self.n_cases, self.n_judged, self.n_queries)
+
+    def cases(self) -> Cases:
+        """All distinct cases."""
+        if len(self._parts) > 1:
+            self._parts = [Cases.drained(self._parts)]
+        return self._parts[0] if self._parts else Cases.none(self._domain)
+
+    def release(self) -> None:
+        """No further shard comes: what told cases apart goes, which takes as much memory as they do."""
+        self._distinct, self._coverage = Distinct(0), None
+
+    def known(self) -> Known:
+        """What a shard that runs next may know."""
+        return Known(self._distinct, self._coverage, self._n_barren)
+
+    def skip(self, skipped: Skipped) -> None:
+        """Go on without the next shard."""
+        self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
+
+    def add(self, trace: Trace) -> None:
+        """Add the next shard, as much of it as the limits let in."""
+        cases, distinct = trace.cases, trace.distinct
+        if distinct is None:  # it ran beside the shards before: what they had too goes
+            distinct = self._distinct.copy()
+            cases = cases.take(distinct.add(trace.case_keys))
+        coverage = None if self._coverage is None else self._coverage.copy()  # `_cut` marks what the shard judged
+        cut, reason = self._cut(trace, cases.offsets, coverage)
+        n_judged = trace.n_judged if cut is None else cut
+
+        def kept(offsets: Codes) -> int:
+            return int(np.searchsorted(offsets, n_judged))
+
+        n_cases, n_unconfirmed, n_asked_once = kept(cases.offsets), kept(trace.unconfirmed), kept(trace.asked_once)
+        n_barren = n_judged - int(cases.offsets[n_cases - 1]) - 1 if n_cases else self._n_barren + n_judged
+        n_contradicted = kept(trace.contradicted)
+        # A failure past the cut is none, unless it left hits before the cut unasked.
+        failed = trace.failure is not None and (cut is None or n_unconfirmed + n_asked_once > 0)
+        # All at once: Ctrl-C in the middle must not leave figures that do not belong together.
+        self.__dict__.update(
+            _distinct=distinct,
+            _coverage=coverage,
+            _parts=[*self._parts, cases.take(slice(n_cases))],
+            _n_barren=n_barren,
+            n_judged=self.n_judged + n_judged,
+            n_inputs=self.n_inputs + int(np.count_nonzero(trace.is_new[:n_judged])),
+            n_queries=self.n_queries + (trace.n_sent if failed else trace.n_queries(n_judged)),
+            n_shards=self.n_shards + 1,
+            n_not_comparable=self.n_not_comparable + kept(trace.not_comparable),
+            output_varies=self.output_varies or (trace.varies_at is not None and trace.varies_at < n_judged),
+            n_contradicted=self.n_contradicted + n_contradicted,
+            contradicted=[*self.contradicted, trace.contradicted_rows] if n_contradicted else self.contradicted,
+            n_unconfirmed=self.n_unconfirmed + n_unconfirmed,
+            n_asked_once=self.n_asked_once + n_asked_once,
+            remarks=tuple(dict.fromkeys([*self.remarks, *trace.remarks])),
+            stop_reason=trace.ended if failed or cut is None else reason,
+            failure=trace.failure if failed else None,
+        )
+
+    def _cut(self, trace: Trace, offsets: Codes, coverage: Coverage | None) -> tuple[int | None, StopReason | None]:
+        """Where the result ends in this shard and why, if a limit is met; of two met at once, the first here."""
+        limits, cuts = self._limits, list[tuple[int, StopReason]]()
+        if limits.max_cases is not None and len(offsets) >= limits.max_cases - self.n_cases:
+            cuts.append((int(offsets[limits.max_cases - self.n_cases - 1]) + 1, StopReason.MAX_CASES))
+        if coverage is not None and trace.new_keys is not None:
+            new = coverage.add(trace.new_keys)
+            if not coverage.left:
+                cuts.append((int(np.flatnonzero(trace.is_new)[new[-1]]) + 1, StopReason.EXHAUSTED))
+        if limits.max_inputs is not None and trace.n_judged >= limits.max_inputs - self.n_judged:
+            cuts.append((limits.max_inputs - self.n_judged, StopReason.MAX_INPUTS))
+        if limits.max_barren is not None:
+            # The stretches without a new case, the first of which began in the shards before.
+            starts = np.concatenate([[-self._n_barren], offsets + 1])
+            barren = np.flatnonzero(np.append(offsets, trace.n_judged) - starts >= limits.max_barren)
+            if len(barren):
+                found_any = self.n_cases > 0 or barren[0] > 0
+                reason = StopReason.NOTHING_NEW if found_any else StopReason.NOTHING_FOUND
+                cuts.append((int(starts[barren[0]]) + limits.max_barren, reason))
+        return min(cuts, key=lambda cut: cut[0], default=(None, None))

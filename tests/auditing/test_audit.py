@@ -1,0 +1,378 @@
+"""Shares that are known, the verdict that follows from them, and the content that says so."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from audited import SMALL, linked_domain, model, rows, score, small, titled
+
+import fairprobe
+from fairprobe import Domain
+from fairprobe.errors import DataError, ModelError, RunError, SettingError
+from fairprobe.report.html import html
+from fairprobe.report.markdown import markdown
+from fairprobe.report.phrases import flips_words
+from fairprobe.store.hashes import canonical, digest, sealed
+
+
+def share_of(audit, name):
+    return next(share for share in audit.content["shares"] if share["id"] == name)
+
+
+def test_known_shares(plain_audit):
+    share = share_of(plain_audit, "rows/plain/sex")
+    assert (share["hits"], share["n"], share["worse_off"]) == (10, 40, "sex=Female")
+    assert plain_audit.shares["domain"].value == pytest.approx(0.25)
+    assert set(plain_audit.shares) == {"rows", "density", "domain"}
+    assert plain_audit.content["rows"]["n_flipped"] == 10
+
+
+def test_verdict_is_that_of_estimate(linked_audit):
+    domain = linked_domain()
+    share = fairprobe.estimate(titled, domain, rows(), favourable="yes")
+    expected = fairprobe.verdict(share, 0.01)
+    assert linked_audit.verdict.sentence == expected.sentence
+    assert linked_audit.verdict.outcome == expected.outcome
+    assert linked_audit.exit_code == expected.exit_code == 1
+    assert linked_audit.content["verdict"]["bound"] == ["rows/linked/sex", "rows/plain/sex"]
+    assert linked_audit.shares["rows"] == share
+
+
+def test_several_parameters_are_split_as_breakdown_does():
+    X = rows().assign(race=["A", "B", "B", "A"] * 10)
+    audit = fairprobe.audit(model, X, sensitive=["sex", "race"], max_share=0.5, **SMALL)
+    domain = Domain.from_frame(X, sensitive=["sex", "race"])
+    sets = fairprobe.breakdown(model, domain, X)
+    assert audit.shares_by_set["rows"] == sets
+    assert audit.verdict.sentence == fairprobe.verdict(sets["sex x race"], 0.5).sentence
+    assert {share["id"] for share in audit.content["shares"] if share["population"] == "rows"} == {
+        "rows/plain/sex",
+        "rows/plain/race",
+        "rows/plain/sex x race",
+    }
+
+
+@pytest.mark.parametrize("which", ["plain_audit", "linked_audit"])
+def test_certificate_counts_the_shares(which, request):
+    content = request.getfixturevalue(which).content
+    kinds = set()
+    for share in content["shares"]:
+        evidence = share["evidence"]
+        kinds.add(evidence["kind"])
+        if evidence["kind"] == "rows":
+            answers = content["certificate"][evidence["certificate"]]
+            assert len(answers["row"]) == len(answers["outputs"]) == share["n"]
+            flips = [len({each for each in outputs if each is not None}) > 1 for outputs in answers["outputs"]]
+            assert sum(flips) == share["hits"]
+        elif evidence["kind"] == "bits":
+            bits = np.unpackbits(np.frombuffer(base64.b64decode(evidence["hits"]), dtype=np.uint8), count=evidence["n"])
+            assert (int(bits.sum()), len(bits)) == (share["hits"], share["n"])
+    assert kinds == {"rows", "bits", "counts"}
+
+
+def test_same_run_same_bytes(tmp_path, linked_audit):
+    again = small(titled, domain=linked_domain(), max_share=0.01, favourable="yes")
+    for number, audit in enumerate((linked_audit, again)):
+        audit.to_json(tmp_path / f"{number}.json")
+    assert (tmp_path / "0.json").read_bytes() == (tmp_path / "1.json").read_bytes()
+    other = small(titled, domain=linked_domain(), max_share=0.01, favourable="yes", seed=1)
+    assert other.content["digest"] != linked_audit.content["digest"]
+
+
+def test_digests_seal_it(plain_audit):
+    content = plain_audit.content
+    assert json.loads(canonical(content)) == content
+    assert content == sealed(content)
+    assert content["digests"]["verdict"] == digest(content["verdict"])
+    assert "seconds" not in canonical(content).decode().replace("retrain_seconds", "")
+
+
+def test_limits_by_who_is_worse_off():
+    audit = small(max_share={"sex=Female": 0.05, "sex=Male": 0.2}, favourable="yes")
+    female, male = audit.verdict.directions
+    assert (female.share.hits, male.share.hits) == (10, 0)
+    assert (female.verdict.outcome, male.verdict.outcome) == ("violated", "passed")
+    assert audit.verdict.outcome == "violated"
+    assert female.share.confidence == pytest.approx(0.975)
+    assert small(max_share={"sex=Male": 0.2}, favourable="yes").verdict.outcome == "passed"
+
+
+def test_scores_have_directions_and_thresholds():
+    audit = small(score, output="score", threshold=0.05, max_share={"sex=Female": 0.05}, favourable="highest")
+    assert audit.verdict.directions[0].share.hits == 40
+    whats = [row["what"] for row in audit.content["sensitivity"]]
+    assert "threshold 0.1 instead of 0.05" in whats
+    assert "bounds at 99%" in whats
+
+
+def test_sensitivity_to_links_and_rules():
+    domain = linked_domain().with_constraints(["age >= 20"])
+    audit = small(titled, domain=domain, max_share=0.01)
+    by_name = {row["what"]: row for row in audit.content["sensitivity"]}
+    assert by_name["without the link title"]["hits"] == audit.shares["rows"].plain.hits
+    assert by_name["without the rule age >= 20"]["hits"] == audit.shares["rows"].hits
+    assert "valid" in audit.shares
+
+
+def test_without_a_limit_there_is_no_verdict():
+    audit = small()
+    assert audit.verdict.outcome == "no-limit"
+    assert (audit.exit_code, audit.content["question"]["max_share"]) == (0, None)
+
+
+def test_a_model_that_does_not_use_it_is_not_called_fair():
+    audit = small(lambda frame: frame["age"] > 40, max_share=0.2)
+    assert audit.verdict.outcome == "passed"
+    text = canonical(audit.content).decode()
+    assert "look at linked parameters and proxies" in audit.sentence()
+    assert "fair " not in text.replace("unfair", "")
+    assert audit.why is None
+    assert audit.content["cases"] == []
+
+
+def test_a_hidden_parameter_cannot_pass():
+    class Blind:
+        feature_names_in_ = np.array(["age", "title", "town"])
+
+        def predict(self, frame):
+            return (frame["age"] > 40).to_numpy()
+
+    audit = small(Blind(), max_share=0.2)
+    assert audit.verdict.outcome == "inconclusive"
+    assert audit.content["domain"]["hidden"] == ["sex"]
+
+
+def test_impact_ratios(plain_audit):
+    told = {row["value"]: row for row in plain_audit.content["impact"]}
+    expected = pd.Series(model(rows()) == "yes").groupby(rows()["sex"].to_numpy()).mean()
+    assert {value: row["rate"] for value, row in told.items()} == expected.to_dict()
+    assert max(row["ratio"] for row in told.values()) == 1
+
+
+def test_it_shows_itself(plain_audit):
+    assert "violated" in plain_audit._repr_html_()
+    assert "violated" in repr(plain_audit)
+    assert plain_audit.summary()["verdict"]["exit_code"] == 1
+    assert plain_audit.content["about"]["data"]["role"] == "held-out"
+    assert plain_audit.content["about"]["selfcheck"]["ok"]
+    assert small(populations=["rows"], selfcheck=False).content["about"]["selfcheck"] is None
+
+
+def fails_after(n_calls):
+    calls = []
+
+    def fails(frame):
+        calls.append(len(frame))
+        if len(calls) > n_calls:
+            raise ValueError("no more")
+        return model(frame)
+
+    return fails
+
+
+def test_a_failing_model_keeps_what_is_done():
+    audit = small(fails_after(4), max_share=0.01)
+    assert (audit.verdict.outcome, audit.exit_code, audit.interrupted) == ("violated", 1, None)
+    assert [*audit.shares] == ["rows"]
+    remarks = {each["check"] for each in audit.content["health"]}
+    assert {"no-share", "no-search"} <= remarks
+    assert audit.proxies is not None  # which asks no model
+
+
+def test_without_the_share_that_the_limit_binds_nothing_passes():
+    with pytest.raises(ModelError, match="no more") as caught:
+        small(fails_after(2), max_share=0.99)
+    audit = caught.value.found
+    assert audit.interrupted.startswith("shares, which failed")
+    assert (audit.verdict.outcome, audit.shares) == ("inconclusive", {})
+
+
+PHASES = {"_impact": "impact", "search": "search", "explain": "why", "proxies": "proxies", "sensitivity": "sensitivity"}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), SettingError("a budget"), RunError("a fault")])
+@pytest.mark.parametrize("what", PHASES)
+def test_any_error_of_a_phase_is_a_remark_of_it(monkeypatch, what, error):
+    from fairprobe.auditing import auditing
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(auditing.Auditing if what.startswith("_") else auditing, what, fail)
+    audit = small(max_share=0.01, favourable="yes", populations=["rows"])
+    (remark,) = [each for each in audit.content["health"] if each["check"].startswith("no-")]
+    assert (remark["check"], remark["phase"]) == (f"no-{PHASES[what]}", PHASES[what])
+    assert str(error) in remark["message"]
+    assert (audit.verdict.outcome, audit.exit_code) == ("violated", 1)
+    parts = {"search": audit.found, "explain": audit.why, "proxies": audit.proxies}
+    lost = {what, *(["explain"] if what == "search" else [])}
+    assert {name for name, part in parts.items() if part is None} == lost & {*parts}
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), RunError("a fault")])
+def test_an_error_of_the_bound_share_never_passes(monkeypatch, error):
+    from fairprobe.auditing import auditing
+
+    real = auditing.breakdown
+
+    def fail(model, domain, population, **arguments):
+        if isinstance(population, str):
+            return real(model, domain, population, **arguments)
+        raise error
+
+    monkeypatch.setattr(auditing, "breakdown", fail)
+    with pytest.raises(RunError) as caught:
+        small(lambda frame: frame["age"] > 40, max_share=0.5)
+    assert caught.value.found.verdict.outcome == "inconclusive"
+
+
+def test_large_families_keep_their_explanation():
+    """30 members: the explanation asks about as many cases as its budget allows."""
+    frame = rows().assign(race=list("abcde") * 8, size=[1, 2, 3] * 13 + [1])
+    options = {**SMALL, "search_cases": 10_000, "populations": ["rows"], "max_share": 0.01}
+    audit = fairprobe.audit(model, frame, sensitive=["sex", "race", "size"], **options)
+    assert audit.why is not None
+    assert 0 < audit.why.n_asked < audit.found.n_cases
+    assert "fewer-cases" in {each["check"] for each in audit.content["health"]}
+
+
+def test_labels_go_by_their_place_and_few_rows_lose_retraining_alone():
+    labels = pd.Series(["yes", "no"] * 20)
+    audit = fairprobe.audit(model, rows(), labels, sensitive=["sex"], max_share=0.01, retrain=True, **SMALL)
+    phases = {each["phase"]: each["message"] for each in audit.content["health"] if each["check"].startswith("no-")}
+    assert {*phases} == {"retraining"}
+    assert audit.why is not None
+    assert audit.verdict.outcome == "violated"
+
+
+def test_rows_are_counted_not_the_labels_of_their_index():
+    frame = rows().set_axis(["a", "b"] * 20)
+    labels = pd.Series(model(frame), frame.index)
+    audit = fairprobe.audit(model, frame, labels, sensitive=["sex"], max_share=0.01, **SMALL)
+    assert audit.content["rows"]["n_flipped"] == audit.shares["rows"].hits == 10
+    assert len({flip["row"] for flip in audit.content["rows"]["flips"]}) == 10
+    checks = {each["check"] for each in audit.content["health"]}
+    assert "repeated-index" in checks
+    assert "no-why" not in checks
+
+
+def test_interrupted_phases_are_kept(monkeypatch):
+    from fairprobe.auditing import auditing
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(auditing, "proxies", interrupt)
+    audit = small(max_share=0.01)
+    assert (audit.interrupted, audit.exit_code) == ("proxies", 130)
+    assert audit.why is not None
+    assert audit.content["about"]["interrupted"] == "proxies"
+    assert audit.verdict.outcome == "violated"
+    monkeypatch.setattr(auditing, "breakdown", interrupt)
+    audit = small(max_share=0.01)
+    assert (audit.interrupted, audit.verdict.outcome) == ("shares", "inconclusive")
+
+
+def test_retraining_is_part_of_it():
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 60, 300), "sex": rng.integers(0, 2, 300)})
+    y = ((X["age"] > 50) | ((X["sex"] == 1) & (X["age"] > 40))).astype(int)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    options = {"n_experiments": 1, "search_cases": 50, "max_inputs": 2000, "explain_queries": 2000}
+    audit = fairprobe.audit(tree, X, y, sensitive=["sex"], max_share=0.01, retrain=True, **options)
+    assert audit.retrained is not None
+    assert audit.content["retraining"]["accepted"] == audit.retrained.accepted
+    assert "front" in audit.content["plots"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"sensitive": None}, "sensitive must name"),
+        ({"max_share": 1.5}, "max_share must be at least 0 and below 1"),
+        ({"max_share": {"sex=Female": 0.1}}, "favourable"),
+        ({"max_share": {"sex=Femal": 0.1}, "favourable": "yes"}, "did you mean 'sex=Female'"),
+        ({"rows_are": "heldout"}, "did you mean 'held-out'"),
+        ({"gate": "rowz"}, "did you mean 'rows'"),
+        ({"gate": "domain", "populations": ["rows"], "max_share": 0.1}, "gate must be one of the populations rows"),
+        ({"populations": ["valid"]}, "constraints"),
+        ({"populations": "rows"}, "must be a list"),
+        ({"mask": ["twon"]}, "did you mean 'town'"),
+        ({"mask": ["sex"]}, "not sensitive"),
+        ({"retrain": True}, "labels"),
+        ({"output": "score"}, "threshold"),
+        ({"confidence": 2}, "confidence"),
+        ({"max_cases": -1}, "max_cases"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(SettingError, match=message):
+        small(**arguments)
+
+
+def test_labels_must_fit():
+    with pytest.raises(DataError, match="40 rows"):
+        fairprobe.audit(model, rows(), ["yes"], sensitive=["sex"])
+
+
+def test_rows_that_flip_are_counted_not_their_labels():
+    """All rows have the same label in their index, as frames put together may."""
+    rows = pd.DataFrame({"age": range(20, 60), "sex": ["Female", "Male"] * 20}, index=[0] * 40)
+    content = fairprobe.audit(
+        lambda frame: frame["sex"] == "Male",
+        rows,
+        sensitive=["sex"],
+        max_share=0.01,
+        populations=["rows"],
+        selfcheck=False,
+    ).content
+    assert content["rows"]["n_flipped"] == 40
+
+
+@pytest.mark.parametrize("output", ["proba", "score", "value"])
+def test_rows_that_move_and_rows_whose_label_changes_are_both_told(output):
+    """Once 533 rows moved by more than the threshold, and 304 changed their label; only the first was said."""
+
+    class Model:
+        classes_ = np.array(["no", "yes"])
+        feature_names_in_ = np.array(["x", "sex"])
+
+        def likely(self, X):
+            return 0.1 + 0.01 * X["x"].to_numpy() + 0.2 * ((X["sex"] == 1) & (X["x"] >= 20)).to_numpy()
+
+        def decision_function(self, X):
+            return self.likely(X) - 0.5
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - self.likely(X), self.likely(X)])
+
+        def predict(self, X):
+            return self.likely(X) if output == "value" else self.classes_[(self.likely(X) > 0.5).astype(int)]
+
+    rows = pd.DataFrame({"x": np.arange(60).repeat(2), "sex": [0, 1] * 60}, index=[7] * 120)
+    made = fairprobe.audit(Model(), rows, sensitive=["sex"], output=output, threshold=0.1, selfcheck=False, **SMALL)
+    likely = [Model().likely(rows.assign(sex=sex)) for sex in (0, 1)]
+    moved, changed = (
+        int(each.sum()) for each in (abs(likely[0] - likely[1]) > 0.1, (likely[0] > 0.5) != (likely[1] > 0.5))
+    )
+    assert (moved, changed) == (80, 40)
+    told = made.content["rows"]["n_relabelled"]
+    words = flips_words({**made.content, "rows": {**made.content["rows"], "n_flipped": moved}})
+    if output == "value":
+        assert told is None
+        assert words == "80 real rows would get an answer more than 0.1 away"
+        assert made.content["why"]["n_relabelled"] is None
+        return
+    assert told == changed
+    assert words == "80 real rows would get an answer more than 0.1 away, and 40 real rows another label,"
+    page = html(made.content)
+    assert all("40 real rows another label" in form for form in (page, markdown(made.content)))
+    why = made.content["why"]
+    assert 0 < why["n_relabelled"] < why["relabelled_of"] == why["n_cases"]
+    assert why["label_sentences"][0] in page

@@ -1,0 +1,196 @@
+"""What is kept: the run folder, attempts, what is masked, and texts that stay texts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from audited import linked_domain, rows, small, titled
+
+from fairprobe import Audit
+from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.privacy import MASKED, Mask
+from fairprobe.errors import RunError, SettingError
+
+FILES = {
+    "attempts.jsonl",
+    "audit.json",
+    "cases.csv",
+    "config.json",
+    "density.parquet",
+    "domain.toml",
+    "junit.xml",
+    "model-card.md",
+    "report.html",
+    "report.md",
+}
+
+needs_forms = pytest.mark.skipif(find_spec("jinja2") is None, reason="the page is drawn by jinja2")
+
+
+@needs_forms
+def test_everything_is_there(tmp_path):
+    audit = small(max_share=0.01, favourable="yes", folder=tmp_path / "run", title="Of <b>us</b>")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+    assert json.loads((tmp_path / "run/audit.json").read_text()) == audit.content
+    assert "<b>Bree</b>" not in (tmp_path / "run/report.html").read_text().partition("<script")[0]
+
+
+@needs_forms
+def test_attempts_are_counted(tmp_path):
+    folder = tmp_path / "run"
+    first = small(max_share=0.01, folder=folder)
+    again = small(max_share=0.01, folder=folder)
+    assert first.content == again.content
+    assert len(again.content["about"]["attempts"]) == 1
+    other = small(max_share=0.9, folder=folder, seed=7)
+    attempts = other.content["about"]["attempts"]
+    assert [(each["seed"], each["outcome"], each["is_this"]) for each in attempts] == [
+        (0, "violated", False),
+        (7, "passed", True),
+    ]
+    small(titled, max_share=0.01, folder=folder)  # another model
+    ends = [json.loads(line)["outcome"] for line in (folder / "attempts.jsonl").read_text().splitlines()]
+    assert ends == ["not finished", "violated", "not finished", "passed", "not finished", "violated"]
+
+
+@needs_forms
+def test_ctrl_c_while_it_is_written_loses_nothing(tmp_path, monkeypatch):
+    def interrupted(self, *_):
+        signal.raise_signal(signal.SIGINT)
+        return cases_table(self)
+
+    cases_table = Audit.cases_table
+    monkeypatch.setattr(Audit, "cases_table", interrupted)
+    audit = small(max_share=0.01, folder=tmp_path / "run")
+    assert audit.interrupted is None
+    assert {path.name for path in (tmp_path / "run").iterdir()} == FILES
+
+
+def test_one_that_is_broken_off_is_counted_too(tmp_path):
+    def fails(frame):
+        if len(frame) < 500:
+            raise SystemExit
+        return titled(frame)
+
+    with pytest.raises(SystemExit):
+        small(fails, folder=tmp_path)
+    attempt = json.loads((tmp_path / "attempts.jsonl").read_text())
+    assert attempt["outcome"] == "not finished"
+
+
+def attempt_of(seed, outcome="not finished"):
+    return {"model": "m", "data": "d", "config_hash": "c", "seed": seed, "date": None, "outcome": outcome}
+
+
+def test_attempts_made_at_once_are_all_kept(tmp_path):
+    """Each reads before any of the others has written, and each ends while others begin."""
+    folders = [RunFolder(tmp_path) for _ in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda seed: folders[seed].begin(attempt_of(seed)), range(40)))
+        list(pool.map(lambda seed: folders[seed].end(attempt_of(seed, "passed")), range(40)))
+    told = folders[0].end(attempt_of(0, "passed"))
+    assert sorted(each["seed"] for each in told) == list(range(40))
+    assert {each["outcome"] for each in told} == {"passed"}
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_a_torn_last_line_is_left_out(tmp_path, cut):
+    RunFolder(tmp_path).begin(attempt_of(0))
+    path = tmp_path / "attempts.jsonl"
+    path.write_text(path.read_text() + json.dumps(attempt_of(1))[:-cut])
+    told = RunFolder(tmp_path).end(attempt_of(2, "passed"))
+    assert [(each["seed"], each["outcome"]) for each in told] == [(0, "not finished"), (2, "passed")]
+    assert len(RunFolder(tmp_path).end(attempt_of(3, "passed"))) == 3
+
+
+@pytest.mark.parametrize("content", ["no JSON\n", "5\n", "[]\n"])
+def test_attempts_that_cannot_be_read_are_refused(tmp_path, content):
+    (tmp_path / "attempts.jsonl").write_text(content)
+    with pytest.raises(SettingError, match="must hold the attempts of before"):
+        RunFolder(tmp_path).begin(attempt_of(0))
+
+
+@needs_forms
+def test_masks_hold_everywhere(tmp_path):
+    town = {"mask": ["town", "title"], "folder": tmp_path, "show_rows": True}
+
+    small(_looks_at_town, domain=linked_domain(), max_share=0.01, favourable="yes", **town)
+    for path in tmp_path.iterdir():
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        for value in ("Mordor", "Gondor", "Bree", "SUM(A1)", '"Mr"', '"Ms"', "Mr,"):
+            assert value not in text, (path.name, value)
+    assert "density.parquet" not in {path.name for path in tmp_path.iterdir()}
+    assert MASKED in (tmp_path / "cases.csv").read_text()
+
+
+def _looks_at_town(frame):
+    """At what is masked, so that regions name it."""
+    title, is_man = frame["title"], frame["sex"] == "Male"
+    return np.where((frame["age"] > 30) & (frame["town"] != "Mordor") & (is_man | (title == "Ms")), "yes", "no")
+
+
+def test_rows_are_not_shown_unless_asked_for(plain_audit):
+    flip = plain_audit.content["rows"]["flips"][0]
+    assert set(flip) == {"row", "changes", "answers", "population"}
+    assert flip["changes"] == [["sex", "Female", "Male"]] or flip["changes"] == [["sex", "Male", "Female"]]
+    for case in plain_audit.content["cases"]:
+        if case["origin"] is not None:
+            assert set(case["case"]) == {"sex"}
+    shown = small(max_share=0.01, show_rows=True)
+    flip = shown.content["rows"]["flips"][0]
+    assert flip["values"] == rows().loc[flip["row"]].to_dict()
+    assert all(case["origin"] is not None for case in shown.content["cases"])
+
+
+def test_mask_of_texts():
+    mask = Mask(["town"], rows())
+    assert mask.text("town == 'Mordor'") == "masked (about town)"
+    assert mask.text("in Mordor") == MASKED
+    assert mask.text("town") == "town"
+    assert mask.text("downtown") == "downtown"
+    assert mask.everywhere({"curves": {"town": [1, 2], "age": [3]}}) == {"curves": {"town": MASKED, "age": [3]}}
+    assert mask.command("fairprobe audit --mask town") == "fairprobe audit --mask town"
+    assert mask.command("fairprobe audit --mask town --constraint 'town != 3'") == MASKED
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    def asked(frame):
+        raise AssertionError("asked")
+
+    with pytest.raises(SettingError, match="folder must be a folder that can be written to"):
+        small(asked, folder=tmp_path / "file")
+
+
+def test_a_full_disk_leaves_what_is_stored(tmp_path, monkeypatch):
+    folder = RunFolder(tmp_path)
+    folder.write_by("audit.json", lambda part: part.write_text("before"))
+
+    def full(part):
+        part.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(RunError, match="No space left"):
+        folder.write_by("audit.json", full)
+    assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
+    assert (tmp_path / "audit.json").read_text() == "before"
+
+    replaced = Path.replace
+
+    def no_space(path, target):
+        if os.fspath(target).endswith("audit.json"):
+            raise OSError(28, "No space left on device")
+        return replaced(path, target)
+
+    monkeypatch.setattr(Path, "replace", no_space)
+    with pytest.raises(RunError) as caught:
+        small(max_share=0.01, folder=tmp_path)
+    assert caught.value.found.verdict.outcome == "violated"

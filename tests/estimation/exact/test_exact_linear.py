@@ -1,0 +1,157 @@
+"""Linear classifiers: what is counted by halves is what asking about every input gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact_truth import assert_counted, assert_sampled, known_as, small_domains, training_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, RidgeClassifierCV, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+
+from fairprobe import Domain, Integer
+from fairprobe.estimation.exact import NotSolved, linear, solve
+from fairprobe.subjects import FairSVM
+
+SEEDS = st.integers(0, 2**31)
+
+
+class Sum:
+    """A linear classifier that adds up row by row in one order, whatever the batch."""
+
+    def __init__(self, coefficients, intercept=0.0):
+        self.coef_ = np.array([coefficients])
+        self.intercept_ = np.array([intercept])
+        self.classes_ = np.array(["no", "yes"])
+
+    def decision_function(self, X):
+        total = np.full(len(X), self.intercept_[0])
+        for coefficient, column in zip(self.coef_[0], X.T, strict=True):
+            total = total + coefficient * column
+        return total
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sum_is_known():
+    with known_as(Sum=f"{__name__}:linear"):
+        yield
+
+
+def estimators():
+    return st.sampled_from(
+        [
+            LogisticRegression(max_iter=10_000),
+            LinearSVC(max_iter=100_000, tol=1e-2),
+            LinearSVC(fit_intercept=False, max_iter=100_000, tol=1e-2),
+            RidgeClassifier(),
+            RidgeClassifierCV(),
+            SGDClassifier(max_iter=20, tol=None, random_state=0),
+            Perceptron(max_iter=20, tol=None, random_state=0),
+            FairSVM(),
+        ]
+    )
+
+
+@given(small_domains(missing=False), estimators(), SEEDS, st.booleans())
+def test_linear(domain, estimator, seed, as_frame):
+    X, y = training_rows(domain, seed)
+    model = estimator.fit(X if as_frame else X.to_numpy(dtype=np.float64), y)
+    solved = solve(model, domain)
+    assert_counted(solved, model, domain)
+    assert solved.method == "linear"
+
+
+@settings(max_examples=20)
+@given(small_domains(missing=False, with_words=True), estimators(), SEEDS)
+def test_linear_behind_preprocessing(domain, estimator, seed):
+    X, y = training_rows(domain, seed)
+    prepare = make_column_transformer(
+        (StandardScaler(), make_column_selector(dtype_include="number")),
+        (OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+        sparse_threshold=0 if isinstance(estimator, FairSVM) else 1,
+    )
+    model = make_pipeline(prepare, estimator).fit(X, y)
+    assert_counted(solve(model, domain), model, domain)
+
+
+@st.composite
+def weights(draw, values, n):
+    return draw(st.lists(st.sampled_from(values), min_size=n, max_size=n)), draw(st.sampled_from(values))
+
+
+@given(small_domains(missing=False), st.data(), st.sampled_from([[0, 1, -2, 3], [0, 0.5, -0.25], [0.1, -0.2, 0.3, 0]]))
+def test_sums_that_are_exactly_zero_or_nearly(domain, data, values):
+    coefficients, intercept = data.draw(weights(values, len(domain.parameters)))
+    model = Sum(coefficients, intercept)
+    assert_counted(solve(model, domain), model, domain)
+
+
+def tenths():
+    """Sums of tenths, of which many would be 0 but for rounding."""
+    domain = Domain([Integer(f"x{i}", 0, 9) for i in range(4)] + [Integer("s", 0, 1)], sensitive=["s"])
+    return Sum([0.1, 0.2, -0.3, 0.7, -0.4], -0.6), domain
+
+
+def test_scores_near_zero_are_asked_for():
+    model, domain = tenths()
+    scores = model.decision_function(np.indices([10] * 4 + [2]).reshape(5, -1).T)
+    assert ((np.abs(scores) < 1e-12) & (scores != 0)).sum() > 50
+    assert_counted(solve(model, domain), model, domain)
+
+
+def test_too_many_scores_near_zero(monkeypatch):
+    monkeypatch.setattr(linear, "MAX_NEAR", 20)
+    model, domain = tenths()
+    reason = solve(model, domain).reason
+    assert "within a rounding error of a score of 0, over the 20 that the model can be asked about" in reason
+
+
+def test_equal_sums_are_merged_where_nothing_is_rounded():
+    """Ten thousand times 10^18 families, whose sums have a few hundred values."""
+    domain = Domain([Integer(f"x{i}", 0, 9) for i in range(20)] + [Integer("s", 0, 2)], sensitive=["s"])
+    ways = np.ones(1, dtype=object)
+    for _ in range(20):
+        ways = np.convolve(ways, np.ones(10, dtype=object))
+    solved = solve(Sum([*[1] * 20, 7], -100), domain)
+    below = [int(ways[: bound + 1].sum()) for bound in (86, 93, 100)]
+    assert (solved.hits, solved.families) == (below[2] - below[0], 10**20)
+    assert solved.by_label == {
+        "no": [below[2] - below[0], below[1] - below[0], 0],
+        "yes": [0, below[2] - below[1], below[2] - below[0]],
+    }
+
+
+def test_a_parameter_without_weight_only_multiplies():
+    wide = [Integer("id", 0, 10**11), Integer("zip", 0, 10**6)]
+    domain = Domain([*wide, Integer("x", 0, 99), Integer("s", 0, 1)], sensitive=["s"])
+    solved = solve(Sum([0, 0, 0.3, 1.7], -10), domain)
+    above = [{x for x in range(100) if 0.3 * x + 1.7 * s - 10 > 0} for s in (0, 1)]
+    assert solved.hits == len(above[1] - above[0]) * (10**11 + 1) * (10**6 + 1)
+
+
+def test_halves_of_millions():
+    domain = Domain([Integer(f"x{i}", 0, 9) for i in range(12)] + [Integer("s", 0, 1)], sensitive=["s"])
+    model = Sum(np.random.default_rng(0).normal(size=13))
+    assert_sampled(solve(model, domain), model, domain)
+    assert solve(model, domain, max_half=999_999) == NotSolved(
+        "the halves would have at least 1,000,000 combinations, over the 999,999 allowed"
+    )
+
+
+@given(st.lists(st.integers(2, 40), max_size=10))
+def test_halves_are_as_equal_as_can_be(sizes):
+    first, second = linear.balanced(sizes)
+    assert sorted([*first, *second]) == list(range(len(sizes)))
+    chosen = np.prod([sizes[i] for i in first], dtype=float)
+    products = np.ones(1)
+    for size in sizes:
+        products = np.concatenate([products, products * size])
+    best = products[products <= np.sqrt(np.prod(sizes, dtype=float)) * (1 + 1e-9)].max()
+    assert chosen >= best * 0.995

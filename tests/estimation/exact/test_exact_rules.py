@@ -1,0 +1,308 @@
+"""Trees within text constraints: what is counted from the boxes that rules leave is what enumeration gives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from exact_truth import numbers, training_rows, words
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
+from fairprobe.errors import DomainError
+from fairprobe.estimation.estimation import Options
+from fairprobe.estimation.exact import solve, solving
+from fairprobe.model import tables
+from fairprobe.model.tables import Seen
+
+SEEDS = st.integers(0, 2**31)
+
+
+def text(value):
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def values_of(parameter):
+    return parameter.decode(np.arange(parameter.levels - parameter.missing)).tolist()
+
+
+@st.composite
+def leaves(draw, parameters):
+    """A comparison of a parameter with a constant, with some values, or with another parameter."""
+    one = draw(st.sampled_from(parameters))
+    value = text(draw(st.sampled_from(values_of(one))))
+    if one.missing and draw(st.integers(0, 3)) == 0:
+        return f"{one.name} is missing"
+    others = [other for other in parameters if other.is_numeric and other.name != one.name]
+    if one.is_numeric and others and draw(st.integers(0, 2)) == 0:
+        other = draw(st.sampled_from(others)).name
+        sign = draw(st.sampled_from(["<", "<=", "==", "!="]))
+        return f"{one.name} {sign} {other}" if draw(st.booleans()) else f"{one.name} + {other} {sign} {value}"
+    if draw(st.integers(0, 3)) == 0:
+        chosen = draw(st.lists(st.sampled_from(values_of(one)), min_size=1, max_size=3))
+        return f"{one.name} in ({', '.join(map(text, chosen))},)"
+    signs = ["==", "!=", "<", "<=", ">", ">="] if one.is_numeric else ["==", "!="]
+    return f"{one.name} {draw(st.sampled_from(signs))} {value}"
+
+
+@st.composite
+def rules(draw, parameters):
+    parts = draw(st.lists(leaves(parameters), min_size=1, max_size=3))
+    parts = [f"not ({part})" if draw(st.integers(0, 3)) == 0 else f"({part})" for part in parts]
+    return f" {draw(st.sampled_from(['and', 'or', 'or']))} ".join(parts)
+
+
+@st.composite
+def ruled_domains(draw, *, missing=True, with_words=False):
+    """Domains that can be enumerated, with rules that may name anything, sensitive or not."""
+    kind = st.sampled_from([numbers, words] if with_words else [numbers])
+    n_free, n_sensitive = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    names = [f"x{i}" for i in range(n_free)] + [f"s{i}" for i in range(n_sensitive)]
+    parameters = [draw(draw(kind)(name, 3 if name[0] == "s" else 6, missing)) for name in names]
+    own = Domain(draw(st.permutations(parameters)), sensitive=draw(st.permutations(names[n_free:])))
+    texts = draw(st.lists(rules(own.parameters), min_size=1, max_size=3))
+    try:
+        return own.with_constraints(texts)
+    except DomainError:
+        assume(False)
+
+
+def figures(share):
+    outcomes = None
+    if share.outcomes is not None:
+        outcomes = {(row, column): n for column in share.outcomes for row, n in share.outcomes[column].items() if n}
+    value = None if math.isnan(share.value) else share.value
+    return share.n, share.hits, share.n_not_comparable, outcomes, value, share.low, share.high
+
+
+def assert_solved(model, domain):
+    """Solved, and as enumeration has it, for all sensitive parameters and for each set of them."""
+    options = {"method": "exact", "n_experiments": 1, "n_samples": 10}
+    solved = estimate(model, domain, "valid", exact_limit=0, **options)
+    assert solved.method == "exact", solved.detail
+    assert "solved for the model's" in solved.detail
+    assert figures(solved) == figures(estimate(model, domain, "valid", **options))
+    if len(domain.sensitive) > 1:
+        sets, truth = (breakdown(model, domain, "valid", exact_limit=limit, **options) for limit in (0, 10**6))
+        assert {name: figures(share) for name, share in sets.items()} == {
+            name: figures(share) for name, share in truth.items()
+        }
+
+
+def as_array(frame):
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+@given(ruled_domains(), SEEDS, st.sampled_from([None, 2, 4]), st.integers(2, 3))
+def test_tree(domain, seed, depth, n_classes):
+    X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
+    model = DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(as_array(X), y)
+    assert_solved(model, domain)
+
+
+@given(ruled_domains(), SEEDS, st.integers(1, 5), st.sampled_from([1, 2, 4]))
+def test_forest(domain, seed, n_trees, depth):
+    X, y = training_rows(domain.without_constraints(), seed)
+    model = RandomForestClassifier(n_trees, max_depth=depth, max_features=None, random_state=seed).fit(as_array(X), y)
+    assert_solved(model, domain)
+
+
+@settings(max_examples=50)
+@given(ruled_domains(missing=False), SEEDS, st.integers(1, 5), st.integers(2, 3))
+def test_gradient_boosting(domain, seed, n_stages, n_classes):
+    X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
+    model = GradientBoostingClassifier(n_estimators=n_stages, learning_rate=0.5, random_state=0).fit(as_array(X), y)
+    assert_solved(model, domain)
+
+
+@settings(max_examples=30)
+@given(ruled_domains(with_words=True), SEEDS, st.sampled_from([OneHotEncoder, OrdinalEncoder]))
+def test_tree_behind_an_encoder(domain, seed, encoder):
+    """An encoder's columns come in another order than the levels, or several for one parameter."""
+    X, y = training_rows(domain.without_constraints(), seed)
+    columns = make_column_selector(dtype_exclude="number")
+    encoded = ColumnTransformer([("words", encoder(), columns)], remainder="passthrough", sparse_threshold=0)
+    model = make_pipeline(encoded, DecisionTreeClassifier(random_state=seed)).fit(X, y)
+    assert_solved(model, domain)
+
+
+@settings(max_examples=50)
+@given(ruled_domains(), SEEDS)
+def test_wide_numbers_are_searched_for_what_matters(domain, seed):
+    X, y = training_rows(domain.without_constraints(), seed)
+    model = DecisionTreeClassifier(random_state=seed).fit(as_array(X), y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "WIDE", 3)  # above what a sensitive parameter has
+        assert_solved(model, domain)
+
+
+# What rules may do
+
+
+def grown(domain, seed=0, n=2_000, **options):
+    X = domain.without_constraints().sample(n, seed=seed)
+    y = np.random.default_rng(seed + 1).integers(0, 2, n)  # the seed of the sample would give its first column
+    return DecisionTreeClassifier(max_leaf_nodes=60, random_state=0, **options).fit(as_array(X), y)
+
+
+def test_the_very_numbers():
+    """Two of the three groups are allowed at x=0, one at x=1, all at x=2, and the tree tells the last from the rest."""
+    domain = Domain(
+        [Integer("x", 0, 2), Integer("y", 0, 4), Integer("s", 0, 2)], ["s"], ["x == 2 or s + x <= 1", "y != 3"]
+    )
+    X = as_array(domain.without_constraints().sample(300, seed=0))
+    solved = solve(DecisionTreeClassifier(random_state=0).fit(X, X[:, 2] == 2), domain)
+    # Families of the values of y, 4 of them allowed: of two members at x=0, one at x=1, three at x=2.
+    assert (solved.families, solved.n_each, solved.n_not_comparable) == (4 * (2 + 3), 1, 4)
+    assert solved.hits == 4 * 3
+    assert solved.by_label == {False: [12, 12, 0], True: [0, 0, 12]}
+
+
+def test_inputs_that_have_no_twin_at_all():
+    domain = Domain([Integer("x", 0, 99), Integer("y", 0, 9), Integer("s", 0, 1)], ["s"], ["s == x % 2"])
+    assert_solved(grown(domain), domain)
+    share = estimate(grown(domain), domain, "valid", method="exact", exact_limit=0)
+    assert (share.n, share.n_not_comparable, share.low, share.high) == (0, 1000, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ["a <= b"],
+        ["a != b or s == 0"],
+        ["a % 7 == 0 or c > 3"],
+        ["a + b + c <= 60", "c < 4 or s == 1"],
+        ["c <= 3 or a == b", "d in (1, 5) or s == 0"],
+    ],
+)
+def test_rules_that_leave_many_boxes(rules):
+    domain = Domain(
+        [Integer("a", 0, 49), Integer("b", 0, 49), Integer("c", 0, 9), Integer("d", 0, 5), Integer("s", 0, 1)], ["s"]
+    ).with_constraints(rules)
+    model = grown(domain)
+    assert 4 in model.tree_.feature
+    assert_solved(model, domain)
+    # What the tree does not look at is counted, not walked through.
+    X = as_array(domain.without_constraints().sample(2_000, seed=0))
+    X[:, [1, 2]] = 0
+    assert_solved(DecisionTreeClassifier(random_state=0).fit(X, X[:, 0] + 9 * X[:, 4] > 20), domain)
+
+
+def test_counts_beyond_machine_integers():
+    """The same tree with and without a parameter of 10^12 levels that a rule ties to others."""
+    parameters = [Integer("a", 0, 9), Integer("b", 0, 9), Integer("s", 0, 1), Real("amount", 0, 999_999, 1e-6)]
+    rules = ["a > 3 or b > 3", "s == 0 or a != 5"]
+    narrow = Domain(parameters[:3], ["s"], rules)
+    wide = Domain([*parameters, Integer("zip", 0, 10**9)], ["s"], [*rules, "amount >= 0.000003 or a == 9"])
+    X = np.column_stack([as_array(narrow.without_constraints().sample(500, seed=0)), np.zeros((500, 2))])
+    y = X[:, 0] + 3 * X[:, 2] > 4
+    less, more = (
+        solve(DecisionTreeClassifier(random_state=0).fit(X[:, :n], y), d) for n, d in ((3, narrow), (5, wide))
+    )
+    n_levels, n_zips = wide["amount"].levels, 10**9 + 1
+    # At a == 9 no value of the amount is forbidden, elsewhere three are.
+    assert more.families == (less.families * (n_levels - 3) + 10 * 2 * 3) * n_zips > 2**63
+    assert more.hits == less.hits * (n_levels - 3) * n_zips
+    assert more.n_not_comparable == less.n_not_comparable * (n_levels - 3) * n_zips > 0
+
+
+def test_a_model_that_takes_no_missing_values_is_solved_where_none_are():
+    """Where rules forbid them, that it fails on them is no mistake of the model: it is sampled."""
+    domain = Domain([Integer("x", 0, 999, missing=True), Integer("s", 0, 1)], ["s"], ["x is not missing"])
+    X = as_array(domain.sample(400, seed=0))
+    model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, X[:, 0] + 100 * X[:, 1] > 500)
+    share = estimate(model, domain, "valid", method="exact", exact_limit=0, n_experiments=10)
+    assert share.method == "sample"
+    assert "the model does not take every input, constraints aside" in share.detail
+    assert share.n_queries > share.n
+
+
+# What is not solved
+
+
+BASE = Domain([Integer("x", 0, 99), Integer("y", 0, 99), Integer("s", 0, 1)], ["s"])
+
+
+def reason(domain, model=None, **options):
+    return solve(model or grown(BASE), domain, **options).reason
+
+
+def test_callables_beside_rules():
+    domain = BASE.with_constraints(["x > 3", lambda frame: frame["y"] > 1])
+    assert reason(domain) == "the domain has constraints or links, which only sampling can follow"
+
+
+def test_rules_without_a_table():
+    wide = Domain([Integer("x", 0, 10**5), Integer("y", 0, 10**5), Integer("s", 0, 1)], ["s"], ["x < y"])
+    assert reason(wide) == "the domain has constraints or links, which only sampling can follow"
+
+
+def test_derived_parameters():
+    derived = Domain([Integer("x", 0, 9), Derived("y", "x", {x: x // 3 for x in range(10)}), Integer("s", 0, 1)], ["s"])
+    for domain in (derived, derived.with_constraints(["y > 0"])):
+        assert reason(domain) == "the domain has derived parameters, which only sampling can follow"
+
+
+def test_linear_classifiers():
+    X = as_array(BASE.sample(400, seed=0))
+    model = LogisticRegression().fit(X, X[:, 0] > 50)
+    assert reason(BASE.with_constraints(["x > 3"]), model) == (
+        "a linear classifier is solved where the domain has no constraints"
+    )
+
+
+def test_more_boxes_than_allowed():
+    """In one part, or in two together."""
+    for rules in (["x <= y"], ["x in (1, 3, 5, 7) or s == 0", "y % 2 == 1 or s == 1"]):
+        domain = BASE.with_constraints(rules)
+        n = math.prod(len(part.boxes) for part in domain.families.parts(1000))
+        assert reason(domain, max_boxes=n - 1) == (
+            f"the boxes that the constraints leave of the domain exceed the limit of {n - 1}"
+        )
+
+
+# When "auto" is exact
+
+
+def test_auto_foresees_what_rules_cost(monkeypatch):
+    domain = BASE.with_constraints(["x <= y"])
+    wide = Domain([*domain.parameters, Integer("z", 0, 10**6)], ["s"], ["x <= y"])
+    model = grown(wide)
+    assert estimate(model, wide, "valid").method == "exact"
+    few = estimate(model, wide, "valid", n_experiments=1)
+    assert few.method == "sample"
+    assert "may take longer to make boxes of than 1,000 inputs to sample" in few.detail
+    monkeypatch.setattr(solving, "PER_STATE", 0)
+    few = estimate(model, wide, "valid", n_experiments=1)
+    assert "a tree with 60 leaves may take longer to count than 1,000 inputs to sample" in few.detail
+    assert few.n_queries == 2 * few.n
+
+
+def test_rules_cost_more_the_more_boxes_they_leave(monkeypatch):
+    """The fewer they leave, the fewer rows make it worth more than a try."""
+    monkeypatch.setattr(solving, "boxes_foreseen", lambda *args: 10_000)
+    model = grown(BASE)
+    seen = Seen(model, BASE, np.float32)
+    enough = []
+    for rule, n_boxes in (("x > 3", 1), ("x == 0 or y == 0", 2), ("x <= y", 100)):
+        parts = BASE.with_constraints([rule]).families.parts(100)
+        assert len(parts[0].boxes) == n_boxes
+        limits = [solving.boxes_worth(seen, [model.tree_], n, parts) for n in range(300_000, 4_000_000, 10_000)]
+        enough.append(int(np.argmax(np.diff(limits))))
+    assert enough == sorted(set(enough))
+
+
+def test_the_plan_says_what_may_be_solved():
+    options = Options(exact_limit=0)
+    rules = BASE.with_constraints(["x > 3"])
+    callables = BASE.with_constraints([lambda frame: frame["x"] > 3])
+    plans = [options.plan(domain, None, "label").may_be_solved for domain in (BASE, rules, callables)]
+    assert plans == [True, True, False]

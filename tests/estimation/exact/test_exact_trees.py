@@ -1,0 +1,178 @@
+"""Trees and ensembles of trees: what is counted box by box is what asking about every input gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact_truth import assert_counted, assert_sampled, small_domains, training_rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    VotingClassifier,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+
+from fairprobe import Category, Domain, Integer, Real
+from fairprobe.estimation.exact import solve
+
+SEEDS = st.integers(0, 2**31)
+SEX = Category("sex", ["f", "m"])
+
+
+def as_array(frame):
+    return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+@st.composite
+def single_trees(draw):
+    kind = draw(st.sampled_from([DecisionTreeClassifier, ExtraTreeClassifier]))
+    return kind(
+        max_depth=draw(st.sampled_from([None, 1, 3, 6])),
+        max_leaf_nodes=draw(st.sampled_from([None, 8])),
+        min_samples_leaf=draw(st.integers(1, 4)),
+        random_state=draw(SEEDS),
+    )
+
+
+@given(small_domains(), single_trees(), SEEDS, st.integers(2, 3), st.booleans(), st.booleans())
+def test_tree(domain, tree, seed, n_classes, as_frame, as_words):
+    X, y = training_rows(domain, seed, n_classes=n_classes, as_words=as_words)
+    model = tree.fit(X if as_frame else as_array(X), y)
+    solved = solve(model, domain)
+    assert_counted(solved, model, domain)
+    assert solved.method == "tree"
+
+
+def preprocessings():
+    numbers, words = make_column_selector(dtype_include="number"), make_column_selector(dtype_exclude="number")
+    one_hot = ColumnTransformer([("words", OneHotEncoder(), words)], remainder="passthrough", sparse_threshold=0)
+    sparse = make_column_transformer((OneHotEncoder(), words), remainder=SimpleImputer(), sparse_threshold=1)
+    ordinal = make_column_transformer(
+        (OrdinalEncoder(), words), (make_pipeline(SimpleImputer(), StandardScaler()), numbers)
+    )
+    all_words = OneHotEncoder(drop="if_binary", sparse_output=False)
+    twice = make_column_transformer((MinMaxScaler(), numbers), ("passthrough", numbers), (OrdinalEncoder(), words))
+    return st.sampled_from([one_hot, sparse, ordinal, all_words, twice])
+
+
+@settings(max_examples=30)
+@given(small_domains(with_words=True), preprocessings(), single_trees(), SEEDS)
+def test_tree_behind_preprocessing(domain, preprocessing, tree, seed):
+    X, y = training_rows(domain, seed)
+    model = Pipeline([("prepare", preprocessing), ("nothing", "passthrough"), ("tree", tree)]).fit(X, y)
+    assert_counted(solve(model, domain), model, domain)
+
+
+@st.composite
+def forests(draw):
+    kind = draw(st.sampled_from([RandomForestClassifier, ExtraTreesClassifier]))
+    depth, n = draw(st.sampled_from([1, 2, 4, None])), draw(st.integers(1, 6))
+    return kind(n, max_depth=depth, max_features=None, random_state=draw(SEEDS))
+
+
+@given(small_domains(), forests(), SEEDS, st.integers(2, 3), st.booleans())
+def test_forest(domain, forest, seed, n_classes, as_frame):
+    X, y = training_rows(domain, seed, n_classes=n_classes)
+    model = forest.fit(X if as_frame else as_array(X), y)
+    solved = solve(model, domain)
+    assert_counted(solved, model, domain)
+    assert solved.method == "ensemble"
+
+
+@given(
+    small_domains(),
+    st.lists(single_trees(), min_size=1, max_size=4),
+    SEEDS,
+    st.sampled_from(["hard", "soft"]),
+    st.booleans(),
+    st.integers(2, 3),
+)
+def test_vote_of_trees(domain, trees, seed, voting, weighted, n_classes):
+    X, y = training_rows(domain, seed, n_classes=n_classes, as_words=True)
+    weights = [0.5 + i % 2 for i in range(len(trees) + 1)] if weighted else None
+    members = [("none", "drop"), *((str(i), tree) for i, tree in enumerate(trees))]
+    model = VotingClassifier(members, voting=voting, weights=weights).fit(as_array(X), y)
+    assert_counted(solve(model, domain), model, domain)
+
+
+@settings(max_examples=30)
+@given(small_domains(missing=False), SEEDS, st.integers(1, 5), st.sampled_from([None, "zero"]), st.integers(2, 3))
+def test_gradient_boosting(domain, seed, n_stages, init, n_classes):
+    X, y = training_rows(domain, seed, n_classes=n_classes)
+    model = GradientBoostingClassifier(n_estimators=n_stages, init=init, learning_rate=0.5, random_state=0).fit(X, y)
+    assert_counted(solve(model, domain), model, domain)
+
+
+# Wide domains
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """A domain of more than 2^63 inputs, with a parameter of 10^12 levels, and rows of it."""
+    domain = Domain(
+        [
+            Real("amount", 0, 999_999, 1e-6, missing=True),
+            SEX,
+            Integer("income", 0, 3 * 10**6, 3),
+            Integer("zip", 0, 99_999),
+            Real("rate", 0, 1, 0.001, missing=True),
+        ],
+        sensitive=["sex"],
+    )
+    rng = np.random.default_rng(3)
+    X = domain.sample(3_000, seed=2)
+    X.loc[rng.random(len(X)) < 0.2, "amount"] = np.nan
+    X.loc[rng.random(len(X)) < 0.2, "rate"] = np.nan
+    men = (X["sex"] == "m").to_numpy()
+    score = X["amount"].fillna(3e5) / 10**6 + X["income"] / 3e6 + X["rate"].fillna(0.9) + 0.3 * men
+    return domain, X, np.where(score + rng.normal(0, 0.2, len(X)) > 1.6, "yes", "no")
+
+
+def prepared(*numbers):
+    return make_column_transformer(
+        (OneHotEncoder(), ["sex"]), (make_pipeline(*numbers), ["amount", "rate"]), remainder=StandardScaler()
+    )
+
+
+@pytest.mark.parametrize("preparing", ["passthrough", SimpleImputer()], ids=["missing", "imputed"])
+def test_a_wide_domain_is_counted_beyond_machine_integers(wide, preparing):
+    domain, X, y = wide
+    model = make_pipeline(prepared(preparing), DecisionTreeClassifier(random_state=0)).fit(X, y)
+    solved = solve(model, domain)
+    assert solved.families > 2**63
+    assert_sampled(solved, model, domain)
+
+
+def test_a_wide_forest_with_missing_values(wide):
+    domain, X, y = wide
+    model = make_pipeline(prepared("passthrough"), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(X, y)
+    assert_sampled(solve(model, domain), model, domain, n=30_000)
+
+
+def test_a_wide_number_cut_into_bins(wide):
+    domain, X, y = wide
+    narrow = Domain([domain["income"], domain["sex"], domain["zip"]], sensitive=["sex"])
+    bins = make_column_transformer(
+        (OneHotEncoder(), ["sex"]), (KBinsDiscretizer(5, quantile_method="averaged_inverted_cdf"), ["income", "zip"])
+    )
+    model = make_pipeline(bins, DecisionTreeClassifier(random_state=0)).fit(X[list(narrow.names)], y)
+    assert_sampled(solve(model, narrow), model, narrow)
+
+
+def test_a_tree_rounds_its_inputs_and_so_does_the_count():
+    domain = Domain([Integer("x", 0, 10**9 - 1), Integer("sex", 0, 1), Integer("y", 0, 9)], sensitive=["sex"])
+    X = np.array([[x, sex, y] for x in (0, 2e8, 3e8, 1e9) for sex in (0, 1) for y in range(5)])
+    model = DecisionTreeClassifier(random_state=0).fit(X, (X[:, 0] > 2.5e8) & (X[:, 1] == 1))
+    around = np.arange(250_000_000 - 100, 250_000_000 + 100)
+    n_above = 10 * (10**9 - around[0] - int((around.astype(np.float32) <= 2.5e8).sum()))
+    assert n_above != 7_500_000_000 - 10  # 2.5e8 and its next eight neighbours are the same to the tree
+    solved = solve(model, domain)
+    assert (solved.hits, solved.families) == (n_above, 10**10)
+    assert solved.by_label == {False: [n_above, 0], True: [0, n_above]}

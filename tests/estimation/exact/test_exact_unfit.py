@@ -1,0 +1,263 @@
+"""What does not fit is said, and what looks like it would but does not is noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact_truth import assert_counted, known_as, training_rows
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer
+from fairprobe.errors import ModelError
+from fairprobe.estimation.exact import NotSolved, Solved, axes, linear, solve, trees
+from fairprobe.model import tables
+
+DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
+COLOURS = Category("colour", ["red", "green", "blue"])
+
+
+def fitted(model, domain=DOMAIN, n_classes=2):
+    X, y = training_rows(domain, 0, n=500, n_classes=n_classes)
+    numeric = all(parameter.is_numeric for parameter in domain.parameters)
+    return model.fit(X.to_numpy(dtype=np.float64) if numeric else X, y)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_classes_are_known():
+    """Beyond what is known of a class, its answers are tried: that shows only if a wrong one is let in."""
+    linear = dict.fromkeys(("Sum", "Shifted", "Bent", "Endless"), f"{__name__}:linear")
+    with known_as(**linear, **dict.fromkeys(("Mixing", "Carrying"), f"{__name__}:columnwise")):
+        yield
+
+
+def reason(model, domain=DOMAIN):
+    answer = solve(model, domain)
+    assert isinstance(answer, NotSolved)
+    return answer.reason
+
+
+# Kinds of models
+
+
+class OwnTree(DecisionTreeClassifier):
+    """Who knows what it predicts."""
+
+
+def test_other_kinds_of_models():
+    assert reason(fitted(SVC(kernel="linear"))) == "SVC is not a kind of model that can be solved"
+    assert reason(fitted(OwnTree())) == (
+        "OwnTree is a subclass of DecisionTreeClassifier, which may answer otherwise: only DecisionTreeClassifier "
+        "itself is known exactly"
+    )
+
+
+def test_a_function():
+    assert "is not a kind of model that can be solved" in reason(lambda X: X[:, 0])
+
+
+def test_a_linear_classifier_of_three_classes():
+    assert "is not a kind" in reason(fitted(RidgeClassifier(), n_classes=3))
+
+
+def test_a_vote_of_forests():
+    model = fitted(VotingClassifier([("forest", RandomForestClassifier(2))]))
+    assert reason(model) == "a vote is solved where all that vote are trees, got RandomForestClassifier"
+
+
+def test_boosting_that_starts_from_a_model():
+    model = fitted(GradientBoostingClassifier(init=DecisionTreeClassifier(max_depth=2), n_estimators=2))
+    assert "if it starts from a constant" in reason(model)
+
+
+class Sum:
+    """A linear classifier."""
+
+    classes_ = np.array([0, 1])
+    coef_ = np.array([[2.0, 1.3, 0, 1]])
+    intercept_ = np.array([-4.0])
+
+    def decision_function(self, X):
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def predict(self, X):
+        return (self.decision_function(X) > 0).astype(int)
+
+
+class Shifted(Sum):
+    """Labels by another bound than 0."""
+
+    def predict(self, X):
+        return (self.decision_function(X) > 3).astype(int)
+
+
+class Bent(Sum):
+    """Scores that are no sums."""
+
+    def decision_function(self, X):
+        return np.abs(super().decision_function(X))
+
+
+class Endless(Sum):
+    """Scores that are not all numbers."""
+
+    coef_ = np.array([[2.0, 1.3, np.inf, 1]])
+
+    def decision_function(self, X):
+        return Sum().decision_function(X)
+
+
+def test_models_that_only_look_linear():
+    assert isinstance(solve(Sum(), DOMAIN), Solved)
+    assert reason(Shifted()) == "the model's labels are not its second class where the score is above 0, else its first"
+    assert reason(Bent()) == "the model's scores are not the sums that its coefficients give"
+    with np.errstate(invalid="ignore"):
+        assert reason(Endless()) == "a linear classifier is solved if every input has a finite score"
+
+
+def test_a_tree_that_does_not_predict_what_its_nodes_say(monkeypatch):
+    model = fitted(DecisionTreeClassifier(random_state=0))
+    read_right = trees._votes
+    monkeypatch.setattr(trees, "_votes", lambda tree: read_right(tree)[:, ::-1])
+    assert reason(model) == "the model's labels are not those that its trees, walked here, give"
+
+
+def test_two_labels_a_row_are_the_model_s_mistake():
+    X, y = training_rows(DOMAIN, 0)
+    model = DecisionTreeClassifier().fit(X.to_numpy(), np.column_stack([y, y]))
+    with pytest.raises(ModelError, match="shape"):
+        solve(model, DOMAIN)
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GradientBoostingClassifier(n_estimators=2)])
+def test_a_model_that_takes_no_missing_values_says_so(estimator):
+    domain = Domain([Integer("x", 0, 9, missing=True), Integer("s", 0, 1)], sensitive=["s"])
+    X, y = training_rows(domain, 0)
+    with pytest.raises(ModelError, match="contains NaN"):
+        solve(estimator.fit(X.fillna(0).to_numpy(), y), domain)
+
+
+# Preprocessing
+
+
+def test_constraints():
+    limited = Domain(DOMAIN.parameters, DOMAIN.sensitive, constraints=[lambda frame: frame["x"] > 1])
+    assert "constraints or links, which only sampling can follow" in reason(fitted(DecisionTreeClassifier()), limited)
+
+
+@pytest.mark.parametrize("step", [PCA(2), FunctionTransformer(np.sqrt), make_pipeline(MinMaxScaler(), PCA(1))])
+def test_preprocessing_that_is_not_known(step):
+    model = fitted(make_pipeline(make_column_transformer((step, slice(0, 3))), DecisionTreeClassifier()))
+    assert "is not one that is known column by column" in reason(model)
+
+
+def test_preprocessing_that_refuses_a_value():
+    domain = Domain([COLOURS, Integer("s", 0, 1)], sensitive=["s"])
+    model = make_pipeline(make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough"))
+    narrow = Domain([Category("colour", ["red", "blue"]), Integer("s", 0, 1)], sensitive=["s"])
+    X, y = training_rows(narrow, 0)
+    model = make_pipeline(model, DecisionTreeClassifier()).fit(X, y)
+    assert "Found unknown categories ['green']" in reason(model, domain)
+
+
+class Mixing(MinMaxScaler):
+    """Mixes its columns, as no transformer let in should."""
+
+    def transform(self, X):
+        own = super().transform(X)
+        return own + own[:, ::-1]
+
+
+class Carrying(MinMaxScaler):
+    """The same where two parameters are far from their first levels at once."""
+
+    def transform(self, X):
+        own = super().transform(X)
+        return own + (own[:, [1]] * own[:, [2]] > 0)
+
+
+@pytest.mark.parametrize("step", [Mixing(), Carrying()], ids=["mixing", "carrying"])
+def test_columns_that_depend_on_several_parameters(step):
+    assert "depend" in reason(fitted(make_pipeline(step, DecisionTreeClassifier())))
+
+
+# Limits
+
+
+def test_boxes():
+    model = fitted(DecisionTreeClassifier(random_state=0))
+    limited = solve(model, DOMAIN, max_boxes=20)
+    assert limited == NotSolved("the boxes that the trees cut the domain into exceed the limit of 20")
+    assert isinstance(solve(model, DOMAIN), Solved)
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "words"),
+    [
+        (trees, "MAX_ENTRIES", "combinations of sensitive values make"),
+        (axes, "MAX_BITS", "sets of its levels make"),
+        (tables, "MAX_TABLE", "that can be looked at one by one"),
+        (tables, "MAX_CELLS", "numbers that a table may have"),
+    ],
+)
+def test_other_limits_of_trees(monkeypatch, module, limit, words):
+    model = fitted(make_pipeline(OneHotEncoder(), DecisionTreeClassifier()))
+    monkeypatch.setattr(module, limit, 5)
+    assert words in reason(model)
+    assert "over the 5 " in reason(model)
+
+
+def test_look_ups(monkeypatch):
+    monkeypatch.setattr(linear, "MAX_LOOKUPS", 5)
+    assert "look-ups, over the 5 allowed" in reason(Sum())
+
+
+# Ways to say which columns a transformer gets
+
+
+@pytest.mark.parametrize("columns", [[1, 2], slice(1, 3), [False, True, True, False], np.array([1, -2])])
+def test_columns_by_number(columns, monkeypatch):
+    monkeypatch.setattr(tables, "WIDE", 4)
+    prepare = make_column_transformer((StandardScaler(), columns), (OneHotEncoder(), [0, 3]))
+    model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
+    assert_counted(solve(model, DOMAIN), model, DOMAIN)
+
+
+@pytest.mark.parametrize("columns", ["x", ["x", "y"], slice("x", "y"), lambda frame: ["x", "y"]])
+def test_columns_by_name(columns, monkeypatch):
+    monkeypatch.setattr(tables, "WIDE", 4)
+    X, y = training_rows(DOMAIN, 0, n=500)
+    scaler = StandardScaler() if columns != "x" else KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
+    prepare = make_column_transformer((scaler, [columns] if columns == "x" else columns), remainder="passthrough")
+    model = make_pipeline(prepare, DecisionTreeClassifier(random_state=0)).fit(X, y)
+    assert_counted(solve(model, DOMAIN), model, DOMAIN)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        StandardScaler(),
+        FeatureUnion([("scaled", StandardScaler()), ("bits", OneHotEncoder())]),
+        SimpleImputer(missing_values=3, strategy="most_frequent"),
+        make_pipeline(SimpleImputer(missing_values=0, strategy="mean"), MinMaxScaler()),
+    ],
+)
+def test_wide_numbers_in_order_or_not(prepare, monkeypatch):
+    monkeypatch.setattr(tables, "WIDE", 4)
+    model = fitted(make_pipeline(prepare, DecisionTreeClassifier(random_state=0)))
+    assert_counted(solve(model, DOMAIN), model, DOMAIN)
+
+
+def test_an_array_of_objects():
+    domain = Domain([COLOURS, Integer("s", 0, 1), Integer("x", 0, 9)], sensitive=["s"])
+    X, y = training_rows(domain, 0, n=200)
+    prepare = make_column_transformer((OneHotEncoder(), [0]), remainder="passthrough")
+    model = make_pipeline(prepare, RandomForestClassifier(3, random_state=0)).fit(X.to_numpy(dtype=object), y)
+    assert_counted(solve(model, domain), model, domain)

@@ -1,0 +1,287 @@
+"""When "auto" is exact: only for classes known exactly, and only where counts foresee that it takes no longer."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import types
+
+import numpy as np
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from chance import SURPRISING
+from fairprobe import Domain, Integer, breakdown, estimate
+from fairprobe.datasets import census_domain, load_census
+from fairprobe.estimation import estimation
+from fairprobe.estimation.estimation import Options
+from fairprobe.estimation.exact import NotSolved, Solved, solve, solving, trees
+from fairprobe.estimation.exact.solving import TRIED, boxes_foreseen, boxes_worth
+from fairprobe.estimation.exact.walk import BoxWalk
+from fairprobe.model.tables import Seen
+from fairprobe.testing import CountingModel, box
+
+WIDE = Domain(
+    [Integer("x", 0, 9_999), Integer("y", 0, 9_999), Integer("z", 0, 9_999), Integer("sex", 0, 1)], sensitive=["sex"]
+)
+ROWS = WIDE.sample(400, seed=1).to_numpy(dtype=np.float64)
+LABELS = (ROWS[:, 1] > 5_000).astype(int)
+
+
+# Only classes that are known exactly
+
+
+def with_rule(labels, X):
+    """Who is a woman with x below 20, which are 0.2% of the domain, is refused whatever the rest says."""
+    X = np.asarray(X)
+    return np.where((X[:, 0] < 20) & (X[:, 3] == 0), 2, labels)
+
+
+class Ruled:
+    """Adds the rule to what the class would say."""
+
+    def predict(self, X, *args, **options):
+        return with_rule(super().predict(X, *args, **options), X)
+
+
+class RuledLogistic(Ruled, LogisticRegression):
+    pass
+
+
+class RuledTree(Ruled, DecisionTreeClassifier):
+    pass
+
+
+class RuledPipeline(Ruled, Pipeline):
+    pass
+
+
+class RuledMember(DecisionTreeClassifier):
+    """A tree sure of itself where the rule holds."""
+
+    def predict_proba(self, X, check_input=True):
+        sure = super().predict_proba(X, check_input)
+        where = (X[:, 0] < 20) & (X[:, 3] == 0)
+        return np.where(where[:, None], 100 * sure[:, ::-1], sure)
+
+
+class RuledScaler(StandardScaler):
+    """Sends the rule's inputs to the other side."""
+
+    def transform(self, X, copy=None):
+        made = super().transform(X, copy)
+        where = (np.asarray(X)[:, 0] < 20) & (np.asarray(X)[:, 3] == 0)
+        made[where, 1] = np.where(made[where, 1] > 0, -9, 9)
+        return made
+
+
+def without_sex(model):
+    """Fitted on rows that differ in y alone, so that nothing but the rule looks at the sex."""
+    constant = ROWS.copy()
+    constant[:, [0, 2, 3]] = 5_000, 0, 0
+    return model.fit(constant, LABELS)
+
+
+def ruled_forest():
+    forest = without_sex(RandomForestClassifier(3, random_state=0, max_features=None))
+    forest.estimators_[1].__class__ = RuledMember
+    return forest
+
+
+def replaced(model):
+    plain = model.predict
+    model.predict = lambda X, **options: with_rule(plain(X, **options), X)
+    return model
+
+
+def of_a_fake_module():
+    module = types.ModuleType("sklearn.fake")
+    cls = type("LogisticRegression", (RuledLogistic,), {"__module__": "sklearn.fake"})
+    module.LogisticRegression = sys.modules.setdefault("sklearn.fake", module).LogisticRegression = cls
+    return without_sex(cls())
+
+
+LOOKALIKES = {
+    "subclass of a linear classifier": lambda: without_sex(RuledLogistic()),
+    "subclass of a tree": lambda: without_sex(RuledTree()),
+    "forest with a tree of a subclass": ruled_forest,
+    "subclass of a pipeline": lambda: without_sex(
+        RuledPipeline([("scale", StandardScaler()), ("tree", DecisionTreeClassifier())])
+    ),
+    "step of a subclass": lambda: without_sex(make_pipeline(RuledScaler(), LogisticRegression())),
+    "end of a subclass": lambda: without_sex(make_pipeline(FunctionTransformer(), RuledLogistic())),
+    "predict replaced": lambda: replaced(without_sex(DecisionTreeClassifier())),
+    "predict of a pipeline replaced": lambda: replaced(without_sex(make_pipeline(StandardScaler(), RidgeClassifier()))),
+    "foreign class of the same name": of_a_fake_module,
+}
+
+
+@pytest.mark.parametrize("method", ["auto", "exact"])
+@pytest.mark.parametrize("make", LOOKALIKES.values(), ids=LOOKALIKES)
+def test_what_only_looks_known_is_sampled_and_its_rule_found(make, method, monkeypatch):
+    monkeypatch.delitem(sys.modules, "sklearn.fake", raising=False)
+    share = estimate(make(), WIDE, method=method, confidence=1 - SURPRISING, n_experiments=40)
+    assert share.method == "sample"
+    assert share.low <= 0.002 <= share.high
+    assert share.hits > 0
+    assert "known" in share.detail
+
+
+def test_a_class_whose_predict_was_replaced_is_sampled(monkeypatch):
+    model = without_sex(LogisticRegression())
+    plain = LogisticRegression.predict
+    assert (estimate(model, WIDE, n_experiments=40, method="exact").method) == "exact"
+    monkeypatch.setattr(LogisticRegression, "predict", lambda self, X: with_rule(plain(self, X), X), raising=False)
+    share = estimate(model, WIDE, confidence=1 - SURPRISING, n_experiments=40)
+    assert (share.method, share.low <= 0.002 <= share.high) == ("sample", True)
+    assert "a method of LogisticRegression was replaced" in share.detail
+
+
+# Enumerating, by counts
+
+
+@pytest.mark.usefixtures("taken_at_its_word")
+def test_a_domain_is_enumerated_if_sampling_would_ask_as_many_rows():
+    toy = box()  # 2,000 inputs, 2 members a family
+    assert toy.domain.size == 2000
+    few, enough = CountingModel(toy.model), CountingModel(toy.model)
+    assert estimate(few, toy.domain, n_experiments=1, n_samples=999).method == "sample"
+    assert few.n_rows == 2 * 999
+    assert estimate(enough, toy.domain, n_experiments=1, n_samples=1000).method == "exact"
+    assert enough.n_rows == 2000
+    assert estimate(toy.model, toy.domain, n_experiments=1, n_samples=1, method="exact").method == "exact"
+    assert estimate(toy.model, toy.domain, exact_limit=1999).method == "sample"
+
+
+def test_a_run_that_may_stop_early_is_taken_for_one_without_hits():
+    domain = box().domain
+    assert Options().rows_foreseen(domain) == 800_000
+    assert Options(width=0.1).rows_foreseen(domain) == 20_000  # one call at least
+    assert Options(width=1e-4).rows_foreseen(domain) == pytest.approx(100_000)
+    assert Options(max_share=1e-5, width=0.1).rows_foreseen(domain) == pytest.approx(1_000_000)
+    assert Options(width=1e-4, n_experiments=3).rows_foreseen(domain) == 6_000
+    assert Options(max_share=0).rows_foreseen(domain) == 800_000
+
+
+# Solving, by counts
+
+
+def grown(model, seed=0, n=3_000):
+    rng = np.random.default_rng(seed)
+    X = WIDE.sample(n, seed=seed).to_numpy(dtype=np.float64)
+    return model.fit(X, (X @ [1, -1, 1, 2_000] + rng.normal(0, 4_000, n) > 5_000).astype(int))
+
+
+def test_a_forest_is_not_tried_where_it_would_take_longer():
+    model = grown(RandomForestClassifier(10, random_state=0))
+    n_leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
+    share = estimate(model, WIDE, n_experiments=10)
+    assert share.method == "sample"
+    assert share.detail == f"10 trees with {n_leaves:,} leaves may take longer to count than 10,000 inputs to sample"
+    assert share.n_queries == 2 * share.n
+
+
+def test_a_linear_classifier_is_not_tried_where_its_halves_would_take_longer():
+    model = grown(LogisticRegression())
+    share = estimate(model, WIDE, n_experiments=10)
+    assert share.method == "sample"
+    assert share.detail == (
+        "the halves may have 100,000,000 combinations, which may take longer to count than 10,000 inputs to sample"
+    )
+    assert share.n_queries == 2 * share.n
+
+
+def test_the_census_tree_is_solved_for_many_inputs_and_sampled_for_few(census_tree):
+    tree, domain = census_tree
+    assert estimate(tree, domain).method == "exact"
+    share = estimate(tree, domain, n_experiments=10)
+    assert (share.method, share.n_queries) == ("sample", 20_000)
+    assert estimate(tree, domain, n_experiments=10, method="exact").method == "exact"
+
+
+def test_a_small_ensemble_is_tried_for_a_part_of_the_effort(monkeypatch):
+    """Boxes that no count foresees may be few all the same; if not, the walk is given up early."""
+    model = grown(RandomForestClassifier(8, max_depth=5, max_features=1, random_state=0))
+    limits = []
+    plain = solving.BoxWalk
+    monkeypatch.setattr(solving, "BoxWalk", lambda *args: limits.append(args[-1]) or plain(*args))
+    solve(model, WIDE, n_rows=800_000)
+    per_box = 3 + 2.5 * 2 + 80 / 8
+    assert limits[0] * per_box < TRIED * 800_000
+    assert limits[0] > 1_000
+    parts = trees.trees_of(model)
+    assert boxes_foreseen(parts, {3}, WIDE) * per_box > 800_000
+
+
+def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
+    model = without_sex(GradientBoostingClassifier(n_estimators=20, random_state=0))
+    assert boxes_foreseen(trees.trees_of(model), {3}, WIDE) == 1
+    share = estimate(model, WIDE)
+    assert (share.method, share.value) == ("exact", 0)
+
+
+def test_sets_share_the_effort(monkeypatch):
+    domain = Domain([*WIDE.parameters[:3], Integer("sex", 0, 1), Integer("race", 0, 4)], sensitive=["sex", "race"])
+    asked = []
+    monkeypatch.setattr(
+        estimation, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {})
+    )
+    breakdown(lambda X: X[:, 0], domain, n_experiments=30)
+    assert [options["n_rows"] for options in asked] == [30_000 * 10 / 3] * 3
+    asked.clear()
+    breakdown(lambda X: X[:, 0], domain, n_experiments=30, method="exact")
+    assert [options["n_rows"] for options in asked] == [None] * 3
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_ensemble_never_makes_more_boxes_than_foreseen(seed):
+    rng = np.random.default_rng(seed)
+    domain = Domain(
+        [Integer(name, 0, int(rng.integers(3, 30))) for name in ("a", "b", "c")]
+        + [Integer("s", 0, int(rng.integers(1, 4))), Integer("t", 0, 1)],
+        sensitive=["s", "t"][: 1 + seed % 2],
+    )
+    X = domain.sample(300, seed=seed).to_numpy(dtype=np.float64)
+    y = (X @ rng.normal(size=5) > 0).astype(int)
+    y[:2] = 0, 1
+    model = RandomForestClassifier(2 + seed % 3, max_depth=1 + seed % 4, max_features=None, random_state=seed).fit(X, y)
+    looked = Seen(model, domain, np.float32)
+    walk = BoxWalk(trees.make_plan(looked, trees.read(looked)), looked.asker, model.classes_, 10**9)
+    walk.run()
+    assert walk.n_boxes <= max(1, boxes_foreseen(trees.trees_of(model), looked.sensitive_columns(), domain))
+
+
+def test_ways_to_leaves_by_hand():
+    """A tree that asks y, then on one side the sex, with two leaves and one below."""
+    tree = types.SimpleNamespace(
+        node_count=9,
+        children_left=np.array([1, 2, -1, -1, 5, 6, -1, -1, -1]),
+        children_right=np.array([4, 3, -1, -1, 8, 7, -1, -1, -1]),
+    )
+    # The root: y; its left: x, with leaves 2 and 3; its right, 4: the sex, with leaf 8 and node 5, x: leaves 6 and 7.
+    is_sensitive = np.arange(9) == 4
+    assert solving._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
+    assert solving._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
+
+
+def test_the_effort_grows_with_what_there_is_to_do():
+    model = grown(DecisionTreeClassifier(random_state=0))
+    parts = trees.trees_of(model)
+    looked = Seen(model, WIDE, np.float32)
+    limits = [boxes_worth(looked, parts, n_rows) for n_rows in (10**6, 10**7, 10**8)]
+    assert limits == sorted(limits)
+    assert all(low < high for low, high in itertools.pairwise(limits))
+
+
+def test_a_vote_that_is_not_of_trees_is_refused_before_anything_is_asked():
+    from fairprobe.subjects import make
+
+    X, y = load_census(split="test")
+    ensemble = make("ensemble").fit(X.to_numpy()[:300], y[:300])
+    solved = solve(ensemble, census_domain(), n_rows=800_000)
+    assert solved == NotSolved("a vote is solved where all that vote are trees, got RandomForestClassifier")
+    assert solved.n_queries == 0

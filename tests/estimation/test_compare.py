@@ -1,0 +1,201 @@
+"""`compare`: two models on the same inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from chance import SURPRISING
+from fairprobe import Category, Domain, Integer, compare, estimate
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.testing import CountingModel, box, never, score
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+DOMAIN = Domain([Integer("x", 0, 99), Integer("y", 0, 99), Integer("s", 0, 1)], ["s"])
+
+
+class Below:
+    """Discriminatory where a column is below a bound; keeps what it is asked."""
+
+    def __init__(self, column, bound):
+        self.column = column
+        self.bound = bound
+        self.batches = []
+
+    def is_case(self, X):
+        return X[:, self.column] < self.bound
+
+    def __call__(self, X):
+        self.batches.append(X.copy())
+        return self.is_case(X) & (X[:, -1] == 1)
+
+
+def first_members(batches):
+    """The inputs asked about: each batch has a block for either sex."""
+    return np.concatenate([batch[: len(batch) // 2] for batch in batches])
+
+
+@pytest.mark.parametrize("population", ["domain", "valid"])
+def test_both_are_judged_on_the_same_inputs(population):
+    a, b = Below(0, 30), Below(1, 20)
+    result = compare(a, b, DOMAIN, population, n_experiments=30, n_samples=1000, seed=4)
+    assert len(a.batches) == len(b.batches) > 1
+    for mine, theirs in zip(a.batches, b.batches, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    inputs = first_members(a.batches)
+    in_a, in_b = a.is_case(inputs), b.is_case(inputs)
+    assert result.n == len(inputs) == 30_000
+    assert result.only_a == (in_a & ~in_b).sum()
+    assert result.only_b == (in_b & ~in_a).sum()
+    assert (result.a.hits, result.b.hits) == (in_a.sum(), in_b.sum())
+    assert result.difference == pytest.approx(result.a.value - result.b.value, abs=1e-12)
+    assert (result.low, result.high) == paired_difference(result.only_a, result.only_b, result.n, 0.95)
+    assert result.low < 0.1 < result.high
+    expected = stats.binomtest(int(result.only_a), int(result.only_a + result.only_b)).pvalue
+    assert result.p_value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("bound_a", "bound_b"), [(2, 1), (3, 3), (1, 5), (0, 4)])
+def test_the_p_value_is_the_exact_test_of_mcnemar(bound_a, bound_b):
+    result = compare(Below(0, bound_a), Below(1, bound_b), DOMAIN, n_experiments=1, n_samples=500)
+    expected = stats.binomtest(result.only_a, result.only_a + result.only_b).pvalue
+    assert result.p_value == pytest.approx(min(1, expected), rel=1e-9)
+    assert result.low <= result.difference <= result.high
+
+
+def test_each_share_is_that_of_estimate():
+    toy = box()
+    result = compare(toy.model, never().model, toy.domain, n_experiments=5, seed=3, confidence=0.9)
+    alone = estimate(toy.model, toy.domain, method="sample", n_experiments=5, seed=3, confidence=0.9)
+    for figure in ("value", "low", "high", "lower", "upper", "n", "hits", "method", "seed", "confidence", "n_queries"):
+        assert getattr(result.a, figure) == getattr(alone, figure), figure
+    np.testing.assert_array_equal(result.a.history, alone.history)
+    assert result.b.hits == 0
+    assert result.only_a == result.a.hits
+    assert result.only_b == 0
+
+
+def test_a_model_and_itself():
+    toy = box()
+    result = compare(toy.model, toy.model, toy.domain, n_experiments=5)
+    assert result.difference == 0
+    assert result.p_value == 1
+    assert (result.only_a, result.only_b) == (0, 0)
+    assert result.low <= 0 <= result.high
+    assert result.a.hits == result.b.hits > 0
+
+
+def test_the_other_way_round():
+    a, b = Below(0, 30), Below(1, 20)
+    there, back = (compare(*models, DOMAIN, n_experiments=3) for models in ((a, b), (b, a)))
+    assert back.difference == -there.difference
+    assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
+    assert back.p_value == there.p_value
+    assert (back.only_a, back.only_b) == (there.only_b, there.only_a)
+
+
+def test_the_same_seed_gives_the_same_comparison():
+    models = Below(0, 30), Below(1, 20)
+    first, again, other = (compare(*models, DOMAIN, n_experiments=3, seed=seed) for seed in (1, 1, 2))
+    assert (first.only_a, first.only_b) == (again.only_a, again.only_b)
+    assert (first.only_a, first.only_b) != (other.only_a, other.only_b)
+
+
+def test_a_fresh_seed_is_recorded_for_both():
+    models = Below(0, 30), Below(1, 20)
+    first = compare(*models, DOMAIN, n_experiments=3, seed=None)
+    assert first.a.seed == first.b.seed
+    again = compare(*models, DOMAIN, n_experiments=3, seed=first.a.seed)
+    assert (first.only_a, first.only_b) == (again.only_a, again.only_b)
+
+
+def test_constraints():
+    """Only x below 50: there the first model's share is 60%, in the whole domain 30%."""
+    domain = Domain(DOMAIN.parameters, ["s"], [lambda rows: rows["x"] < 50])
+    models = Below(0, 30), Below(1, 20)
+    valid, whole = (compare(*models, domain, name, n_experiments=5) for name in ("valid", "domain"))
+    for result, share in ((valid, 0.6), (whole, 0.3)):
+        hits, n = result.a.hits, result.n
+        assert min(stats.binom.cdf(hits, n, share), stats.binom.sf(hits - 1, n, share)) > SURPRISING
+    assert (valid.a.population, valid.b.population, whole.a.population) == ("valid", "valid", "domain")
+
+
+def test_rows():
+    domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"])], ["sex"])
+    frame = pd.DataFrame({"x": [*range(10), 12], "sex": [*"FMFMFMFMF", None, "M"]})
+    result = compare(
+        lambda rows: (rows["x"] > 4) & (rows["sex"] == "F"),
+        lambda rows: (rows["x"] % 2 == 0) & (rows["sex"] == "M"),
+        domain,
+        frame,
+        favourable=True,
+    )
+    # a: 5 6 7 8 12; b: 0 2 4 6 8 12; 9 is left out
+    assert (result.a.hits, result.b.hits, result.n) == (5, 6, 10)
+    assert (result.only_a, result.only_b) == (2, 3)
+    assert (result.a.n_left_out, result.b.n_left_out) == (1, 1)
+    assert (result.a.method, result.a.population) == ("rows", "rows")
+    assert (result.a.low, result.a.high) == clopper_pearson(5, 10, 0.95)
+    assert result.p_value == pytest.approx(stats.binomtest(2, 5).pvalue)
+    assert (result.a.worse_off, result.b.worse_off) == ("sex=M", "sex=F")
+
+
+def test_rows_are_asked_about_once_by_each():
+    a, b = CountingModel(Below(0, 30)), CountingModel(Below(1, 20))
+    result = compare(a, b, DOMAIN, DOMAIN.sample(40, seed=0))
+    assert a.n_rows == b.n_rows == 80
+    assert result.a.n_queries == result.b.n_queries == 80
+
+
+def test_scores():
+    toy = score()
+    result = compare(toy.model, lambda X: X[:, 1] * 1.0, toy.domain, n_experiments=4, **toy.settings)
+    assert result.b.hits == 0
+    assert result.a.threshold == 0.5
+    with pytest.raises(SettingError, match="needs a threshold"):
+        compare(toy.model, toy.model, toy.domain, output="score")
+
+
+def test_in_words():
+    result = compare(Below(0, 30), Below(1, 20), DOMAIN, n_experiments=3)
+    text = result.sentence()
+    assert "3,000 inputs" in text
+    assert "with 95% confidence between" in text
+    assert "(p = " in text
+    assert "fair" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"confidence": 1}, SettingError),
+        ({"n_samples": 0}, SettingError),
+        ({"n_experiments": 0}, SettingError),
+        ({"population": "everyone"}, SettingError),
+        ({"seed": -1}, SettingError),
+        ({"population": DOMAIN.sample(3, seed=0).iloc[:0]}, DataError),
+        ({"population": DOMAIN.sample(3, seed=0).drop(columns="s")}, DataError),
+    ],
+)
+def test_bad_input(options, error):
+    model = CountingModel(Below(0, 30))
+    with pytest.raises(error):
+        compare(model, model, DOMAIN, **options)
+    assert model.n_rows == 0
+
+
+@pytest.mark.slow
+def test_intervals_hold():
+    """1,000 repetitions; a false alarm has a chance below 1 in 10,000."""
+    a, b = Below(0, 3), Below(1, 2)
+    misses = 0
+    for seed in range(1000):
+        a.batches, b.batches = [], []
+        result = compare(a, b, DOMAIN, n_experiments=1, n_samples=500, seed=seed)
+        misses += not result.low <= 0.01 <= result.high
+    assert stats.binom.sf(misses - 1, 1000, 0.05) > 1e-4

@@ -1,0 +1,825 @@
+"""`estimate` against toys whose share is known, and against slow counts in plain Python."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import tracemalloc
+import warnings
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from chance import SURPRISING
+from fairprobe import Category, Domain, Integer, Real, estimate
+from fairprobe.errors import DomainError, HealthWarning, ModelError, SettingError
+from fairprobe.estimation import populations
+from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimation.exact import walk
+from fairprobe.model import asking
+from fairprobe.model.tables import UnfitError
+from fairprobe.testing import (
+    CountingModel,
+    all_toys,
+    always,
+    box,
+    checkerboard,
+    loans,
+    never,
+    odd_one_out,
+    pair,
+    proba,
+    score,
+)
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+TOYS = dict(all_toys())
+each_toy = pytest.mark.parametrize("toy", TOYS.values(), ids=TOYS)
+
+
+class Recorder:
+    """Keeps every batch that a callable model is asked about."""
+
+    def __init__(self, model):
+        self.model = model
+        self.batches = []
+
+    def __call__(self, batch):
+        self.batches.append(batch.copy())
+        return self.model(batch)
+
+    def families(self, domain):
+        """The batches as lists of families, each a list of rows, one for every combination, in domain order."""
+        n = len(domain.combinations)
+        for batch in self.batches:
+            rows = list(batch.itertuples(index=False)) if isinstance(batch, pd.DataFrame) else batch.tolist()
+            size = len(rows) // n
+            for position in range(size):
+                yield [tuple(row) for row in rows[position::size]]
+
+
+def is_surprising(hits, n, share):
+    """Whether so many hits have a chance below one in a million, either way."""
+    share = float(share)
+    return min(stats.binom.cdf(hits, n, share), stats.binom.sf(hits - 1, n, share)) < SURPRISING / 2
+
+
+# Sampling
+
+
+@each_toy
+def test_a_sampled_share_is_the_toys(toy):
+    share = estimate(toy.model, toy.domain, method="sample", n_experiments=20, n_samples=700, seed=1, **toy.settings)
+    assert share.n == 14_000
+    assert share.value == share.hits / share.n
+    assert not is_surprising(share.hits, share.n, toy.share)
+    assert share.method == "sample"
+    assert share.population == "domain"
+    assert share.sensitive == toy.domain.sensitive
+    assert share.n_queries == share.n * len(toy.domain.combinations)
+    assert share.threshold == toy.settings.get("threshold", 0)
+    assert (share.seed, share.confidence, share.n_left_out, share.detail) == (1, 0.95, 0, "")
+
+
+@each_toy
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_its_bounds_are_exact(toy, confidence):
+    share = estimate(
+        toy.model, toy.domain, method="sample", n_experiments=3, n_samples=500, confidence=confidence, **toy.settings
+    )
+    counts = (share.hits, share.n, confidence)
+    assert (share.low, share.high) == clopper_pearson(*counts)
+    assert (share.lower, share.upper) == (lower_bound(*counts), upper_bound(*counts))
+    assert share.confidence == confidence
+
+
+def test_by_default_400_experiments_of_1000():
+    toy = never()
+    share = estimate(toy.model, toy.domain, method="sample")
+    assert share.n == 400_000
+    assert len(share.history) == 400
+    assert share.sentence() == "none in 400,000: with 95% confidence fewer than 0.00075% of the domain"
+
+
+@pytest.mark.parametrize("toy", [box(), odd_one_out(), checkerboard()], ids=["box", "odd", "board"])
+@pytest.mark.parametrize("n_samples", [1, 700, 10_000, 12_345])
+def test_history_is_the_running_mean_over_experiments(toy, n_samples):
+    """Against the inputs that the model was asked about, in their order; experiments do not end where calls do."""
+    n_experiments = 4 if n_samples > 1 else 150
+    recorder = Recorder(toy.model)
+    share = estimate(recorder, toy.domain, method="sample", n_experiments=n_experiments, n_samples=n_samples)
+    first = np.array([family[0] for family in recorder.families(toy.domain)])
+    hits = toy.is_case(first)
+    assert len(hits) == share.n == n_experiments * n_samples
+    assert share.hits == hits.sum()
+    means, rates = [], []
+    for number in range(n_experiments):
+        rates.append(hits[number * n_samples : (number + 1) * n_samples].mean())
+        means.append(sum(rates) / len(rates))
+    np.testing.assert_allclose(share.history, means, rtol=1e-12)
+    assert len(share.history) == n_experiments
+    assert share.history[-1] == pytest.approx(share.value, rel=1e-12)
+    low, high = stats.t.interval(0.95, n_experiments - 1, np.mean(rates), stats.sem(rates))
+    assert share.mean_low == pytest.approx(max(0, low), abs=1e-12)
+    assert share.mean_high == pytest.approx(min(1, high), abs=1e-12)
+
+
+def test_one_experiment_has_no_interval_of_the_mean():
+    share = estimate(box().model, box().domain, method="sample", n_experiments=1)
+    assert (share.mean_low, share.mean_high) == (None, None)
+    assert share.history.tolist() == [share.value]
+
+
+@pytest.mark.parametrize("output", ["score", "value"])
+@pytest.mark.parametrize("eighths", [0, 1, 4, 7])
+def test_scores_and_values_with_thresholds(output, eighths):
+    """A gap equal to the threshold is none."""
+    toy = score(threshold=eighths / 8)
+    for method in ("exact", "sample"):
+        share = estimate(
+            toy.model, toy.domain, method=method, output=output, threshold=eighths / 8, n_experiments=4, n_samples=500
+        )
+        assert share.threshold == eighths / 8
+        assert not is_surprising(share.hits, share.n, toy.share)
+        if method == "exact":
+            assert Fraction(share.hits, share.n) == toy.share == Fraction(7 - eighths, 8)
+
+
+@pytest.mark.parametrize("sixteenths", [0, 2, 4, 7])
+def test_probabilities_with_thresholds(sixteenths):
+    toy = proba(threshold=sixteenths / 16)
+    share = estimate(toy.model, toy.domain, **toy.settings)
+    assert Fraction(share.hits, share.n) == toy.share == Fraction(7 - sixteenths, 8)
+
+
+def test_twins_are_compared_in_all_combinations_of_several_sensitive_parameters():
+    """Only two of ten combinations differ by more than the threshold: who compares neighbours finds nothing."""
+    toy = pair()
+    share = estimate(toy.model, toy.domain, **toy.settings)
+    assert Fraction(share.hits, share.n) == toy.share
+    assert share.sensitive == ("sex", "race")
+
+
+def test_progress_is_told_after_every_batch():
+    told = []
+    toy = box()
+    share = estimate(
+        CountingModel(toy.model),
+        toy.domain,
+        method="sample",
+        n_experiments=5,
+        n_samples=5000,
+        progress=lambda status: told.append(tuple(status.figures.values())),
+    )
+    assert [n for n, *_ in told] == sorted({n for n, *_ in told})
+    assert len(told) >= 2
+    assert told[-1] == (share.n, share.hits, share.low, share.high)
+
+
+# Exact, by looking at every input
+
+
+@each_toy
+def test_enumeration_gives_the_toys_share_exactly(toy):
+    model = CountingModel(toy.model)
+    share = estimate(model, toy.domain, **toy.settings)
+    assert Fraction(share.hits, share.n) == toy.share
+    assert share.n == toy.domain.size
+    assert share.hits == toy.n_cases * len(toy.domain.combinations)
+    assert share.value == share.low == share.high == share.lower == share.upper == float(toy.share)
+    assert share.width == 0
+    assert share.method == "exact"
+    assert share.n_queries == model.n_rows == toy.domain.size
+    assert share.history is None
+    assert share.mean_low is None
+    assert f"{toy.domain.size:,}" in share.detail
+
+
+def test_enumeration_in_many_batches():
+    toy = box(n_free=4, levels=14, n_groups=3)
+    model = CountingModel(toy.model)
+    share = estimate(model, toy.domain)
+    assert model.n_calls > 3
+    assert Fraction(share.hits, share.n) == toy.share
+
+
+def test_exact_limit_counts_inputs():
+    toy = box()
+    assert estimate(toy.model, toy.domain, exact_limit=toy.domain.size).method == "exact"
+    options = {"exact_limit": toy.domain.size - 1, "n_experiments": 2}
+    assert estimate(toy.model, toy.domain, **options).method == "sample"
+
+
+def test_a_domain_of_sensitive_parameters_alone():
+    domain = Domain([Integer("a", 0, 1), Integer("b", 0, 2)], ["a", "b"])
+    share = estimate(lambda X: X[:, 0], domain)
+    assert (share.hits, share.n) == (6, 6)
+
+
+def test_a_rounded_value_is_still_within_its_bounds():
+    toy = box(n_free=1, levels=3, low=1, high=1)
+    share = estimate(toy.model, toy.domain)
+    assert share.low <= share.value <= share.high
+
+
+# Exact, by solving the model
+
+
+def test_a_tree_is_solved(census_tree):
+    tree, domain = census_tree
+    share = estimate(tree, domain)
+    assert share.method == "exact"
+    assert share.width == 0
+    assert share.n == domain.size
+    assert Fraction(share.hits, share.n) == pytest.approx(share.value, rel=1e-15)
+    assert "tree" in share.detail
+    sample = estimate(tree, domain, method="sample", confidence=1 - SURPRISING, n_experiments=100)
+    assert sample.low < share.value < sample.high
+
+
+def small_tree():
+    """A tree over a domain that can be enumerated too."""
+    domain = Domain([Integer("x", 0, 9), Integer("y", 0, 9), Integer("s", 0, 2)], ["s"])
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.integers(0, 10, 400), rng.integers(0, 10, 400), rng.integers(0, 3, 400)])
+    y = np.where(X[:, 0] + 2 * X[:, 2] + rng.integers(0, 3, 400) > 7, "yes", "no").astype("U3")
+    return DecisionTreeClassifier(random_state=0).fit(X, y), domain
+
+
+def test_solving_and_enumerating_agree():
+    tree, domain = small_tree()
+    enumerated = estimate(tree, domain, favourable="yes")
+    solved = estimate(tree, domain, favourable="yes", exact_limit=1)
+    assert "tree" in solved.detail
+    assert "tree" not in enumerated.detail
+    assert enumerated.hits > 0
+    for figure in ("value", "low", "high", "lower", "upper", "n", "hits", "method", "sensitive", "worse_off"):
+        assert getattr(solved, figure) == getattr(enumerated, figure), figure
+
+
+def test_outcomes_do_not_depend_on_how_an_exact_share_was_found():
+    tree, domain = small_tree()
+    enumerated, solved = (estimate(tree, domain, exact_limit=limit) for limit in (10_000, 1))
+    pd.testing.assert_frame_equal(solved.outcomes, enumerated.outcomes, check_dtype=False)
+
+
+@pytest.fixture
+def rows_sent(monkeypatch):
+    """The rows of each batch that any model is sent: a model whose own methods were replaced would not be solved."""
+    rows = []
+    plain = asking.checked_answer
+    monkeypatch.setattr(asking, "checked_answer", lambda raw, n, *more: rows.append(n) or plain(raw, n, *more))
+    return rows
+
+
+def test_queries_of_a_solved_model_are_counted(census_tree, rows_sent):
+    """A query is one row sent to the model, whatever for."""
+    share = estimate(*census_tree)
+    assert share.method == "exact"
+    assert share.n_queries == sum(rows_sent) > 0
+
+
+def test_queries_of_an_attempt_in_vain_are_counted(census_tree, rows_sent, monkeypatch):
+    tree, domain = census_tree
+    monkeypatch.setattr(walk.BoxWalk, "confirm", _not_confirmed)
+    share = estimate(tree, domain, method="exact", n_experiments=3)
+    assert (share.method, share.detail) == ("sample", "not confirmed")
+    assert share.n_queries == sum(rows_sent) > share.n * len(domain.combinations)
+
+
+def _not_confirmed(self, domain):
+    raise UnfitError("not confirmed")
+
+
+def large_domain(**options):
+    return Domain([Integer("x", 0, 10**9), Integer("y", 0, 9), Integer("s", 0, 1)], ["s"], **options)
+
+
+def above(X):
+    return X[:, 1] + X[:, 2] > 5
+
+
+def test_not_exact_warns_and_samples():
+    domain = large_domain()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        share = estimate(above, domain, method="exact", n_experiments=3)
+    (warning,) = caught
+    assert warning.category is HealthWarning
+    assert str(warning.message).startswith("not-exact: ")
+    assert str(warning.message).endswith("; sampled instead")
+    assert share.method == "sample"
+    assert share.n == 3000
+    assert share.detail
+    assert share.detail in str(warning.message)
+    assert warning.filename == __file__, "the warning is about the line that called estimate"
+
+
+def test_auto_samples_without_a_warning_and_says_why():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        share = estimate(above, large_domain(), n_experiments=3)
+    assert share.method == "sample"
+    assert "above" in share.detail or "function" in share.detail
+
+
+@pytest.mark.parametrize("output", ["score", "value"])
+def test_scores_are_not_solved(output):
+    with pytest.warns(HealthWarning, match=r"^not-exact: the domain has 2.0e\+10 inputs, over the 2,000,000"):
+        share = estimate(above, large_domain(), method="exact", output=output, threshold=0.5, n_experiments=3)
+    assert share.method == "sample"
+
+
+def test_a_constrained_domain_is_not_solved(census_tree):
+    tree, domain = census_tree
+    constrained = Domain(domain.parameters, domain.sensitive, [lambda rows: rows["age"] > 2])
+    with pytest.warns(HealthWarning, match="^not-exact: the domain has constraints"):
+        share = estimate(tree, constrained, "valid", method="exact", n_experiments=3)
+    assert "constraint" in share.detail
+    assert estimate(tree, constrained, "domain").value == estimate(tree, domain).value
+
+
+def test_a_domain_too_large_to_be_written_as_a_float():
+    """10^360 inputs: nothing here needs that number as a float."""
+    wide = [Real(f"x{number}", 0, 10**12 - 1, 1.0) for number in range(30)]
+    domain = Domain([*wide, Integer("s", 0, 1)], ["s"])
+    share = estimate(lambda X: X[:, -1], domain, output="score", threshold=0.5, n_experiments=2)
+    assert share.value == 1
+
+
+# Stop when tight
+
+
+@pytest.mark.parametrize("width", [0.5, 0.05, 0.01])
+@pytest.mark.parametrize("toy", [box(), always(), never()], ids=["box", "always", "never"])
+def test_it_stops_as_soon_as_the_interval_is_narrow(toy, width):
+    share = estimate(toy.model, toy.domain, method="sample", width=width)
+    assert share.method == "sequential"
+    assert share.width <= width
+    assert share.n < 100_000
+    assert (share.low, share.high) == (share.lower, share.upper)
+    assert share.low <= toy.share <= share.high
+    assert share.n_queries == share.n * 2
+
+
+@pytest.mark.parametrize(("max_share", "is_above"), [(0.01, True), (0.026, True), (0.028, False), (0.1, False)])
+def test_it_stops_as_soon_as_the_side_of_a_limit_is_known(max_share, is_above):
+    toy = box()  # 2.7%
+    told = []
+    share = estimate(
+        toy.model,
+        toy.domain,
+        method="sample",
+        max_share=max_share,
+        progress=lambda status: told.append(tuple(status.figures.values())),
+    )
+    assert share.method == "sequential"
+    assert (share.low > max_share, share.high <= max_share) == (is_above, not is_above)
+    for _, _, low, high in told[:-1]:
+        assert low <= max_share < high
+    assert told[-1] == (share.n, share.hits, share.low, share.high)
+
+
+def test_both_wishes_are_met():
+    toy = box()
+    share = estimate(toy.model, toy.domain, method="sample", width=0.01, max_share=0.02)
+    assert share.width <= 0.01
+    assert share.low > 0.02
+
+
+def test_it_never_takes_more_than_the_experiments_given():
+    toy = box()
+    share = estimate(toy.model, toy.domain, method="sample", width=1e-4, n_experiments=7, n_samples=1500)
+    assert share.n == 10_500
+    assert share.method == "sequential"
+    assert share.width > 1e-4
+    assert len(share.history) == 7
+
+
+def test_a_time_uniform_interval_is_wider_than_one_of_a_fixed_n():
+    toy = box()
+    share = estimate(toy.model, toy.domain, method="sample", width=1e-4, n_experiments=10)
+    low, high = clopper_pearson(share.hits, share.n, 0.95)
+    assert share.low < low < high < share.high
+
+
+def test_an_exact_share_needs_no_stopping():
+    assert estimate(box().model, box().domain, width=0.1, max_share=0.5).method == "exact"
+
+
+def misses_of_sequences(monkeypatch, n_repetitions, n_samples):
+    """How often the interval at the stop misses the share, when a run stops only because it is wrong about it.
+
+    The limit is the share itself: any decision is wrong. Calls are small, so that it looks often.
+    """
+    monkeypatch.setattr(populations, "ROWS_A_CALL", 200)
+    toy = score(threshold=0.75)
+    share = Fraction(1, 8)
+    misses = 0
+    for seed in range(n_repetitions):
+        got = estimate(
+            toy.model,
+            toy.domain,
+            method="sample",
+            max_share=float(share),
+            n_experiments=10,
+            n_samples=n_samples,
+            seed=seed,
+            **toy.settings,
+        )
+        misses += not got.low <= share <= got.high
+    return misses
+
+
+def test_intervals_hold_whenever_it_stops(monkeypatch):
+    """A false alarm has a chance below 1 in 10,000."""
+    misses = misses_of_sequences(monkeypatch, 100, 200)
+    assert stats.binom.sf(misses - 1, 100, 0.05) > 1e-4
+
+
+@pytest.mark.slow
+def test_intervals_hold_whenever_it_stops_after_long(monkeypatch):
+    misses = misses_of_sequences(monkeypatch, 500, 1500)
+    assert stats.binom.sf(misses - 1, 500, 0.05) > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expected", [0.5, 3.01, 8, 100])
+def test_intervals_of_a_fixed_n_hold(expected):
+    """The whole way from the model to the interval: 2,000 repetitions of 1,000 inputs; intervals.py has its own."""
+    levels = 1000
+    toy = box(n_free=1, levels=levels, low=0, high=round(expected) - 1) if expected >= 1 else box(1, 2000, 0, 0)
+    misses = 0
+    for seed in range(2000):
+        share = estimate(toy.model, toy.domain, method="sample", n_experiments=1, n_samples=1000, seed=seed)
+        misses += not share.low <= toy.share <= share.high
+    assert stats.binom.sf(misses - 1, 2000, 0.05) > 1e-4
+
+
+# Who is worse off
+
+
+def outcomes_by_hand(families, n_combinations, threshold, names):
+    """How often each combination gets each outcome over the discriminatory families; `names` says who gets what."""
+    table = [Counter() for _ in range(n_combinations)]
+    hits = 0
+    for outputs in families:
+        gap = max(outputs) - min(outputs) if threshold is not None else float(len(set(outputs)) > 1)
+        if gap > (threshold or 0):
+            hits += 1
+            for position, got in enumerate(names(outputs)):
+                table[position].update(got)
+    return hits, table
+
+
+def labels_of(outputs):
+    return [[label] for label in outputs]
+
+
+def ends_of(outputs):
+    low, high = min(outputs), max(outputs)
+    return [[*["lowest"] * (number == low), *["highest"] * (number == high)] for number in outputs]
+
+
+def three_labels(X):
+    return np.array(["no", "perhaps", "yes"])[(X[:, 0] * 7 + X[:, 1] * 5 + X[:, 0] * X[:, -1]) % 11 % 3]
+
+
+def stepwise(X):
+    return (X[:, 0] * X[:, -1] + X[:, 1]) % 4 / 4
+
+
+OUTCOMES = {
+    "three-labels": (three_labels, {}, None, labels_of),
+    "scores": (stepwise, {"output": "score", "threshold": 0.25}, 0.25, ends_of),
+    "values": (stepwise, {"output": "value", "threshold": 0}, 0, ends_of),
+}
+
+
+@pytest.mark.parametrize(("model", "options", "threshold", "names"), OUTCOMES.values(), ids=OUTCOMES)
+@pytest.mark.parametrize("method", ["sample", "exact"])
+def test_outcomes_by_hand(model, options, threshold, names, method):
+    domain = Domain([Integer("x", 0, 9), Integer("y", 0, 9), Integer("a", 0, 1), Integer("b", 0, 2)], ["a", "b"])
+    if method == "sample":
+        recorder = Recorder(model)
+        share = estimate(recorder, domain, method="sample", n_experiments=2, n_samples=500, **options)
+        families = recorder.families(domain)
+        times = 1
+    else:
+        share = estimate(model, domain, **options)
+        free = itertools.product(range(10), range(10))
+        families = [[(*row, a, b) for a in range(2) for b in range(3)] for row in free]
+        times = 6  # each family is one input for every combination
+    answers = [model(np.array(family)).tolist() for family in families]
+    hits, table = outcomes_by_hand(answers, 6, threshold, names)
+    assert share.hits == hits * times
+    assert list(share.outcomes.index) == [f"a={a}, b={b}" for a in range(2) for b in range(3)]
+    for position, counts in enumerate(table):
+        got = {name: count for name, count in share.outcomes.iloc[position].items() if count}
+        assert got == {name: count * times for name, count in counts.items()}
+    if threshold is None:
+        assert (share.outcomes.sum(axis=1) == share.hits).all()
+
+
+def test_outcomes_of_probabilities_are_the_likeliest_class():
+    toy = proba()
+    share = estimate(toy.model, toy.domain, favourable=2, **toy.settings)
+    # 5/8, 6/8 and 7/8 move 5/16, 6/16 and 7/16 from the first class to the third: the third is the likeliest then.
+    assert share.outcomes.loc["group=0"].tolist() == [share.hits, 0, 0]
+    assert share.outcomes.loc["group=1"].tolist() == [0, 0, share.hits]
+    assert share.worse_off == "group=0"
+
+
+def test_outcomes_of_an_allowed_part_are_those_of_its_hits():
+    """x = 0 has no second member, x = 1 no gap: the hits are x = 2 and x = 3, where group 1 gets a 1."""
+    domain = Domain([Integer("x", 0, 3), Integer("s", 0, 1)], ["s"], [lambda rows: (rows["x"] != 0) | (rows["s"] != 1)])
+    share = estimate(lambda X: np.where(X[:, 0] >= 2, X[:, 1], 0), domain, "valid")
+    assert (share.hits, share.n, share.n_not_comparable) == (4, 6, 1)
+    assert share.outcomes.loc["s=0"].to_dict() == {0: 4, 1: 0}
+    assert share.outcomes.loc["s=1"].to_dict() == {0: 0, 1: 4}
+
+
+@pytest.mark.parametrize("method", ["sample", "exact"])
+def test_worse_off_is_who_gets_the_favourable_outcome_least_often(method):
+    toy = loans()
+    share = estimate(toy.model, toy.domain, method=method, favourable="lend", n_experiments=10)
+    assert share.worse_off == "sex=Female"
+    assert share.outcomes.loc["sex=Female"].to_dict() == {"lend": 0, "refuse": share.hits}
+    assert estimate(toy.model, toy.domain, favourable="refuse").worse_off == "sex=Male"
+    assert estimate(toy.model, toy.domain).worse_off is None
+
+
+def test_worse_off_by_scores():
+    toy = score()
+    assert estimate(toy.model, toy.domain, favourable="highest", **toy.settings).worse_off == "group=0"
+    assert estimate(toy.model, toy.domain, favourable="lowest", **toy.settings).worse_off == "group=1"
+
+
+def test_worse_off_of_one_combination_among_ten():
+    toy = odd_one_out(odd=(1, 3))
+    assert estimate(toy.model, toy.domain, favourable="yes").worse_off == "sex=1, race=3"
+
+
+@pytest.mark.parametrize("method", ["sample", "exact"])
+def test_who_is_rarely_allowed_is_not_worse_off_for_that(method):
+    """Group 2 is allowed at x = 0 alone, where it gets a 1; group 0 never gets one, but for x = 9, group 1 always."""
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 2)], ["s"], [lambda rows: (rows["s"] < 2) | (rows["x"] == 0)])
+
+    def model(X):
+        return (X[:, 1] > 0) ^ (X[:, 0] == 9)
+
+    assert estimate(model, domain, "valid", method=method, n_experiments=5, favourable=True).worse_off == "s=0"
+
+
+def test_nobody_is_worse_off_in_a_tie():
+    domain = Domain([Integer("x", 0, 1), Integer("s", 0, 1)], ["s"])
+    share = estimate(lambda X: X[:, 0] == X[:, 1], domain, favourable=True)
+    assert share.outcomes.to_numpy().tolist() == [[2, 2], [2, 2]]
+    assert share.worse_off is None
+
+
+def test_nobody_is_worse_off_without_hits():
+    share = estimate(never().model, never().domain, favourable=1)
+    assert share.outcomes is None
+    assert share.worse_off is None
+
+
+@pytest.mark.parametrize("method", ["sample", "exact"])
+def test_an_outcome_that_was_never_seen_is_not_favourable(method):
+    toy = loans()
+    with pytest.raises(SettingError, match="favourable must be an outcome that was seen, one of 'lend', 'refuse'; got"):
+        estimate(toy.model, toy.domain, method=method, favourable="gift", n_experiments=2)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        np.asarray,
+        list,
+        lambda labels: np.array(labels, dtype=object),
+        lambda labels: pd.Series(labels),
+        lambda labels: pd.Series(labels, dtype="category"),
+    ],
+    ids=["array", "list", "objects", "series", "category"],
+)
+def test_labels_may_come_in_any_form(wrap):
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"])
+    share = estimate(lambda X: wrap(np.where(X[:, 1] == 1, "yes", "no").tolist()), domain, favourable="yes")
+    assert share.worse_off == "s=0"
+    assert share.outcomes.to_dict() == {"no": {"s=0": 20, "s=1": 0}, "yes": {"s=0": 0, "s=1": 20}}
+
+
+def test_labels_of_a_classifier_fitted_on_strings():
+    X = np.column_stack([np.arange(40) % 10, np.arange(40) // 20])
+    y = pd.Series(np.where(X[:, 1] == 1, "yes", "no"))
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"])
+    assert estimate(LogisticRegression().fit(X, y), domain, favourable="yes").worse_off == "s=0"
+
+
+# Seeds
+
+
+def figures(share):
+    """All but the time it took."""
+    summary = share.summary()
+    del summary["seconds"]
+    return json.dumps(summary), None if share.history is None else share.history.tolist()
+
+
+SETTINGS = [
+    {"method": "sample", "n_experiments": 5},
+    {"method": "sample", "width": 0.01},
+    {"method": "sample", "max_share": 0.02},
+    {"method": "exact"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_the_same_seed_gives_the_same_share(settings):
+    toy = box()
+    first, again = (estimate(toy.model, toy.domain, seed=5, **settings) for _ in range(2))
+    assert figures(first) == figures(again)
+
+
+def test_equal_runs_give_equal_shares():
+    toy = box()
+    first, again = (estimate(toy.model, toy.domain, method="sample", n_experiments=5) for _ in range(2))
+    assert first == again
+
+
+def test_another_seed_gives_other_inputs():
+    toy = box()
+    recorders = [Recorder(toy.model) for _ in range(2)]
+    for seed, recorder in enumerate(recorders):
+        estimate(recorder, toy.domain, method="sample", n_experiments=1, seed=seed)
+    first, second = (next(recorder.families(toy.domain)) for recorder in recorders)
+    assert first != second
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:2])
+def test_a_fresh_seed_is_recorded_and_can_be_replayed(settings):
+    toy = box()
+    first, second = (estimate(toy.model, toy.domain, seed=None, **settings) for _ in range(2))
+    assert first.seed != second.seed
+    assert figures(estimate(toy.model, toy.domain, seed=first.seed, **settings)) == figures(first)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 0}, "confidence must be a number between 0 and 1, both excluded, got 0"),
+        ({"confidence": 1}, "confidence must be"),
+        ({"confidence": 95}, "confidence must be"),
+        ({"confidence": -0.5}, "confidence must be"),
+        ({"confidence": float("nan")}, "confidence must be"),
+        ({"confidence": "95%"}, "confidence must be"),
+        ({"confidence": None}, "confidence must be"),
+        ({"width": 0}, "width must lie between 0 and 1, got 0"),
+        ({"width": -0.1}, "width must"),
+        ({"width": 1}, "width must"),
+        ({"width": float("nan")}, "width must"),
+        ({"width": "narrow"}, "width must"),
+        ({"max_share": -0.1}, "max_share must be at least 0 and below 1, got -0.1"),
+        ({"max_share": 1}, "max_share must"),
+        ({"max_share": float("nan")}, "max_share must"),
+        ({"max_share": "1%"}, "max_share must"),
+        ({"n_samples": 0}, "n_samples must be a whole number of at least 1, got 0"),
+        ({"n_samples": 10.5}, "n_samples must"),
+        ({"n_experiments": 0}, "n_experiments must be a whole number of at least 1, got 0"),
+        ({"n_experiments": -1}, "n_experiments must"),
+        ({"exact_limit": "all"}, "exact_limit must"),
+        ({"method": "guess"}, "method must be auto, sample or exact, got 'guess'"),
+        ({"method": None}, "method must"),
+        (
+            {"population": "everyone"},
+            "population must be 'domain', 'valid', a frame of rows or a Density, got 'everyone'",
+        ),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"seed": 0.5}, "seed must"),
+        ({"output": "score"}, "output='score' needs a threshold"),
+        ({"output": "rank"}, "output must be one of"),
+        ({"threshold": -1}, "threshold must"),
+        ({"batch": "list"}, "batch must be"),
+    ],
+)
+def test_bad_settings(options, message):
+    toy = box()
+    with pytest.raises(SettingError, match=message):
+        estimate(toy.model, toy.domain, **options)
+
+
+def test_bad_settings_are_refused_before_the_model_is_asked():
+    model = CountingModel(box().model)
+    for options in ({"confidence": 2}, {"width": 0}, {"method": "guess"}, {"population": "everyone"}, {"seed": -1}):
+        with pytest.raises(SettingError):
+            estimate(model, box().domain, **options)
+    assert model.n_rows == 0
+
+
+def test_everything_after_the_population_is_keyword_only():
+    with pytest.raises(TypeError):
+        estimate(box().model, box().domain, "domain", 10)
+
+
+def nothing(rows):
+    return np.zeros(len(rows), dtype=bool)
+
+
+def one_in_a_million(rows):
+    return rows["x"] < 1000
+
+
+@pytest.mark.parametrize("constraint", [nothing, one_in_a_million])
+@pytest.mark.parametrize("options", [{}, {"width": 0.1}, {"method": "sample"}])
+def test_a_part_too_thin_to_be_sampled(constraint, options):
+    domain = large_domain(constraints=[constraint])
+    with pytest.raises(DomainError, match="the constraints must allow 1 in 10,000 inputs at least"):
+        estimate(above, domain, "valid", **options)
+
+
+def test_a_small_domain_of_which_nothing_is_allowed():
+    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"], [nothing])
+    with pytest.raises(DomainError):
+        estimate(lambda X: X[:, 1], domain, "valid")
+
+
+def test_a_thin_part_of_a_small_domain_is_enumerated():
+    domain = Domain([Integer("x", 0, 99_999), Integer("s", 0, 1)], ["s"], [lambda rows: rows["x"] == 77_777])
+    share = estimate(lambda X: X[:, 1], domain, "valid")
+    assert (share.hits, share.n) == (2, 2)
+
+
+def test_a_failing_model_raises_a_model_error():
+    toy = box()
+    with pytest.raises(ModelError, match="this model fails after 30,000 rows"):
+        estimate(CountingModel(toy.model, fail_after=30_000), toy.domain, method="sample")
+
+
+def test_a_model_that_does_not_fit_is_refused():
+    domain = Domain([Category("job", ["a", "b"]), Integer("s", 0, 1)], ["s"])
+    with pytest.raises(SettingError, match="a model must have predict or be callable"):
+        estimate("model", domain)
+    with pytest.raises(SettingError, match="the model must be fitted"):
+        estimate(LogisticRegression(), domain)
+
+
+# What it costs
+
+
+def peak(action):
+    tracemalloc.start()
+    action()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+def test_memory_does_not_grow_with_n():
+    toy = box()
+
+    def run(n_samples, **options):
+        return lambda: estimate(
+            toy.model, toy.domain, method="sample", n_experiments=20, n_samples=n_samples, seed=0, **options
+        )
+
+    run(2000)()  # imports and tables
+    for options in ({}, {"width": 1e-5}):
+        assert peak(run(20_000, **options)) < 1.5 * peak(run(2000, **options))
+
+
+def test_memory_of_an_enumeration_does_not_grow_with_the_domain():
+    small, large = box(n_free=5, levels=8), box(n_free=5, levels=13)
+    peaks = [peak(lambda toy=toy: estimate(toy.model, toy.domain)) for toy in (small, small, large)]
+    assert peaks[2] < 1.5 * peaks[1]
+
+
+def test_estimate_imports_nothing_of_search():
+    """By its source: `import fairprobe` loads both."""
+    folder = Path(populations.__file__).parent
+    files = sorted(folder.rglob("*.py"))
+    assert len(files) > 10
+    for file in files:
+        tree = ast.parse(file.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{file}: relative import"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names = [node.value] if node.value.startswith("fairprobe.") else []
+            else:
+                continue
+            assert not any(name.startswith("fairprobe.searching") for name in names), f"{file}: {names}"

@@ -1,0 +1,369 @@
+"""Intervals from counts: against SciPy, against their definitions, and what must hold for all counts."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds import paired
+from fairprobe.estimation.bounds.intervals import (
+    chance_of_finding,
+    checked_confidence,
+    clopper_pearson,
+    lower_bound,
+    mean_interval,
+    upper_bound,
+)
+from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+
+CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)
+confidences = st.floats(0.01, 0.9999)
+
+
+@st.composite
+def counts(draw, max_n=10**12):
+    n = draw(st.one_of(st.integers(1, 50), st.integers(1, max_n)))
+    return draw(st.one_of(st.integers(0, min(n, 3000)), st.integers(0, n))), n
+
+
+@st.composite
+def pairs(draw, max_n=10**7):
+    n = draw(st.one_of(st.integers(1, 30), st.integers(1, max_n)))
+    b = draw(st.one_of(st.integers(0, min(n, 30)), st.integers(0, n)))
+    return b, draw(st.one_of(st.integers(0, min(n - b, 30)), st.integers(0, n - b))), n
+
+
+# Clopper-Pearson and the one-sided bounds
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 37, 1000, 400_000, 10**7])
+@pytest.mark.thinned(3)
+def test_clopper_pearson_agrees_with_scipy(n, confidence):
+    some = sorted({0, 1, 2, 3, 9, 100, 999, n // 3, n // 2, n - 2, n - 1, n})
+    for hits in [hits for hits in some if 0 <= hits <= n]:
+        expected = stats.binomtest(hits, n).proportion_ci(confidence, method="exact")
+        assert clopper_pearson(hits, n, confidence) == pytest.approx((expected.low, expected.high), rel=1e-7)
+
+
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+def test_one_sided_bounds_agree_with_scipy(confidence):
+    for hits, n in [(0, 1), (1, 1), (0, 1000), (3, 1000), (999, 1000), (1000, 1000), (2600, 400_000)]:
+        at_least = stats.binomtest(hits, n, alternative="greater").proportion_ci(confidence, method="exact")
+        at_most = stats.binomtest(hits, n, alternative="less").proportion_ci(confidence, method="exact")
+        assert lower_bound(hits, n, confidence) == pytest.approx(at_least.low, rel=1e-7)
+        assert upper_bound(hits, n, confidence) == pytest.approx(at_most.high, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [63_673_509, 400_000_000, 3_121_315_751, 10**12])
+@pytest.mark.parametrize("hits", [1, 30, 998, 999, 1000, 1001, 5000])
+def test_bounds_are_right_where_scipys_inverse_is_not(hits, n):
+    # betaincinv(1000, 4e8, 0.025) of SciPy 1.17 is 3.8e-6, above 1000 / 4e8. For so few of so many, the limit is the
+    # Poisson interval, from the gamma distribution, whose inverse is right.
+    low, high = clopper_pearson(hits, n, 0.95)
+    assert low * n == pytest.approx(special.gammaincinv(hits, 0.025), rel=1e-4)
+    assert high * n == pytest.approx(special.gammainccinv(hits + 1, 0.025), rel=1e-4)
+
+
+@given(counts(), confidences)
+def test_bounds_have_the_tails_they_are_defined_by(count, confidence):
+    hits, n = count
+    error = (1 - confidence) / 2
+    low, high = clopper_pearson(hits, n, confidence)
+    if hits and 1 - low > 1e-9:
+        assert special.betainc(hits, n - hits + 1, low) == pytest.approx(error, rel=1e-3)
+    if hits < n and 1 - high > 1e-9:
+        assert special.betaincc(hits + 1, n - hits, high) == pytest.approx(error, rel=1e-3)
+
+
+@given(counts(), confidences)
+def test_the_estimate_is_inside_and_the_ends_in_range(count, confidence):
+    hits, n = count
+    low, high = clopper_pearson(hits, n, confidence)
+    assert 0 <= low <= high <= 1
+    if confidence >= 0.5:
+        assert low <= hits / n <= high
+        assert lower_bound(hits, n, confidence) <= hits / n <= upper_bound(hits, n, confidence)
+    assert (low == 0) == (hits == 0)
+    assert hits < n or high == 1
+
+
+@given(counts(max_n=10**9), confidences)
+def test_more_hits_move_both_ends_up(count, confidence):
+    hits, n = count
+    ends = clopper_pearson([hits, min(hits + 1, n)], n, confidence)
+    for end in ends:
+        assert end[0] <= end[1] * (1 + 1e-9)
+
+
+@given(counts(max_n=10**9), confidences)
+def test_hits_and_misses_are_mirrored(count, confidence):
+    hits, n = count
+    low, high = clopper_pearson(hits, n, confidence)
+    mirrored_low, mirrored_high = clopper_pearson(n - hits, n, confidence)
+    assert (low, high) == pytest.approx((1 - mirrored_high, 1 - mirrored_low), rel=1e-7, abs=1e-12)
+
+
+@given(counts(max_n=10**9), confidences)
+def test_one_sided_bounds_are_inside_the_two_sided_interval(count, confidence):
+    low, high = clopper_pearson(*count, confidence)
+    assert low <= lower_bound(*count, confidence)
+    assert upper_bound(*count, confidence) <= high
+    assert lower_bound(*count, (1 + confidence) / 2) == pytest.approx(low, rel=1e-9)
+    assert upper_bound(*count, (1 + confidence) / 2) == pytest.approx(high, rel=1e-9)
+
+
+@given(counts(max_n=10**9), confidences, confidences)
+def test_more_confidence_is_wider(count, one, other):
+    low, high = clopper_pearson(*count, min(one, other))
+    wide_low, wide_high = clopper_pearson(*count, max(one, other))
+    assert wide_low <= low * (1 + 1e-9)
+    assert high <= wide_high * (1 + 1e-9)
+
+
+def test_no_inputs_say_nothing():
+    assert clopper_pearson(0, 0, 0.95) == (0, 1)
+    assert (lower_bound(0, 0, 0.95), upper_bound(0, 0, 0.95)) == (0, 1)
+
+
+def test_arrays_give_what_numbers_give():
+    hits, n = np.array([0, 1, 5, 1000, 0]), np.array([10, 10, 5, 400_000_000, 0])
+    low, high = clopper_pearson(hits, n, 0.95)
+    for i in range(len(hits)):
+        one = clopper_pearson(int(hits[i]), int(n[i]), 0.95)
+        assert (low[i], high[i]) == one
+        assert all(type(end) is float for end in one)
+    assert lower_bound(hits.reshape(5, 1), 400_000_000, 0.9).shape == (5, 1)
+
+
+def test_nothing_found_in_a_thousand():
+    assert upper_bound(0, 1000, 0.95) == pytest.approx(1 - 0.05 ** (1 / 1000), rel=1e-12)
+    assert clopper_pearson(0, 1000, 0.95)[1] == pytest.approx(1 - 0.025 ** (1 / 1000), rel=1e-12)
+
+
+@pytest.mark.parametrize("function", [clopper_pearson, lower_bound, upper_bound])
+@pytest.mark.parametrize(
+    ("hits", "n", "message"),
+    [
+        (5, 3, r"hits must be at most n, got hits=5, n=3"),
+        (-1, 3, r"hits must be whole numbers of at least 0, got -1"),
+        (0, -3, r"n must be whole numbers of at least 0, got -3"),
+        (1.0, 3, r"hits must be whole numbers of at least 0, got 1.0"),
+        (1, 3.5, r"n must be whole numbers of at least 0, got 3.5"),
+        (True, 3, r"hits must be whole numbers of at least 0, got True"),
+        ("1", 3, r"hits must be whole numbers of at least 0, got '1'"),
+        ([1, 2], [3, 4, 5], r"hits and n must be as many, got hits=\[1, 2\], n=\[3, 4, 5\]"),
+        ([1, 5], 3, r"hits must be at most n"),
+    ],
+)
+def test_bad_counts_are_refused(function, hits, n, message):
+    with pytest.raises(SettingError, match=message):
+        function(hits, n, 0.95)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan, "0.95", None, True])
+def test_bad_confidence_is_refused(confidence):
+    for call in (
+        lambda: checked_confidence(confidence),
+        lambda: clopper_pearson(1, 2, confidence),
+        lambda: lower_bound(1, 2, confidence),
+        lambda: mean_interval([0.1, 0.2], confidence),
+        lambda: paired_difference(1, 2, 5, confidence),
+    ):
+        with pytest.raises(SettingError, match=r"confidence must be a number between 0 and 1, both excluded, got"):
+            call()
+
+
+# The mean of experiments
+
+
+@pytest.mark.parametrize("n_experiments", [2, 3, 10, 400])
+@pytest.mark.parametrize("confidence", CONFIDENCES)
+def test_mean_interval_is_students(n_experiments, confidence):
+    rates = np.random.default_rng(n_experiments).uniform(0.4, 0.6, n_experiments)
+    expected = stats.t.interval(confidence, n_experiments - 1, rates.mean(), stats.sem(rates))
+    assert mean_interval(rates, confidence) == pytest.approx(np.clip(expected, 0, 1), rel=1e-9)
+
+
+def test_mean_interval_stays_in_range():
+    assert mean_interval([0.0, 0.0, 0.01], 0.99)[0] == 0
+    assert mean_interval([1.0, 1.0, 0.99], 0.99)[1] == 1
+
+
+@pytest.mark.parametrize("rates", [[], [0.25]])
+def test_one_experiment_says_nothing(rates):
+    assert mean_interval(rates, 0.95) == (0, 1)
+
+
+def test_equal_rates_give_a_point():
+    assert mean_interval([0.25] * 3, 0.95) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("rates", [[0.5, 1.5], [-0.1, 0.2], [math.nan, 0.2], [[0.1, 0.2]], 0.5])
+def test_bad_rates_are_refused(rates):
+    with pytest.raises(SettingError, match="rates must be a list of numbers between 0 and 1"):
+        mean_interval(rates, 0.95)
+
+
+# The chance of finding
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "chance"),
+    [(0.5, 3, 0.875), (0, 10**12, 0), (1, 1, 1), (1, 0, 0), (0.3, 0, 0), (1e-300, 1, 1e-300), (1e-20, 5, 5e-20)],
+)
+def test_chance_of_finding(share, n, chance):
+    assert chance_of_finding(share, n) == pytest.approx(chance, rel=1e-12)
+
+
+def test_chance_of_finding_keeps_its_digits():
+    exact = 1 - (1 - Fraction(1, 10**9)) ** 1000
+    assert chance_of_finding(1e-9, 1000) == pytest.approx(float(exact), rel=1e-12)
+    assert chance_of_finding(1e-12, 10**12) == pytest.approx(-math.expm1(-1), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "message"),
+    [
+        (-0.1, 5, "share must be a number from 0 to 1, got -0.1"),
+        (1.1, 5, "share must be a number from 0 to 1, got 1.1"),
+        (math.nan, 5, "share must be a number from 0 to 1, got nan"),
+        ("0.5", 5, "share must be a number from 0 to 1, got '0.5'"),
+        (0.1, -1, "n must be a whole number of at least 0, got -1"),
+        (0.1, 2.5, "n must be a whole number of at least 0, got 2.5"),
+    ],
+)
+def test_bad_chances_are_refused(share, n, message):
+    with pytest.raises(SettingError, match=message):
+        chance_of_finding(share, n)
+
+
+# Two models on the same inputs
+
+
+@pytest.mark.parametrize("b", [0, 1, 2, 5, 17, 100, 1000, 30_000])
+@pytest.mark.parametrize("c", [0, 1, 3, 17, 120, 1001, 30_500])
+def test_mcnemar_agrees_with_scipy(b, c):
+    expected = stats.binomtest(b, b + c).pvalue if b + c else 1
+    assert mcnemar_p(b, c) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_mcnemar_of_a_billion():
+    z = 2.0
+    half = 10**9
+    off = round(z * math.sqrt(2 * half) / 2)
+    expected = 2 * stats.norm.sf((2 * off - 1) / math.sqrt(2 * half))
+    assert mcnemar_p(half + off, half - off) == pytest.approx(expected, rel=1e-6)
+    assert mcnemar_p(10**9, 0) == 0
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_mcnemar_is_a_p_value_that_knows_no_sides(b, c):
+    assert 0 <= mcnemar_p(b, c) <= 1
+    assert mcnemar_p(b, c) == mcnemar_p(c, b)
+    assert mcnemar_p(b, b) == 1
+
+
+@given(pairs(), st.sampled_from([0.8, 0.95, 0.99]))
+def test_paired_difference_contains_the_estimate_and_is_mirrored(pair, confidence):
+    b, c, n = pair
+    low, high = paired_difference(b, c, n, confidence)
+    assert -1 <= low <= (b - c) / n <= high <= 1
+    assert paired_difference(c, b, n, confidence) == (-high, -low)
+
+
+@given(pairs(), st.sampled_from([0.8, 0.95]))
+def test_paired_difference_is_wider_with_more_confidence(pair, confidence):
+    low, high = paired_difference(*pair, confidence)
+    wide_low, wide_high = paired_difference(*pair, 0.99)
+    assert wide_low <= low + 1e-12
+    assert high <= wide_high + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "n"), [(50, 50, 1000), (500, 400, 10**6), (10**5, 10**5, 10**9), (3 * 10**11, 10**11, 10**12)]
+)
+def test_paired_difference_is_narrower_than_split_intervals(b, c, n):
+    low, high = paired_difference(b, c, n, 0.95)
+    b_low, b_high = clopper_pearson(b, n, 0.975)
+    c_low, c_high = clopper_pearson(c, n, 0.975)
+    normal = 2 * 1.96 * math.sqrt((b + c) / n - ((b - c) / n) ** 2) / math.sqrt(n)
+    assert high - low < 0.75 * (b_high - c_low - b_low + c_high)
+    assert normal < high - low < 1.2 * normal
+
+
+def test_paired_difference_at_the_ends():
+    assert paired_difference(0, 0, 0, 0.95) == (-1, 1)
+    low, high = paired_difference(50, 0, 50, 0.95)
+    assert 0.8 < low < 1
+    assert high == 1
+    low, high = paired_difference(0, 0, 10_000, 0.95)
+    assert 3 / 10_000 < high < 5 / 10_000
+    assert low == -high
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize("n", [3, 20, 150])
+def test_tail_of_the_surplus_is_that_of_the_convolution(n, spread):
+    for difference in np.array([-0.95, -0.4, 0, 0.3, 0.95]) * spread:
+        steps = np.array([(spread - difference) / 2, 1 - spread, (spread + difference) / 2])
+        chances = np.ones(1)
+        for _ in range(n):
+            chances = np.convolve(chances, steps)
+        for surplus in range(math.ceil((n - 1) * difference) + 1, n):
+            exact = chances[surplus + n :].sum()
+            arguments = surplus, n, spread, np.array([difference])
+            assert paired._surplus_tail(*arguments)[0] == pytest.approx(exact, rel=1e-8, abs=1e-14)
+            assert paired._surplus_chernoff(*arguments)[0] >= exact * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("n", [10**6, 10**9, 10**12])
+def test_tail_of_a_large_surplus_is_normal(n):
+    spread, difference = 0.3, 0.1
+    deviation = math.sqrt(n * (spread - difference**2))
+    surplus = round(n * difference + 2 * deviation)
+    z = (surplus - 0.5 - n * difference) / deviation
+    tail = paired._surplus_tail(surplus, n, spread, np.array([difference]))[0]
+    assert tail == pytest.approx(stats.norm.sf(z), rel=3 / math.sqrt(n) + 1e-5)
+
+
+@pytest.mark.parametrize("n", [8, 25])
+def test_the_tail_grows_with_the_spread(n):
+    # The lemma that paired_difference rests on, by exact convolution: past the mode and up to a spread of 1/2.
+    for difference in (-0.3, -0.05, 0, 0.02, 0.2, 0.4):
+        last = np.zeros(2 * n + 1)
+        for spread in np.linspace(max(abs(difference), 1e-3), 0.5, 40):
+            chances = np.ones(1)
+            for _ in range(n):
+                chances = np.convolve(chances, [(spread - difference) / 2, 1 - spread, (spread + difference) / 2])
+            tails = chances[::-1].cumsum()[::-1]
+            past_mode = np.arange(-n, n + 1) > math.ceil((n - 1) * difference)
+            assert (tails[past_mode] >= last[past_mode] - 1e-12).all()
+            last = tails
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "n", "message"),
+    [
+        (3, 3, 5, "b \\+ c must be at most n, got b=3, c=3, n=5"),
+        (-1, 3, 5, "b must be a whole number of at least 0, got -1"),
+        (1, 0.5, 5, "c must be a whole number of at least 0, got 0.5"),
+        (1, 1, True, "n must be a whole number of at least 0, got True"),
+    ],
+)
+def test_bad_pairs_are_refused(b, c, n, message):
+    with pytest.raises(SettingError, match=message):
+        paired_difference(b, c, n, 0.95)
+
+
+@pytest.mark.parametrize(("b", "c"), [(-1, 2), (1, 2.0), (None, 1)])
+def test_bad_mcnemar_counts_are_refused(b, c):
+    with pytest.raises(SettingError, match="must be a whole number of at least 0"):
+        mcnemar_p(b, c)

@@ -1,0 +1,155 @@
+"""Proxies: who tells a sensitive column, on planted data whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.proxies import TOGETHER, proxies
+
+
+def planted(n, seed=0, flips=0.2):
+    """`copy` is the sex but for some flips, `noise` is nothing, `pair` tells it only together with `key`."""
+    rng = np.random.default_rng(seed)
+    sex = rng.integers(0, 2, n)
+    key = rng.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "copy": sex ^ (rng.random(n) < flips),
+            "noise": rng.normal(size=n),
+            "key": key,
+            "pair": key ^ sex,
+            "word": rng.choice(["u", "v", "w", None], n),
+            "sex": np.where(sex, "m", "f"),
+        }
+    )
+
+
+def test_who_tells_it_alone_and_together():
+    found = proxies(planted(4000), ["sex"])
+    table = found.table.set_index("column")
+    assert table.loc["copy", "low"] < 0.8 < table.loc["copy", "high"]  # 1 - flips, by hand
+    for name in ("noise", "key", "pair", "word"):
+        assert table.loc[name, "low"] < 0.5 < table.loc[name, "high"] + 0.02
+    assert table.loc[TOGETHER, "low"] > 0.95
+    assert "alone most by copy 0.8" in found.sentence()
+    assert "that it does is not tested here" in found.sentence()
+    assert found.summary()["table"][0]["column"] == TOGETHER
+
+
+def test_several_values_and_numbers():
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, 1500)
+    X = pd.DataFrame({"years": np.maximum(0, age - 20 + rng.integers(-3, 4, 1500)), "x": rng.random(1500), "age": age})
+    X["race"] = rng.choice(["a", "b", "c"], 1500, p=[0.6, 0.3, 0.1])
+    X["town"] = np.where(X["race"] == "c", "north", "south")
+    table = proxies(X, ["age", "race"]).table.set_index(["sensitive", "column"])
+    assert table.loc[("age", "years"), "value"].startswith("above ")
+    assert table.loc[("age", "years"), "low"] > 0.95
+    assert table.loc[("race", "town"), "value"] == "c"
+    assert table.loc[("race", "town"), "auc"] == 1.0
+    assert ("race", "age") not in table.index  # one sensitive column is not used to tell another
+
+
+@pytest.mark.slow
+def test_the_intervals_hold():
+    """Of 200 data sets, the truth is in the interval of `copy` at 95% for two columns at least 90% of the time."""
+    held = 0
+    for seed in range(200):
+        X = planted(600, seed, flips=0.3)[["copy", "noise", "sex"]]
+        table = proxies(X, ["sex"], seed=seed).table.set_index("column")
+        held += (table.loc["copy", "low"] <= 0.7 <= table.loc["copy", "high"]) and table.loc["noise", "low"] <= 0.5
+    assert held >= 180
+
+
+def test_the_same_seed_gives_the_same():
+    X = planted(500)
+    pd.testing.assert_frame_equal(proxies(X, ["sex"]).table, proxies(X, ["sex"]).table)
+    assert proxies(X, ["sex"], max_rows=200).n == 200
+
+
+@pytest.mark.parametrize(
+    ("X", "sensitive", "error", "message"),
+    [
+        (planted(100).to_numpy()[0], ["sex"], DataError, "must have two axes, got the shape"),
+        (planted(100), "sex", SettingError, "sensitive must be a list of names, got 'sex'"),
+        (planted(100), ["Sex"], SettingError, "got 'Sex': did you mean 'sex'?"),
+        (planted(100)[["sex"]], ["sex"], DataError, "need a column that is not sensitive"),
+        (planted(100).assign(sex="f"), ["sex"], DataError, "must have two values that 20 rows have each, got 1 values"),
+    ],
+)
+def test_refused(X, sensitive, error, message):
+    with pytest.raises(error) as caught:
+        proxies(X, sensitive)
+    assert message in str(caught.value)
+
+
+def independent(rng, n, values, names=("group",)):
+    """Columns of many kinds that have nothing to do with the sensitive ones, whose values are as common as given."""
+    X = pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "tied": rng.poisson(1, n),
+            "seldom": rng.random(n) < 0.08,
+            "town": rng.choice([f"town {place}" for place in range(60)], n),
+            "mostly nothing": np.where(rng.random(n) < 0.03, rng.normal(size=n), 0),
+            "unknown": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+        }
+    )
+    parts = np.array(values) / sum(values)
+    return X.assign(**{name: rng.choice(list("abcdefg")[: len(parts)], n, p=parts) for name in names})
+
+
+def n_called(n_runs, n, values, names=("group",)):
+    """In how many runs some column is said to tell a sensitive one, though none does."""
+    called = 0
+    for seed in range(n_runs):
+        X = independent(np.random.default_rng([seed, n, len(values)]), n, values, names)
+        called += (proxies(X, list(names), seed=seed).table["low"] > 0.5).any()
+    return called
+
+
+def test_nobody_is_called_a_proxy_who_is_none():
+    assert n_called(12, 200, [5, 2, 2, 2, 2]) <= binom.isf(1e-3, 12, 0.025)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [("group",), ("group", "other")])
+@pytest.mark.parametrize(
+    ("n", "values"), [(200, [4, 1]), (200, [5, 2, 2, 2, 2]), (900, [20, 1]), (2000, [12, 6, 3, 2, 1])]
+)
+def test_nobody_is_called_a_proxy_who_is_none_in_full(n, values, names):
+    """On data where nothing tells, at most 2.5% of runs say that something does."""
+    assert n_called(300, n, values, names) <= binom.isf(1e-3, 300, 0.025)
+
+
+def test_together_and_alone_are_of_one_value():
+    """Each column's row has the AUC of all together for the value that this column tells best."""
+    rng = np.random.default_rng(0)
+    race = rng.choice(["a", "b", "c"], 3000, p=[0.5, 0.3, 0.2])
+    flips = rng.random((2, 3000)) < np.array([[0.05], [0.25]])
+    X = pd.DataFrame({"speech": (race == "a") ^ flips[0], "town": (race == "c") ^ flips[1], "race": race})
+    found = proxies(X, ["race"])
+    table = found.table.set_index("column")
+    assert (table.loc[TOGETHER, "value"], table.loc["town", "value"]) == ("a", "c")
+    assert table.loc[TOGETHER, "together"] == table.loc[TOGETHER, "auc"] == table.loc["speech", "together"]
+    assert table.loc["town", "auc"] - 0.02 < table.loc["town", "together"] < table.loc[TOGETHER, "auc"]
+    assert (
+        f"town {table.loc['town', 'auc']:.2f} (of c, all together {table.loc['town', 'together']:.2f})"
+        in found.sentence()
+    )
+
+
+def test_an_interval_is_never_a_point():
+    """Twenty rows that are told without a mistake do not prove that all are."""
+    X = pd.DataFrame({"copy": [0] * 30 + [1] * 20, "sex": ["f"] * 30 + ["m"] * 20})
+    row = proxies(X, ["sex"]).table.iloc[0]
+    assert row["auc"] == row["high"] == 1.0
+    assert 0.5 < row["low"] < 0.8
+
+
+def test_at_an_error_that_no_test_reaches_nothing_is_shown():
+    assert (proxies(planted(400), ["sex"], confidence=1 - 1e-6).table["low"] <= 0.5).all()

@@ -1,0 +1,237 @@
+"""The confidence sequence: against its definition in fifty digits, and what must hold for all counts."""
+
+from __future__ import annotations
+
+import math
+import timeit
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, special
+
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds import sequence
+from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimation.bounds.sequence import PRIOR, ConfidenceSequence, time_uniform_interval
+
+confidences = st.floats(0.01, 0.9999)
+SOME = [
+    (0, 1),
+    (1, 1),
+    (1, 2),
+    (5, 10),
+    (0, 10**6),
+    (1, 10**4),
+    (1, 10**9),
+    (1, 10**12),
+    (1000, 10**12),
+    (10**9, 10**12),
+    (3 * 10**11, 10**12),
+    (10**12 - 1, 10**12),
+    (10**12, 10**12),
+]
+
+
+@st.composite
+def counts(draw, max_n=10**12):
+    n = draw(st.one_of(st.integers(1, 50), st.integers(1, max_n)))
+    return draw(st.one_of(st.integers(0, min(n, 1000)), st.integers(0, n))), n
+
+
+def n_divergence(hits, n, share):
+    """The log of the likelihood of hits / n over that of the share, in fifty digits."""
+    with localcontext() as context:
+        context.prec = 50
+        total = Decimal(0)
+        for count, chance in ((hits, Decimal(share)), (n - hits, 1 - Decimal(share))):
+            if count:
+                total += count * (Decimal(count) / n / chance).ln()
+        return float(total)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(hits, n) for hits, n in SOME if n <= 10**4] + [(400, 1000), (0, 7)])
+@pytest.mark.parametrize("prior", [PRIOR, (0.5, 0.5), (1, 1), (3.7, 40.2)])
+def test_log_ratio_is_the_product_of_predictions(hits, n, prior):
+    # The mixture's likelihood, input by input: each hit and miss as likely as it is after those before it.
+    a, b = prior
+    chances = [(a + i) / (a + b + i) for i in range(hits)]
+    chances += [(b + i) / (a + b + hits + i) for i in range(n - hits)]
+    expected = math.fsum(map(math.log, chances)) - float(
+        special.xlogy(hits, hits / n) + special.xlogy(n - hits, 1 - hits / n)
+    )
+    assert sequence._log_ratio(np.float64(hits), np.float64(n), a, b) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(1000, 10**12), (10**9, 10**12), (3 * 10**11, 10**12), (2600, 400_000)])
+def test_log_ratio_is_the_integral_over_the_prior(hits, n):
+    a, b = PRIOR
+    value = hits / n
+    scale = math.sqrt(value * (1 - value) / n)
+
+    def integrand(z):
+        share = value + z * scale
+        up, down = z * scale / value, -z * scale / (1 - value)
+        fall = hits * (np.log1p(up) - up) + (n - hits) * (np.log1p(down) - down)
+        return math.exp(fall) * share ** (a - 1) * (1 - share) ** (b - 1) * scale
+
+    expected = math.log(integrate.quad(integrand, -12, 12, epsabs=0, epsrel=1e-10)[0]) - special.betaln(a, b)
+    assert sequence._log_ratio(np.float64(hits), np.float64(n), a, b) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("hits", "n"), SOME)
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 1 - 1e-12])
+def test_at_the_ends_the_ratio_is_one_over_the_error(hits, n, confidence):
+    log_ratio = float(sequence._log_ratio(np.float64(hits), np.float64(n), *PRIOR))
+    low, high = time_uniform_interval(hits, n, confidence)
+    if hits:
+        assert n_divergence(hits, n, low) + log_ratio == pytest.approx(-math.log(1 - confidence), rel=1e-3)
+    if 1 - high > 1e-13:
+        assert n_divergence(hits, n, high) + log_ratio == pytest.approx(-math.log(1 - confidence), rel=1e-3)
+
+
+@given(counts(), confidences)
+def test_the_estimate_is_inside_and_the_ends_in_range(count, confidence):
+    hits, n = count
+    low, high = time_uniform_interval(hits, n, confidence)
+    assert 0 <= low <= hits / n <= high <= 1
+    assert (low == 0) == (hits == 0)
+    assert hits < n or high == 1
+
+
+@given(counts(max_n=10**9), confidences)
+def test_more_hits_move_both_ends_up(count, confidence):
+    hits, n = count
+    for end in time_uniform_interval([hits, min(hits + 1, n)], n, confidence):
+        assert end[0] <= end[1] * (1 + 1e-9)
+
+
+@given(counts(max_n=10**9), confidences)
+def test_with_an_even_prior_hits_and_misses_are_mirrored(count, confidence):
+    hits, n = count
+    low, high = time_uniform_interval(hits, n, confidence, (0.5, 0.5))
+    mirrored = time_uniform_interval(n - hits, n, confidence, (0.5, 0.5))
+    assert (low, high) == pytest.approx((1 - mirrored[1], 1 - mirrored[0]), rel=1e-7, abs=1e-12)
+
+
+@given(counts(), confidences, confidences)
+def test_more_confidence_is_wider(count, one, other):
+    low, high = time_uniform_interval(*count, min(one, other))
+    wide_low, wide_high = time_uniform_interval(*count, max(one, other))
+    assert wide_low <= low * (1 + 1e-12)
+    assert high <= wide_high * (1 + 1e-12)
+
+
+@given(counts(max_n=10**9), confidences)
+def test_looking_at_any_time_costs_width(count, confidence):
+    low, high = time_uniform_interval(*count, confidence)
+    assert low <= lower_bound(*count, confidence) * (1 + 1e-9)
+    assert upper_bound(*count, confidence) <= high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("share", "factor", "factor_later"), [(0, 1.34, 1.58), (1e-4, 1.57, 1.97), (0.01, 1.85, 2.19), (0.3, 2.04, 2.33)]
+)
+def test_the_cost_is_as_documented(share, factor, factor_later):
+    for n, expected in ((10**4, factor), (10**6, factor_later)):
+        low, high = time_uniform_interval(round(n * share), n, 0.95)
+        fixed_low, fixed_high = clopper_pearson(round(n * share), n, 0.95)
+        assert (high - low) / (fixed_high - fixed_low) == pytest.approx(expected, abs=0.01)
+
+
+def test_arrays_give_what_numbers_give():
+    hits, n = np.array(SOME).T
+    low, high = time_uniform_interval(hits, n, 0.95)
+    for i, count in enumerate(SOME):
+        one = time_uniform_interval(*count, 0.95)
+        assert (low[i], high[i]) == pytest.approx(one, rel=1e-9)
+        assert all(type(end) is float for end in one)
+
+
+# The class
+
+
+def test_before_the_first_input_nothing_is_known():
+    started = ConfidenceSequence(0.9)
+    assert (started.hits, started.n, started.low, started.high) == (0, 0, 0, 1)
+    started.update(0, 0)
+    assert (started.low, started.high) == (0, 1)
+
+
+@given(st.lists(counts(max_n=10**6), min_size=1, max_size=8), confidences)
+def test_only_the_sums_of_the_batches_count(batches, confidence):
+    in_batches, at_once = ConfidenceSequence(confidence), ConfidenceSequence(confidence)
+    for hits, n in batches:
+        in_batches.update(hits, n)
+    at_once.update(sum(hits for hits, _ in batches), sum(n for _, n in batches))
+    assert vars(in_batches) == vars(at_once)
+
+
+def test_numpy_integers_are_whole_numbers():
+    counted = ConfidenceSequence()
+    counted.update(np.int64(2), np.uint16(10))
+    assert (counted.hits, counted.n) == (2, 10)
+    assert repr(counted).startswith("ConfidenceSequence(confidence=0.95, hits=2, n=10, low=0.0")
+
+
+def test_decisions():
+    counted = ConfidenceSequence()
+    assert not counted.is_above(0)
+    assert counted.is_below(1)
+    counted.update(1, 10)
+    assert counted.is_above(0)
+    assert not counted.is_above(counted.low)
+    assert counted.is_below(counted.high)
+    counted.update(99_990 // 10, 99_990)
+    assert counted.is_above(0.09)
+    assert counted.is_below(0.11)
+    assert not counted.is_above(0.1)
+    assert not counted.is_below(0.1)
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1.1, math.nan, None, "0.1"])
+def test_bad_limits_are_refused(limit):
+    for decide in (ConfidenceSequence().is_above, ConfidenceSequence().is_below):
+        with pytest.raises(SettingError, match="limit must be a number from 0 to 1, got"):
+            decide(limit)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "message"),
+    [
+        (2, 1, "hits must be at most n, got hits=2, n=1"),
+        (-1, 1, "hits must be a whole number of at least 0, got -1"),
+        (0, -1, "n must be a whole number of at least 0, got -1"),
+        (0.5, 1, "hits must be a whole number of at least 0, got 0.5"),
+        (1, 1.0, "n must be a whole number of at least 0, got 1.0"),
+        (True, 1, "hits must be a whole number of at least 0, got True"),
+        ([1], [1], r"hits must be a whole number of at least 0, got \[1\]"),
+    ],
+)
+def test_bad_batches_are_refused_and_change_nothing(hits, n, message):
+    counted = ConfidenceSequence()
+    with pytest.raises(SettingError, match=message):
+        counted.update(hits, n)
+    assert (counted.hits, counted.n, counted.low, counted.high) == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 2, math.nan, "high"])
+def test_bad_confidence_is_refused(confidence):
+    with pytest.raises(SettingError, match="confidence must be a number between 0 and 1, both excluded, got"):
+        ConfidenceSequence(confidence)
+
+
+def test_an_update_is_quick():
+    # 0.2 ms here; the limit leaves room for a busy machine.
+    counted = ConfidenceSequence()
+    counted.update(10**8, 10**12)
+    assert min(timeit.repeat(lambda: counted.update(3, 1000), number=20, repeat=5)) / 20 < 0.002
+
+
+def test_zero_hits_have_a_closed_form():
+    a, b = PRIOR
+    n = 12_345
+    budget = math.log(20) + special.betaln(a, b) - special.betaln(a, b + n)
+    assert time_uniform_interval(0, n, 0.95)[1] == pytest.approx(-math.expm1(-budget / n), rel=1e-9)

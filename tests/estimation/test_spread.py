@@ -1,0 +1,181 @@
+"""An estimate by several workers: the same figures, and bounds that hold when some of it is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairprobe import breakdown, estimate, retrain, testing
+from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
+from fairprobe.estimation.bounds import intervals
+from fairprobe.estimation.bounds.sequence import ConfidenceSequence
+from fairprobe.estimation.spread import JudgingTask
+
+BOX = testing.box(n_free=5, levels=20, low=2, high=12)
+SAMPLE = {"method": "sample", "n_experiments": 200}
+
+
+def figures(share):
+    return {name: value for name, value in share.summary().items() if name != "seconds"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"n_experiments": 100}, {"width": 0.02}, {"max_share": 0.2}, {"population": "rows"}, {"method": "exact"}],
+    ids=str,
+)
+def test_two_processes_estimate_the_same(warm_workers, options):
+    options = {"method": "sample", **options}
+    toy = testing.box(n_free=3, levels=20) if options["method"] == "exact" else BOX
+    if options.get("population") == "rows":
+        options["population"] = toy.domain.sample(30_000, seed=3)
+    one, two = (estimate(toy.model, toy.domain, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
+    assert figures(one) == figures(two)
+    assert one.cases is None or one.cases.equals(two.cases)
+
+
+def test_two_processes_break_down_the_same(warm_workers):
+    toy = testing.pair()
+    one, two = (breakdown(toy.model, toy.domain, n_jobs=n_jobs, **SAMPLE, **toy.settings) for n_jobs in (1, 2))
+    assert {name: figures(share) for name, share in one.items()} == {name: figures(two[name]) for name in two}
+
+
+def test_a_failing_model_fails_the_same_in_two_processes(warm_workers):
+    def sick(X):
+        if (X[:, :3] == 7).all(axis=1).any():
+            raise ArithmeticError("three sevens")
+        return BOX.model(X)
+
+    for n_jobs in (1, 2):
+        with pytest.raises(ModelError, match="got ArithmeticError: three sevens"):
+            estimate(sick, BOX.domain, n_jobs=n_jobs, **SAMPLE)
+
+
+@pytest.fixture
+def lossy(monkeypatch):
+    """The second shard of every estimate fails whenever it is run."""
+    judge = JudgingTask.__call__
+
+    def fail(self, shard, seconds, report):
+        return judge(self, shard, seconds, report) if shard != 1 else 1 / 0
+
+    monkeypatch.setattr(JudgingTask, "__call__", fail)
+
+
+N_LOST = 40_000
+"""Four batches of 10,000 inputs with one twin each."""
+
+
+def test_what_is_lost_counts_both_ways(lossy):
+    with pytest.warns(HealthWarning, match="incomplete: 40,000 inputs were left out.* shard 1 failed 3 times: ZeroDiv"):
+        share = estimate(BOX.model, BOX.domain, engine="processes", **SAMPLE)
+    whole = estimate(BOX.model, BOX.domain, **SAMPLE)
+    assert (share.n, share.n_lost) == (160_000, N_LOST)
+    assert share.low == intervals.clopper_pearson(share.hits, 200_000, 0.95)[0]
+    assert share.high == intervals.clopper_pearson(share.hits + N_LOST, 200_000, 0.95)[1]
+    assert share.lower == intervals.lower_bound(share.hits, 200_000, 0.95)
+    assert share.upper == intervals.upper_bound(share.hits + N_LOST, 200_000, 0.95)
+    assert share.low < whole.low < whole.high < share.high
+    assert share.mean_low is None
+    assert "40,000 lost with shards that kept failing, which count both ways in the interval" in share.sentence()
+
+
+def test_what_is_lost_counts_both_ways_in_a_sequence(lossy):
+    share = estimate(BOX.model, BOX.domain, engine="processes", width=0.1, n_experiments=200, method="sample")
+    assert share.n_lost == 0  # it was over before
+    share = estimate(BOX.model, BOX.domain, engine="processes", width=0.002, n_experiments=200, method="sample")
+    assert share.method == "sequential"
+    assert share.n_lost == N_LOST
+    assert share.high - share.low > N_LOST / 200_000
+
+
+@pytest.mark.parametrize("hits", [0, 3, 40])
+def test_the_interval_of_what_would_have_been_lies_within(hits):
+    """Whatever the lost inputs are: hits, misses, or not comparable."""
+    rng = np.random.default_rng(hits)
+    lost = ConfidenceSequence()
+    lost.update(hits, 500)
+    lost.lose(60)
+    for _ in range(200):
+        n = int(rng.integers(0, 61))
+        known = ConfidenceSequence()
+        known.update(hits, 500)
+        known.update(int(rng.integers(0, n + 1)), n)
+        assert lost.low <= known.low <= known.high <= lost.high
+
+
+def test_an_exact_share_does_not_do_with_less(monkeypatch):
+    monkeypatch.setattr(JudgingTask, "__call__", lambda self, shard, seconds, report: 1 / 0 if shard == 0 else [])
+    toy = testing.box(n_free=2, levels=20)
+    with pytest.raises(RunError, match="an exact share needs every input, got 400 families without an answer: shard 0"):
+        estimate(toy.model, toy.domain, engine="processes", method="exact")
+
+
+def test_weighted_rows_do_not_do_with_less(monkeypatch):
+    monkeypatch.setattr(JudgingTask, "__call__", lambda self, shard, seconds, report: 1 / 0)
+    rows = BOX.domain.sample(50, seed=1)
+    with pytest.raises(
+        RunError, match="no row may be left out where they do not count alike, got 50 without an answer"
+    ):
+        estimate(BOX.model, BOX.domain, rows, weights=np.ones(50), engine="processes")
+
+
+class EndedError(Exception):
+    """In the middle of an estimate."""
+
+
+@pytest.mark.parametrize("options", [{}, {"population": "rows"}, {"width": 0.003}, {"method": "exact"}], ids=str)
+def test_a_stored_estimate_is_taken_up_by_other_workers(warm_workers, tmp_path, options):
+    """Begun by one process, by two, or by one without a thread of its own, and gone on with by any other of them."""
+    options = {**SAMPLE, **options}
+    toy = testing.box(n_free=3, levels=30) if options["method"] == "exact" else BOX
+    if options.get("population") == "rows":
+        options["population"] = toy.domain.sample(90_000, seed=3)
+    whole = figures(estimate(toy.model, toy.domain, **options))
+    asked = []
+
+    def model(X):
+        asked.append(len(X))
+        return toy.model(X)
+
+    def end(status):
+        if status.figures["n"] > 25_000:
+            raise EndedError
+
+    alone = {"engine": "processes"}  # in this process, where rows asked are counted, but as workers do it
+    for number, (first, then) in enumerate([({}, alone), (alone, {}), ({"n_jobs": 2}, alone), ({}, {"n_jobs": 2})]):
+        store = {"store": tmp_path / str(number), "model_id": "box"}  # what it has been asked is no part of it
+        with pytest.raises(EndedError):
+            estimate(model, toy.domain, progress=end, **options, **first, **store)
+        kept = sum(1 for _ in (tmp_path / str(number) / "shards").glob("0*.parquet"))
+        assert kept
+        asked.clear()
+        share = estimate(model, toy.domain, **options, **then, **store)
+        assert figures(share) == whole
+        assert then == {"n_jobs": 2} or sum(asked) < share.n_queries - 20_000
+        asked.clear()
+        assert figures(estimate(model, toy.domain, **options, **store)) == whole
+        assert sum(asked) <= 2000 + 146  # the canaries, and what is asked in other batches
+
+
+def test_a_committee_fitted_by_two_processes(warm_workers):
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.tree import DecisionTreeClassifier
+
+    from fairprobe.retraining.labels import fitted_members
+    from fairprobe.retraining.parts import checked_rows
+
+    rows = BOX.domain.sample(400, seed=1)
+    labels = BOX.model(rows.to_numpy())
+    members = [
+        DecisionTreeClassifier(random_state=0),
+        GaussianNB(),
+        DecisionTreeClassifier(max_depth=2, random_state=0),
+    ]
+    given = checked_rows(BOX.domain, rows, labels, None)
+    one, two = (fitted_members(members, given, n_jobs) for n_jobs in (1, 2))
+    assert [type(member) for member in two] == [type(member) for member in members]
+    for mine, theirs in zip(one, two, strict=True):
+        assert (mine.predict(rows) == theirs.predict(rows)).all()
+    with pytest.raises(SettingError, match="engine must be one of"):
+        retrain(members[0], rows, labels, BOX.domain, engine="cloud")

@@ -1,0 +1,213 @@
+"""Verdicts: the rules of the design, and which population they are about."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairprobe import Domain, Integer, estimate, verdict
+from fairprobe.errors import SettingError
+from fairprobe.estimation import Outcome
+from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.testing import box, never, score
+
+TOY = box()  # 2.7% of the domain
+NEVER = never()
+
+
+def sampled(toy, n=10_000, **options):
+    return estimate(toy.model, toy.domain, method="sample", n_experiments=10, n_samples=n // 10, **options)
+
+
+def test_violated_where_the_interval_is_above_the_limit():
+    share = sampled(TOY)
+    result = verdict(share, share.low * 0.999)
+    assert result.outcome is Outcome.VIOLATED
+    assert result.outcome == "violated"
+    assert result.exit_code == 1
+
+
+def test_passed_where_the_interval_is_at_or_below_the_limit():
+    share = sampled(TOY)
+    for limit in (share.high, share.high * 1.001, 0.99):
+        result = verdict(share, limit)
+        assert result.outcome is Outcome.PASSED
+        assert result.exit_code == 0
+
+
+def test_inconclusive_in_between():
+    share = sampled(TOY)
+    for limit in (share.low, share.value, np.nextafter(share.high, 0)):
+        result = verdict(share, float(limit))
+        assert result.outcome is Outcome.INCONCLUSIVE
+        assert result.exit_code == 4
+
+
+def test_the_one_sided_bounds_decide_nothing():
+    share = sampled(TOY)
+    assert share.lower == lower_bound(share.hits, share.n, 0.95) > share.low
+    assert share.upper == upper_bound(share.hits, share.n, 0.95) < share.high
+    for limit in ((share.low + share.lower) / 2, (share.high + share.upper) / 2):
+        assert verdict(share, limit).outcome is Outcome.INCONCLUSIVE
+
+
+PERCENTAGES = re.compile(r"between ([\d.]+)% and ([\d.]+)%")
+
+
+def check_what_is_shown_decides(n_counts=3000):
+    """The outcome follows from the interval in the sentence, as a reader sees it, for any counts and limit."""
+    rng = np.random.default_rng(0)
+    made = sampled(TOY, n=100)
+    for _ in range(n_counts):
+        n = int(rng.integers(1, 3000))
+        hits = int(rng.binomial(n, rng.choice([0, 0.005, 0.01, 0.02, 0.2])))
+        limit = float(rng.choice([0.005, 0.01, 0.02, 0.05, hits / (n + 1)]))
+        low, high = clopper_pearson(hits, n, 0.95)
+        one_sided = {"lower": lower_bound(hits, n, 0.95), "upper": upper_bound(hits, n, 0.95)}
+        fields = {"hits": hits, "n": n, "value": hits / n, "low": low, "high": high, **one_sided}
+        said = verdict(replace(made, population="rows", method="rows", n_not_comparable=0, **fields), limit)
+        shown_low, shown_high = (float(each) / 100 for each in PERCENTAGES.search(said.sentence).groups())
+        shown = "violated" if shown_low > limit else "passed" if shown_high <= limit * (1 + 1e-12) else "inconclusive"
+        assert said.outcome == ("violated" if limit == 0 and hits else shown), said.sentence
+
+
+def test_what_is_shown_decides():
+    check_what_is_shown_decides()
+
+
+@pytest.mark.parametrize(
+    ("limit", "outcome"), [(0.0269, "violated"), (0.027, "passed"), (0.0271, "passed"), (0, "violated")]
+)
+def test_an_exact_share_always_decides(limit, outcome):
+    assert verdict(estimate(TOY.model, TOY.domain), limit).outcome == outcome
+
+
+# A limit of 0
+
+
+def test_any_case_violates_a_limit_of_0():
+    share = sampled(TOY, n=100, seed=2)
+    assert share.hits > 0
+    assert verdict(share, 0).outcome is Outcome.VIOLATED
+
+
+def test_a_sample_without_hits_cannot_pass_a_limit_of_0():
+    assert verdict(sampled(NEVER), 0).outcome is Outcome.INCONCLUSIVE
+
+
+def test_an_exact_share_of_0_passes_a_limit_of_0():
+    assert verdict(estimate(NEVER.model, NEVER.domain), 0).outcome is Outcome.PASSED
+
+
+def test_a_run_that_stopped_when_tight_decides_at_its_own_limit():
+    for limit, outcome in ((0.01, Outcome.VIOLATED), (0.05, Outcome.PASSED)):
+        share = estimate(TOY.model, TOY.domain, method="sample", max_share=limit)
+        assert verdict(share, limit).outcome is outcome
+
+
+# Which population
+
+ROWS = TOY.domain.sample(200, seed=0)
+
+
+def by_population():
+    return {
+        "domain": sampled(TOY),
+        "valid": sampled(TOY, seed=1),
+        "rows": estimate(TOY.model, TOY.domain, ROWS),
+    }
+
+
+def test_the_rows_are_the_gate_where_there_are_any():
+    shares = by_population()
+    result = verdict(shares, 0.5)
+    assert result.population == "rows"
+    assert result.share is shares["rows"]
+    assert result.max_share == 0.5
+
+
+def test_else_the_domain():
+    shares = by_population()
+    del shares["rows"]
+    assert verdict(shares, 0.5).share is shares["domain"]
+
+
+@pytest.mark.parametrize("gate", ["domain", "valid", "rows"])
+def test_a_gate_can_be_chosen(gate):
+    shares = by_population()
+    result = verdict(shares, 0.5, gate=gate)
+    assert result.population == gate
+    assert result.share is shares[gate]
+
+
+def test_a_single_share_is_about_its_own_population():
+    assert verdict(by_population()["rows"], 0.5).population == "rows"
+    assert verdict(by_population()["domain"], 0.5).population == "domain"
+
+
+def test_the_outcome_is_that_of_the_gate():
+    """Few of the domain, many of the rows."""
+    toy = box()
+    cases = ROWS.copy()
+    cases[["x0", "x1", "x2"]] = 3
+    shares = {"domain": sampled(toy), "rows": estimate(toy.model, toy.domain, cases)}
+    assert verdict(shares, 0.1).outcome is Outcome.VIOLATED
+    assert verdict(shares, 0.1, gate="domain").outcome is Outcome.PASSED
+
+
+def test_a_gate_that_is_not_there():
+    with pytest.raises(SettingError, match="gate must be one of domain; got 'rows'"):
+        verdict(sampled(TOY), 0.5, gate="rows")
+    with pytest.raises(SettingError, match="gate must be one of no population; got None"):
+        verdict({}, 0.5)
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1, 1.5, np.nan, np.inf, None, "1%", True])
+def test_a_limit_is_a_number_from_0_to_below_1(limit):
+    with pytest.raises(SettingError, match="max_share must be at least 0 and below 1, got"):
+        verdict(sampled(TOY), limit)
+
+
+# In words
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (0.01, "violated: more than the 1% allowed change their outcome with group ("),
+        (0.05, "passed: no more than the 5% allowed change their outcome with group ("),
+        (0.027, "inconclusive: these inputs cannot tell whether the 2.7% allowed are kept ("),
+    ],
+)
+def test_the_sentence_explains(limit, text):
+    share = sampled(TOY)
+    result = verdict(share, limit)
+    assert result.sentence.startswith(text)
+    assert share.sentence() in result.sentence
+    assert "fair" not in result.sentence
+
+
+def test_a_model_that_does_not_use_the_sensitive_parameters_is_no_success():
+    """Proven not to use them: the design wants that said, with a pointer to linked and proxy checks."""
+    domain = Domain([Integer("x", 0, 99), Integer("group", 0, 1)], ["group"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = verdict(estimate(lambda X: X[:, 0] > 50, domain), 0.01)
+    said = " ".join([result.sentence, *(str(warning.message) for warning in caught)])
+    assert result.outcome is Outcome.PASSED
+    assert "does not use" in said
+    assert "linked" in said
+    assert "prox" in said
+    assert "fair" not in said
+
+
+def test_a_difference_below_the_threshold_is_a_use():
+    """Scores that differ by up to 7/8 are no hits at a threshold of 7/8, but the model does use the group."""
+    toy = score(threshold=7 / 8)
+    share = estimate(toy.model, toy.domain, **toy.settings)
+    assert (share.method, share.hits) == ("exact", 0)
+    assert "does not use" not in verdict(share, 0.01).sentence

@@ -1,0 +1,258 @@
+"""Who is compared: listed values, missing values, constraints on twins; and never a pass for want of anything."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairprobe import Category, Domain, Integer, breakdown, compare, estimate, search, verdict
+
+CITIES, COUNTRIES = ["Rome", "Oslo"], ["Italy", "Norway"]
+
+
+def only_pairs_seen(X):
+    return (X["city"].map({"Rome": "Italy", "Oslo": "Norway"}) == X["country"]).to_numpy()
+
+
+DETERMINED = Domain(
+    [Integer("age", 0, 99), Category("city", CITIES), Category("country", COUNTRIES)],
+    sensitive=["country"],
+    constraints=[only_pairs_seen],
+)
+
+
+def looks_at_country(X):
+    return (X["country"] == "Italy").to_numpy()
+
+
+@pytest.mark.parametrize("method", ["auto", "sample"])
+def test_nothing_to_compare_is_no_pass(method):
+    """Each twin is forbidden, so that nothing is known of a model that looks at nothing else."""
+    share = estimate(looks_at_country, DETERMINED, "valid", method=method, n_experiments=3)
+    assert (share.n, share.hits) == (0, 0)
+    assert share.n_not_comparable == (200 if method == "auto" else 3000)
+    assert np.isnan(share.value)
+    assert (share.low, share.high, share.lower, share.upper) == (0, 1, 0, 1)
+    held = verdict(share, 0.5)
+    assert held.outcome == "inconclusive"
+    assert "0% of the allowed part of the domain could be compared" in held.sentence
+    assert "may not use" not in held.sentence
+    assert json.loads(json.dumps(share.summary()))["value"] is None
+
+
+def test_a_search_says_so_too():
+    found = search(looks_at_country, DETERMINED, max_inputs=500)
+    assert found.n_cases == 0
+    assert found.n_not_comparable == found.n_judged
+    assert [name for name, _ in found.health if name != "small-budget"] == ["not-comparable"]
+
+
+def test_rows_obey_constraints_as_a_search_does():
+    """A row belongs to its family even if it is forbidden; its twins must be allowed."""
+    rows = pd.DataFrame({"age": [1, 2, 3], "city": ["Rome", "Oslo", "Rome"], "country": ["Italy", "Norway", "Norway"]})
+    share = estimate(looks_at_country, DETERMINED, rows)
+    assert (share.n, share.n_not_comparable) == (1, 2)  # the third, forbidden, has an allowed twin
+    assert share.hits == 1
+    assert verdict(share, 0.99).outcome == "inconclusive"
+    assert verdict(share, 0.99, min_comparable=0.3).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(("n_comparable", "outcome"), [(90, "passed"), (89, "inconclusive")])
+def test_a_pass_takes_nine_tenths(n_comparable, outcome):
+    def rule(X):
+        return ((X["age"] < n_comparable) | (X["sex"] == 0)).to_numpy()
+
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], ["sex"], constraints=[rule])
+    rows = pd.DataFrame({"age": np.arange(100), "sex": 0})
+    share = estimate(lambda X: X[:, 0] > 50, domain, rows)
+    assert (share.n, share.n_not_comparable) == (n_comparable, 100 - n_comparable)
+    assert verdict(share, 0.2).outcome == outcome
+
+
+RACES = Domain([Integer("age", 0, 9), Category("race", ["a", "b", "c"])], sensitive={"race": ["a", "b"]})
+
+
+def differs_for_c(X):
+    return (X["race"] == "c").to_numpy() | ((X["age"] == 3) & (X["race"] == "b")).to_numpy()
+
+
+def test_a_row_is_judged_as_the_values_listed_and_no_other():
+    rows = pd.DataFrame({"age": [3, 4, 3, 4], "race": ["c", "c", "a", "b"]})
+    share = estimate(differs_for_c, RACES, rows)
+    assert (share.n, share.hits) == (4, 2)
+    other = compare(differs_for_c, lambda X: np.zeros(len(X), dtype=bool), RACES, rows)
+    assert (other.only_a, other.only_b, other.n) == (2, 0, 4)
+
+
+def test_listing_limits_what_is_changed_not_what_is_held():
+    domain = Domain(
+        [Category("race", ["a", "b", "c"]), Category("sex", ["f", "m"])], sensitive={"race": ["a", "b"], "sex": None}
+    )
+
+    def model(X):
+        return ((X["race"] == "c") & (X["sex"] == "f")).to_numpy()
+
+    rows = pd.DataFrame({"race": ["c", "a"], "sex": ["f", "m"]})
+    shares = breakdown(model, domain, rows)
+    assert shares["sex"].hits == 1  # c is held
+    assert shares["sex"].outcomes.to_numpy().sum() == 2
+    assert shares["race"].hits == 0  # c is not compared
+    assert shares["race x sex"].hits == 0
+
+
+def rows_with_gaps(n=50):
+    rows = pd.DataFrame({"age": np.arange(n) % 10, "sex": ["f", "m"] * (n // 2)})
+    rows.loc[:9, "sex"] = None
+    return rows
+
+
+def looks_at_sex(X):
+    return (X["sex"] == "f").to_numpy() | X["sex"].isna().to_numpy()
+
+
+def test_a_missing_value_is_compared_only_if_none_is_listed():
+    rows = rows_with_gaps()
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    assert domain.size == 20
+    share = estimate(looks_at_sex, domain, rows)
+    assert (share.n, share.n_left_out, share.hits) == (40, 10, 40)
+    assert "10 left out, their sex unknown" in share.sentence()
+    listed = Domain.from_frame(rows, sensitive={"sex": ["f", None]})
+    assert listed.size == 20
+    share = estimate(looks_at_sex, listed, rows)
+    assert (share.n, share.n_left_out, share.hits) == (50, 0, 0)
+
+
+def test_a_missing_value_to_compare_is_kept_in_the_file(tmp_path):
+    domain = Domain.from_frame(rows_with_gaps(), sensitive={"sex": ["f", None]})
+    domain.to_toml(tmp_path / "domain.toml")
+    assert "compare_missing = true" in (tmp_path / "domain.toml").read_text()
+    assert Domain.from_toml(tmp_path / "domain.toml") == domain
+
+
+def test_rows_to_start_from_keep_values_that_are_not_compared():
+    domain = Domain([Integer("income", 0, 99), Integer("age", 17, 90)], sensitive={"age": [25, 45, 65]})
+    rows = pd.DataFrame({"income": np.arange(100), "age": 17 + np.arange(100) % 70})
+
+    def model(X):
+        return (X[:, 0] > 50) & (X[:, 1] > 60)
+
+    found = search(model, domain, start=rows, n_global=100, max_inputs=100, n_walkers=10, strategy="random")
+    assert found.n_inputs == 100
+    assert found.n_cases == 49
+    assert "start-rows-outside" not in [name for name, _ in found.health]
+
+
+def test_rows_to_start_from_that_are_left_out_are_in_the_health():
+    rows = rows_with_gaps()
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    rows.loc[20, "age"] = 77
+    found = search(looks_at_sex, domain, start=rows, max_inputs=100, n_global=40)
+    remarks = dict(found.health)
+    assert "1 of 50 rows to start from lie outside the domain" in remarks["start-rows-outside"]
+    assert "10 of 50 rows to start from have a sensitive value that is unknown" in remarks["start-rows-outside"]
+
+
+def test_whether_the_parameter_is_used_is_asked_of_all_shares():
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+
+    def model(X):
+        return (X[:, 0] > 90) & (X[:, 1] == 1)
+
+    rows = pd.DataFrame({"age": np.arange(80), "sex": np.arange(80) % 2})
+    shares = {"rows": estimate(model, domain, rows), "domain": estimate(model, domain)}
+    assert shares["domain"].hits
+    assert not shares["rows"].hits
+    assert "may not use" not in verdict(shares, 0.1).sentence
+    assert "may not use" in verdict(shares["rows"], 0.1).sentence
+
+
+# A model is asked as it is used
+
+
+def test_continuous_numbers_are_no_labels():
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    for ask in (search, estimate):
+        with pytest.raises(Exception, match="say output='value' and the threshold"):
+            ask(lambda X: X[:, 0] / 7 + X[:, 1] / 1000, domain)
+        with pytest.raises(Exception, match=r"got 1?[0-9]+ different numbers in"):
+            ask(lambda X: 1000 * X[:, 0] + X[:, 1], domain)
+    assert estimate(lambda X: X[:, 0].astype(float), domain).hits == 0
+
+
+def test_a_function_that_wants_a_frame_is_told_how():
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    for population in ("domain", pd.DataFrame({"age": [1], "sex": [0]})):
+        with pytest.raises(Exception, match="If the function expects a DataFrame, say batch='frame'"):
+            estimate(lambda X: X["age"] > 3, domain, population)
+
+
+def test_rows_reach_the_model_with_the_dtypes_of_the_domain():
+    seen = []
+
+    def model(X):
+        seen.append(X.dtypes.astype(str).to_dict())
+        return np.zeros(len(X), dtype=bool)
+
+    kinds = ["red", "blue"]
+    domain = Domain([Category("colour", kinds, dtype="category"), Category("sex", ["f", "m"])], sensitive=["sex"])
+    estimate(model, domain, pd.DataFrame({"colour": ["blue", "red"], "sex": ["f", "m"]}))
+    assert {kind["colour"] for kind in seen} == {"category"}
+    with pytest.raises(Exception, match="'colour' must hold the categories of its parameter, got 'green'"):
+        estimate(model, domain, pd.DataFrame({"colour": ["green", "red"], "sex": ["f", "m"]}))
+
+
+def test_progress_may_be_true(capsys):
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    assert estimate(lambda X: X[:, 0] > 3, domain, progress=True).hits == 0
+    assert "\r" not in capsys.readouterr().err  # which is no terminal
+
+
+def test_what_was_asked_for_and_not_reached_is_said():
+    domain = Domain([Integer("age", 0, 999), Integer("sex", 0, 1)], sensitive=["sex"])
+
+    def model(X):
+        return (X[:, 0] < 100) & (X[:, 1] == 1)
+
+    wide = estimate(model, domain, width=0.001, n_experiments=2, method="sample")
+    assert [name for name, _ in wide.health] == ["wide-interval"]
+    open_ = estimate(model, domain, max_share=0.1, n_experiments=2, method="sample")
+    assert [name for name, _ in open_.health] == ["not-settled"]
+    assert not estimate(model, domain, max_share=0.5, method="sample").health
+
+
+def test_max_seconds_ends_a_sample_with_a_valid_interval(monkeypatch):
+    clock = iter(np.arange(0.0, 1e6, 0.5))
+    monkeypatch.setattr(sys.modules["fairprobe.estimation.estimation"].time, "monotonic", lambda: next(clock))
+    domain = Domain([Integer("age", 0, 10**6), Integer("sex", 0, 1)], sensitive=["sex"])
+    share = estimate(lambda X: X[:, 0] > X[:, 1] + 10**5, domain, width=1e-9, max_seconds=3.0)
+    assert share.method == "sequential"
+    assert 0 < share.n < 10**6
+    assert "wide-interval" in [name for name, _ in share.health]
+
+
+class Flips:
+    """Looks at age alone, but each answer is turned with a small chance."""
+
+    def __init__(self, chance, seed=0):
+        self.chance = chance
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, X):
+        return (X[:, 0] > 50) ^ (self.rng.random(len(X)) < self.chance)
+
+
+@pytest.mark.parametrize("chance", [0.1, 1e-2, 1e-3])
+def test_noise_is_found_out_in_an_estimate(chance):
+    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+    rows = pd.DataFrame({"age": np.arange(5000) % 100, "sex": np.arange(5000) % 2})
+    for population in ("domain", rows):
+        share = estimate(Flips(chance), domain, population, method="sample", n_experiments=10)
+        assert [name for name, _ in share.health] == ["stochastic-model"]
+        assert share.is_stochastic
+        assert verdict(share, 1e-6).outcome == "inconclusive"
+        assert share.value < 5 * chance**2 + 1e-3

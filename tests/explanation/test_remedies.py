@@ -1,0 +1,397 @@
+"""What would be left if regions were decided in another way, against brute force."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.label_worlds import made_evidence
+from fairprobe import Category, Domain, Integer, Link, Real, estimate
+from fairprobe.domain.constraints import Rule
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.evidence import DrawnFrom
+from fairprobe.explanation.remedies import Decision, remedies_of
+from fairprobe.testing.toys import CountingModel
+
+SPOUSE = Link("role", "sex", [{"Male": "Husband", "Female": "Wife"}])
+PARAMETERS = [
+    Integer("x", 0, 9),
+    Category("role", ["Husband", "Wife", "Single"]),
+    Category("sex", ["Female", "Male", "Other"]),
+]
+PLAIN = Domain(PARAMETERS, ["sex"])
+LINKED = Domain(PARAMETERS, ["sex"], links=[SPOUSE])
+FORBIDDEN = Domain(PARAMETERS, ["sex"], constraints=["sex != 'Other' or x < 7"])
+RULES = [Rule("x >= 6"), Rule("x <= 2 and role == 'Single'")]
+FEW = 300
+
+
+def label(row):
+    """Three ways: men yes, women no and others maybe up there; women apart and wives refused down there."""
+    if row["x"] >= 6:
+        return {"Female": "no", "Male": "yes", "Other": "maybe" if row["x"] == 9 else "no"}[row["sex"]]
+    if row["role"] == "Wife":
+        return "no"
+    return "no" if row["sex"] == "Female" and row["x"] <= 3 else "yes"
+
+
+def model(X):
+    return np.array([label(row) for row in X.to_dict("records")], dtype=object)
+
+
+def members(row, domain):
+    """The family of an input, by sensitive value, without those who do not exist or are forbidden."""
+    found = {}
+    for sex in ("Female", "Male", "Other"):
+        twin = {**row, "sex": sex}
+        if domain.links and row["role"] != "Single":
+            role = {"Male": "Husband", "Female": "Wife"}
+            if row["role"] != role.get(row["sex"]):
+                return {}
+            if sex not in role:
+                continue
+            twin["role"] = role[sex]
+        if domain.constraints and sex == "Other" and row["x"] >= 7 and twin != row:
+            continue
+        found[sex] = twin
+    return found
+
+
+def decided(decision, answers, favourable, constant):
+    if decision is Decision.FAVOURABLE:
+        return favourable
+    if decision is Decision.CONSTANT:
+        return answers.get(constant)
+    if not answers:
+        return None
+    counts = Counter(answers.values())
+    level = [each for each, n in counts.items() if n == max(counts.values())]
+    return favourable if favourable in level else min(level)
+
+
+def brute_force(frame, labels, domain, rules, decision, favourable, constant):
+    """The shares before and after and the accuracies, row by row."""
+    n = before = after = right_before = right_after = n_labelled = 0
+    for row, truth in zip(frame.to_dict("records"), labels, strict=True):
+        answers = {sex: label(twin) for sex, twin in members(row, domain).items()}
+        own = label(row)
+        inside = any(rule.matches({name: [value] for name, value in row.items()})[0] for rule in rules)
+        outcome = decided(decision, answers, favourable, constant) if inside else None
+        if not pd.isna(truth):
+            n_labelled += 1
+            right_before += own == truth
+            right_after += (own if outcome is None else outcome) == truth
+        if len(answers) >= 2:
+            n += 1
+            is_case = len(set(answers.values())) > 1
+            before += is_case
+            after += is_case and outcome is None
+    return n, before, after, right_before / max(1, n_labelled), right_after / max(1, n_labelled)
+
+
+def rows_of(n, seed=0):
+    """Rows of all kinds, some female husbands among them."""
+    rng = np.random.default_rng(seed)
+    frame = PLAIN.decode(PLAIN.sample_codes(n, rng))
+    frame["sex"] = rng.choice(["Female", "Male", "Other"], n, p=[0.2, 0.5, 0.3])
+    labels = np.where(rng.random(n) < 0.7, model(frame), "maybe").astype(object)
+    labels[:5] = None
+    return frame, labels
+
+
+@pytest.mark.parametrize("domain", [PLAIN, LINKED, FORBIDDEN], ids=["plain", "linked", "forbidden"])
+@pytest.mark.parametrize("favourable", ["yes", None])
+def test_by_brute_force(domain, favourable):
+    X, y = rows_of(200)
+    evidence = made_evidence(model, domain, X, y, n=100, favourable=favourable)
+    found = remedies_of(RULES, evidence, n=FEW)
+    regions = {"region 1": RULES[:1], "region 2": RULES[1:], "the first 2 regions": RULES}
+    decisions = [each for each in Decision if favourable or each is not Decision.FAVOURABLE]
+    sides = {"linked": domain, "plain": domain.without_links()} if domain.links else {"plain": domain}
+    assert len(found) == len(regions) * len(decisions) * len(sides) * 2
+    for each in found:
+        assert list(each.rules) == regions[each.region]
+        side = sides[each.twins]
+        frame, labels = X, y
+        if each.population != "rows":
+            frame = side.decode(side.sample_codes(FEW, evidence.rng("remedies")))
+            labels = [None] * FEW
+        n, before, after, right, right_after = brute_force(
+            frame, labels, side, each.rules, each.decision, favourable, "Male"
+        )
+        assert (each.n, each.before, each.after) == (n, before / n, after / n)
+        assert (each.low, each.high) == clopper_pearson(after, n, 0.95)
+        if each.population == "rows":
+            assert (each.accuracy_before, each.accuracy_after) == pytest.approx((right, right_after))
+        else:
+            assert math.isnan(each.accuracy_after)
+
+
+def test_the_shares_before_are_those_of_estimate():
+    X, y = rows_of(200)
+    found = remedies_of(RULES, made_evidence(model, LINKED, X, y, n=100), n=FEW)
+    share = estimate(model, LINKED, X)
+    before = {each.twins: (each.before, each.n) for each in found if each.population == "rows"}
+    assert before == {"linked": (share.value, share.n), "plain": (share.plain.value, share.plain.n)}
+
+
+def test_outputs_say_that_it_is_a_simulation():
+    X, y = rows_of(100)
+    found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=100, favourable="yes"), n=50)
+    assert found.table.columns.tolist() == [
+        "region",
+        "remedy",
+        "population",
+        "twins",
+        "n",
+        "share_before",
+        "share_after",
+        "low",
+        "high",
+        "accuracy_before",
+        "accuracy_after",
+        "simulated",
+    ]
+    assert len(found.table) == len(found) == 3 * 3 * 2
+    assert found.table["simulated"].all()
+    assert set(found.table["remedy"]) == {"twins-mean", "favourable", "constant-sensitive-value"}
+    assert all(sentence.startswith("simulated: with region 1 decided ") for sentence in found.sentences()[:6])
+    assert all(each["simulated"] for each in json.loads(json.dumps(found.summary(), allow_nan=False)))
+
+
+def test_three_regions_add_up():
+    rules = [Rule("x >= 6"), Rule("x <= 1"), Rule("x == 2 or x == 3")]
+    found = remedies_of(rules, made_evidence(model, PLAIN, n=100), n=FEW)
+    names = list(dict.fromkeys(each.region for each in found))
+    assert names == ["region 1", "region 2", "region 3", "the first 2 regions", "the first 3 regions"]
+    after = {each.region: each.after for each in found if each.decision is Decision.MEAN}
+    before = found[0].before
+    assert after["the first 3 regions"] == 0.0
+    gains = [before - after[f"region {place}"] for place in (1, 2, 3)]
+    assert before - after["the first 2 regions"] == pytest.approx(gains[0] + gains[1])
+
+
+# What is asked
+
+
+def test_each_member_is_asked_about_once():
+    X, y = rows_of(40)
+    counting = CountingModel(model)
+    evidence = made_evidence(counting, PLAIN, X, y, n=10, favourable="yes")
+    counting.n_rows = 0
+    remedies_of([*RULES, Rule("x == 4")], evidence, n=100)
+    assert counting.n_rows == evidence.oracle.asker.n_queries == 3 * (100 + 40)
+
+
+@pytest.mark.parametrize("max_queries", [0, 1, 5, 12, 40, 300, 1000])
+@pytest.mark.parametrize("domain", [PLAIN, LINKED])
+def test_the_budget_holds(max_queries, domain):
+    X, y = rows_of(40)
+    counting = CountingModel(model)
+    evidence = made_evidence(counting, domain, X, y, n=10, max_queries=max_queries)
+    counting.n_rows = 0
+    found = remedies_of(RULES, evidence, n=100)
+    assert counting.n_rows == evidence.oracle.asker.n_queries <= max_queries
+    assert bool(found) == (max_queries >= 3)
+    assert all(each.n <= 100 for each in found)
+
+
+def test_nothing_to_do():
+    evidence = made_evidence(model, PLAIN, n=10)
+    assert remedies_of([], evidence) == []
+    assert remedies_of([], evidence).table.empty
+    assert evidence.oracle.asker.n_queries == 0
+    with pytest.raises(SettingError, match="n must be a whole number"):
+        remedies_of(RULES, evidence, n=0)
+
+
+def test_without_cases():
+    found = remedies_of(RULES, made_evidence(lambda X: np.zeros(len(X)), PLAIN, n=10), n=50)
+    assert {(each.before, each.after) for each in found} == {(0.0, 0.0)}
+
+
+def test_rows_whose_sex_is_unknown_are_left_out():
+    X, y = rows_of(40)
+    X["sex"] = None
+    found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=10), n=50)
+    assert {each.population for each in found} == {"domain"}
+    X.loc[:9, "sex"] = "Male"
+    found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=10), n=50)
+    assert {each.n for each in found if each.population == "rows"} == {10}
+
+
+def test_rows_of_values_that_are_not_compared_are_judged_as_those_that_are():
+    domain = Domain(PARAMETERS, {"sex": ["Female", "Male"]})
+    X, y = rows_of(60)
+    found = remedies_of(RULES[:1], made_evidence(model, domain, X, y, n=10, favourable="yes"), n=100)
+    known = ~pd.isna(y)
+    for each in found:
+        if each.population == "rows":
+            assert each.n == 60
+            assert each.accuracy_before == pytest.approx((model(X) == y)[known].mean())
+            assert each.after == ((X["x"] <= 3) & (X["role"] != "Wife")).mean()
+    always = next(each for each in found if each.decision is Decision.FAVOURABLE and each.population == "rows")
+    assert always.accuracy_after == pytest.approx((np.where(X["x"] >= 6, "yes", model(X)) == y)[known].mean())
+
+
+# Other outputs
+
+NUMBERS = Domain([Integer("x", 0, 9), Integer("sex", 0, 2)], ["sex"])
+
+
+class Scored:
+    """Scores and probabilities that rise with sex where x is 5 or more."""
+
+    classes_ = np.array(["no", "yes"])
+    feature_names_in_ = np.array(["x", "sex"])
+
+    def likely(self, X):
+        return (1 + X["x"] + (X["x"] >= 5) * 4 * X["sex"]).to_numpy() / 20
+
+    def decision_function(self, X):
+        return self.likely(X) - 0.5
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - self.likely(X), self.likely(X)])
+
+    def predict(self, X):
+        return 100 * self.likely(X)
+
+
+@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("proba", 1)])
+def test_scores_and_probabilities(output, favourable):
+    X = NUMBERS.decode(NUMBERS.sample_codes(200, np.random.default_rng(0)))
+    X["sex"] = np.where(X["x"] < 9, 1, X["sex"])
+    scored, y = Scored(), np.where(X["x"] > 6, "yes", "no")
+    evidence = made_evidence(scored, NUMBERS, X, y, n=50, output=output, threshold=0.15, favourable=favourable)
+    found = {(each.decision, each.population): each for each in remedies_of([Rule("x >= 7")], evidence, n=FEW)}
+    assert len(found) == 6
+    rows = {decision: found[decision, "rows"] for decision in Decision}
+    likely = scored.likely(X)
+    inside = (X["x"] >= 7).to_numpy()
+    expected = {
+        Decision.MEAN: (1 + X["x"] + 4) / 20,  # the mean of 0, 4 and 8
+        Decision.CONSTANT: (1 + X["x"] + 4) / 20,
+        Decision.FAVOURABLE: np.ones(200) if output == "proba" else (1 + X["x"]) / 20,
+    }
+    for decision, each in rows.items():
+        after = np.where(inside, expected[decision], likely)
+        assert each.before == (X["x"] >= 5).mean()
+        assert each.after == ((X["x"] >= 5) & ~inside).mean()
+        assert each.accuracy_before == pytest.approx((np.where(likely > 0.5, "yes", "no") == y).mean())
+        assert each.accuracy_after == pytest.approx((np.where(after > 0.5, "yes", "no") == y).mean())
+
+
+def test_values_have_no_accuracy():
+    X = NUMBERS.decode(NUMBERS.sample_codes(100, np.random.default_rng(0)))
+    evidence = made_evidence(
+        Scored(), NUMBERS, X, np.arange(100.0), n=50, output="value", threshold=15, favourable="highest"
+    )
+    found = remedies_of([Rule("x >= 7")], evidence, n=FEW)
+    assert len(found) == 6
+    assert all(math.isnan(each.accuracy_after) and each.after < each.before for each in found)
+
+
+def test_a_population_that_sets_the_rules_aside():
+    evidence = made_evidence(model, FORBIDDEN, n=50)
+    whole = replace(evidence, population=DrawnFrom("domain", FORBIDDEN.without_constraints()))
+    one, other = (remedies_of(RULES[:1], each, n=FEW)[0] for each in (whole, made_evidence(model, PLAIN, n=50)))
+    assert (one.before, one.after, one.population) == (other.before, other.after, "domain")
+
+
+# Twins on both sides of a region
+
+SEXES = Category("sex", ["F", "M"])
+TALL = {
+    "table": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES],
+        ["sex"],
+        links=[Link("role", "sex", [{"M": "Husband", "F": "Wife"}])],
+    ),
+    "shift": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), SEXES], ["sex"], links=[Link("tall", "sex", shift={"F": 0, "M": 2})]
+    ),
+    "per": Domain(
+        [*PARAMETERS[:2], Real("tall", 0, 6, 1), Integer("age", 0, 2)], ["age"], links=[Link("tall", "age", per=2)]
+    ),
+}
+
+
+def any_label(seed):
+    """A model whose answers are as good as drawn at random."""
+
+    def answers(X):
+        words = X.astype(str).agg(" ".join, axis=1) + f" {seed}"
+        return np.array([zlib.crc32(each.encode()) % 3 == 0 for each in words])
+
+    return answers
+
+
+def some_region(domain, rng):
+    """Conditions on two axes, as they are learned: on the one that is linked, and on another."""
+    axes = Axes(domain)
+    conditions = {}
+    for place, axis in enumerate(axes.each):
+        if axis.is_ordered and (axis.link is not None or rng.random() < 0.5):
+            low = int(rng.integers(1, axis.n // 2))
+            conditions[place] = Interval(low, low + axis.n // 2)
+        elif not axis.is_ordered:
+            conditions[place] = frozenset(rng.choice(axis.n, 2, replace=False).tolist())
+    return axes.rule(axes.box(conditions))
+
+
+@pytest.mark.parametrize("kind", TALL)
+def test_twins_on_both_sides_of_a_region(kind):
+    """What would be left is what `estimate` finds of a model that decides so, row by row."""
+    check_both_sides(kind, seed=0, n_rules=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TALL)
+def test_twins_on_both_sides_of_many_regions(kind):
+    for seed in range(1, 7):
+        check_both_sides(kind, seed, n_rules=2)
+
+
+def check_both_sides(kind, seed, n_rules):
+    domain, rng, asked = TALL[kind], np.random.default_rng(seed), any_label(seed)
+    rules = [some_region(domain, rng) for _ in range(n_rules)]
+    rows = domain.without_links().sample(80, seed=seed)
+    rows["tall"] += rng.choice([0, 0.25], len(rows))  # off the grid, too
+    (name,) = domain.sensitive
+    values = domain[name].decode(np.arange(domain[name].levels)).tolist()
+    constant = values[int(np.argmax([(rows[name] == value).sum() for value in values]))]
+    evidence = made_evidence(asked, domain, rows, n=100, favourable=True)
+    n_both = 0
+    for each in remedies_of(rules, evidence, n=len(rows)):
+        side = domain if each.twins == "linked" else domain.without_links()
+
+        def decided(X, each=each):
+            inside = np.logical_or.reduce([rule.matches(X) for rule in each.rules])
+            as_each = np.stack([asked(X.assign(**{name: value})) for value in values])
+            told = {
+                Decision.FAVOURABLE: np.ones(len(X), dtype=bool),
+                Decision.CONSTANT: as_each[values.index(constant)],
+                Decision.MEAN: as_each.mean(axis=0) >= 0.5,  # of two that are level, the favourable one
+            }
+            return np.where(inside, told[each.decision], asked(X))
+
+        if each.twins == "linked" and each.decision is not Decision.FAVOURABLE:
+            continue  # the twins' outcomes are those of linked twins
+        drawn = (
+            rows if each.population == "rows" else side.decode(side.sample_codes(len(rows), evidence.rng("remedies")))
+        )
+        now, then = (estimate(one, side, drawn, linked=None, batch="frame") for one in (asked, decided))
+        assert (each.n, each.before, each.after) == (now.n, now.value, then.value)
+        inside = np.logical_or.reduce([rule.matches(drawn) for rule in each.rules])
+        n_both += each.twins == "plain" and then.hits > (now.record.hits & ~inside[: now.n]).sum()
+    assert (n_both > 0) == (kind != "table")

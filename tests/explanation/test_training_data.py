@@ -1,0 +1,438 @@
+"""Whether a region's difference was in the training data."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.label_worlds import DOMAIN as PLANTED
+from benchmarks.label_worlds import WORLDS, made_evidence, model_alone, verdict
+from fairprobe import Category, Domain, Integer, Link
+from fairprobe.domain.constraints import Rule
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.explanation.training_data import InData, region_in_data
+
+DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
+RULE = Rule("x >= 5")
+
+
+def refuse_women(X):
+    """No to women, where x is 5 or more."""
+    return np.where((X["x"] >= 5) & (X["sex"] == "Female"), "no", "yes")
+
+
+def rows(*groups):
+    """By sex, x, label: how many rows."""
+    parts = [pd.DataFrame({"x": x, "sex": sex, "y": y}, index=range(n)) for sex, x, y, n in groups]
+    frame = pd.concat(parts, ignore_index=True)
+    return frame[["x", "sex"]], frame["y"]
+
+
+def looked_at(*groups, model=refuse_women, domain=DOMAIN, favourable="yes", **settings):
+    X, y = rows(*groups)
+    evidence = made_evidence(model, domain, X, y, n=500, favourable=favourable)
+    return region_in_data(RULE, evidence, **settings)
+
+
+# The tests that it rests on
+
+
+def test_fisher_by_brute_force():
+    for n_a, n_b in [(1, 1), (3, 5), (6, 4), (7, 7)]:
+        for a, b in itertools.product(range(n_a + 1), range(n_b + 1)):
+            hits = a + b
+            chances = {
+                k: math.comb(n_a, k) * math.comb(n_b, hits - k) for k in range(max(0, hits - n_b), min(hits, n_a) + 1)
+            }
+            p = sum(each for each in chances.values() if each <= chances[a]) / sum(chances.values())
+            assert fisher_p(a, n_a, b, n_b) == pytest.approx(p)
+    assert fisher_p(0, 0, 3, 5) == 1.0
+    assert 0 < fisher_p(5000, 10_000, 5400, 10_000) < 1e-7
+    with pytest.raises(SettingError, match="hits must be at most n"):
+        fisher_p(3, 2, 0, 1)
+
+
+def test_sizes_that_can_show_nothing():
+    assert attainable_p(0, 100) == attainable_p(100, 0) == 1.0
+    assert attainable_p(3, 3) > 0.05 > attainable_p(4, 4)
+    assert attainable_p(4, 4) == pytest.approx(2 / math.comb(8, 4))
+
+
+def test_rates_and_means_apart():
+    low, high = rate_difference(90, 100, 10, 100, 0.95)
+    assert 0.6 < low < 0.8 < high < 0.95
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        a, b = rng.normal(1, 1, 12), rng.normal(0, 3, 30)
+        _, low, high = welch(a, b, 0.95)
+        covered += low <= 1 <= high
+    assert covered >= 365
+    assert welch(np.array([1.0]), b, 0.95) == (1.0, -math.inf, math.inf)
+    assert welch(np.ones(3), np.zeros(3), 0.95) == (0.0, 1.0, 1.0)
+    assert welch(np.ones(3), np.ones(3), 0.95)[0] == 1.0
+    assert mean_bounds(np.ones(1), 0.95) == (-math.inf, math.inf)
+
+
+# What is said
+
+
+def test_in_the_data():
+    found = looked_at(
+        ("Female", 7, "no", 16),
+        ("Female", 7, "yes", 4),
+        ("Male", 7, "no", 5),
+        ("Male", 7, "yes", 15),
+        ("Female", 1, "yes", 30),
+    )
+    assert found.verdict is InData.IN_THE_DATA
+    assert found.verdict == "in-the-data"
+    assert (found.n, found.n_rows, found.n_apart) == (40, 70, 0)
+    assert found.table["group"].tolist() == ["sex=Female", "sex=Male"]
+    assert found.table["n"].tolist() == [20, 20]
+    assert found.table["value"].tolist() == [0.2, 0.75]
+    assert (found.groups[0].low, found.groups[0].high) == clopper_pearson(4, 20, 0.95)
+    (difference,) = found.differences
+    assert difference.p_value == fisher_p(4, 20, 15, 20)
+    assert (difference.value, difference.model) == (pytest.approx(-0.55), -1.0)
+    assert "the difference was in the data (sex=Female against sex=Male" in found.sentence()
+    assert json.loads(json.dumps(found.summary(), allow_nan=False))["verdict"] == "in-the-data"
+
+
+def test_a_difference_the_other_way_round_is_not_the_models():
+    found = looked_at(("Female", 7, "no", 5), ("Female", 7, "yes", 45), ("Male", 7, "no", 40), ("Male", 7, "yes", 10))
+    assert found.differences[0].p_value < 1e-6
+    assert found.verdict is InData.NOT_IN_THE_DATA
+
+
+def test_without_cases_no_direction_is_known():
+    found = looked_at(
+        ("Female", 7, "no", 5),
+        ("Female", 7, "yes", 45),
+        ("Male", 7, "no", 40),
+        ("Male", 7, "yes", 10),
+        model=lambda X: np.where(X["x"] > 3, "yes", "no"),
+    )
+    assert found.differences[0].model is None
+    assert found.verdict is InData.IN_THE_DATA
+
+
+@pytest.mark.parametrize("n_female", [0, 1, 3])
+def test_extrapolated_if_one_group_has_hardly_any_rows(n_female):
+    found = looked_at(("Female", 7, "no", n_female), ("Male", 7, "yes", 500), ("Female", 2, "yes", 100))
+    assert found.verdict is InData.EXTRAPOLATED
+    assert found.least == 4
+    assert "fewer than 4 rows in one of two groups" in found.sentence()
+
+
+def test_more_regions_need_more_rows():
+    groups = [("Female", 7, "no", 4), ("Male", 7, "yes", 4)]
+    assert looked_at(*groups).verdict is InData.IN_THE_DATA
+    assert looked_at(*groups, n_regions=10).verdict is InData.EXTRAPOLATED
+    assert looked_at(*groups, n_regions=10).least == 6
+    wider, narrower = (looked_at(*groups, n_regions=n).groups[0].high for n in (10, 1))
+    assert wider > narrower
+
+
+def test_not_in_the_data_and_unclear():
+    def alike(n):
+        return [("Female", 7, "no", n), ("Female", 7, "yes", n), ("Male", 7, "no", n), ("Male", 7, "yes", n)]
+
+    assert looked_at(*alike(40)).verdict is InData.NOT_IN_THE_DATA
+    assert looked_at(*alike(4)).verdict is InData.UNCLEAR
+
+
+def test_an_empty_region():
+    found = looked_at(("Female", 2, "no", 30), ("Male", 2, "yes", 30))
+    assert found.n == 0
+    assert found.verdict is InData.EXTRAPOLATED
+    assert found.sentence().startswith("0 of 60 training rows lie inside: the data say nothing here")
+    assert math.isnan(found.groups[0].value)
+    json.dumps(found.summary(), allow_nan=False)
+
+
+def test_without_rows_or_labels():
+    assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, n=100)) is None
+    X, _ = rows(("Female", 7, "no", 30), ("Male", 7, "yes", 20))
+    found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100))
+    assert (found.verdict, found.differences) == (None, ())
+    assert [group.n for group in found.groups] == [30, 20]
+    assert found.sentence() == "50 of 50 training rows lie inside (sex=Female: 30; sex=Male: 20)"
+    X, _ = rows(("Female", 7, "no", 3), ("Male", 7, "yes", 20))
+    assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)).verdict is InData.EXTRAPOLATED
+
+
+def test_labels_that_are_all_unknown_are_none():
+    X, y = rows(("Female", 7, "no", 30), ("Male", 7, "yes", 20))
+    found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, [None] * len(y), n=100))
+    assert (found.verdict, found.n_apart, [group.n for group in found.groups]) == (None, 0, [30, 20])
+
+
+def test_unknown_labels_and_others_stand_apart():
+    domain = Domain([Integer("x", 0, 9), Category("race", ["A", "B", "C"])], sensitive={"race": ["A", "B"]})
+    frame = pd.DataFrame({"x": 7, "race": ["A"] * 10 + ["B"] * 10 + ["C"] * 5 + [None] * 2})
+    labels = ["no"] * 9 + [None] + ["yes"] * 10 + ["no"] * 7
+    evidence = made_evidence(lambda X: np.where(X["race"] == "A", "no", "yes"), domain, frame, labels, n=100)
+    found = region_in_data(RULE, evidence)
+    assert [group.n for group in found.groups] == [9, 10]
+    assert (found.n, found.n_apart) == (27, 8)
+    assert found.verdict is InData.IN_THE_DATA
+
+
+def test_the_rarer_label_or_each():
+    groups = [("Female", 7, "no", 20), ("Male", 7, "yes", 15)]
+    assert {each.outcome for each in looked_at(*groups, favourable=None).groups} == {"yes"}
+    three = looked_at(*groups, ("Male", 7, "maybe", 5), favourable=None)
+    assert [each.outcome for each in three.groups] == ["no", "yes", "maybe"] * 2
+    assert three.verdict is InData.IN_THE_DATA
+    # What the model never says, it does not tell groups apart by.
+    assert {each.outcome for each in three.differences} == {"no", "yes"}
+
+
+def test_several_sensitive_parameters():
+    domain = Domain(
+        [Integer("x", 0, 9), Category("sex", ["Female", "Male"]), Category("race", ["A", "B", "C"])], ["sex", "race"]
+    )
+    rng = np.random.default_rng(0)
+    frame = domain.decode(domain.sample_codes(2000, rng))
+    odd = (frame["sex"] == "Female") & (frame["race"] == "C") & (frame["x"] >= 5)
+    labels = np.where(rng.random(2000) < np.where(odd, 0.1, 0.7), "yes", "no")
+
+    def model(X):
+        return np.where((X["sex"] == "Female") & (X["race"] == "C") & (X["x"] >= 5), "no", "yes")
+
+    evidence = made_evidence(model, domain, frame, labels, n=500, favourable="yes")
+    found = region_in_data(RULE, evidence)
+    assert found.verdict is InData.IN_THE_DATA
+    words = [group.group for group in found.groups]
+    assert words[:5] == ["sex=Female", "sex=Male", "race=A", "race=B", "race=C"]
+    assert words[5:] == [f"sex={sex}, race={race}" for sex in ("Female", "Male") for race in "ABC"]
+    assert sum(group.n for group in found.groups[:2]) == sum(group.n for group in found.groups[5:]) == found.n
+    # The model puts this combination apart from all others, half as far its race, and by sex only a third as far.
+    assert [abs(each.model) for each in found.differences] == [1, 1, 1, 1, 1, 0.5, 0.5]
+    apart = {(each.a, each.b) for each in found.differences}
+    assert apart >= {("race=A", "race=C"), ("sex=Female, race=C", "sex=Male, race=A")}
+    assert ("sex=Female", "sex=Male") not in apart
+    assert len(region_in_data(RULE, evidence, worse="sex=Female").differences) == 1
+    with pytest.raises(SettingError, match="worse must be a group"):
+        region_in_data(RULE, evidence, worse="sex=female")
+
+
+def test_numbers_have_means():
+    domain = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
+
+    def wage(X):
+        return 100.0 + 20.0 * ((X["x"] >= 5) & (X["sex"] == "Male"))
+
+    rng = np.random.default_rng(0)
+    frame = domain.decode(domain.sample_codes(400, rng))
+    for labels, expected in [
+        (wage(frame) + rng.normal(0, 10, 400), InData.IN_THE_DATA),
+        (rng.normal(110, 10, 400), InData.NOT_IN_THE_DATA),
+        (rng.normal(110, 200, 400), InData.UNCLEAR),
+    ]:
+        found = region_in_data(RULE, made_evidence(wage, domain, frame, labels, n=100, output="value", threshold=5))
+        assert found.verdict is expected
+        assert found.is_numeric
+        assert found.differences[0].model == -20.0
+        inside = (frame["x"] >= 5) & (frame["sex"] == "Male")
+        assert found.groups[1].value == pytest.approx(labels[inside].mean())
+    assert "of a mean of" in found.sentence()
+
+
+@pytest.mark.parametrize("output", ["score", "proba"])
+def test_scores_and_probabilities_have_a_direction(output):
+    class Model:
+        classes_ = np.array(["no", "yes"])
+        feature_names_in_ = np.array(["x", "sex"])
+
+        def decision_function(self, X):
+            return np.where((X["x"] >= 5) & (X["sex"] == "Female"), -1.0, 1.0)
+
+        def predict_proba(self, X):
+            likely = np.where((X["x"] >= 5) & (X["sex"] == "Female"), 0.1, 0.9)
+            return np.column_stack([1 - likely, likely])
+
+        def predict(self, X):
+            raise AssertionError
+
+    for worse, expected in (("Female", InData.IN_THE_DATA), ("Male", InData.NOT_IN_THE_DATA)):
+        X, y = rows(*[(sex, 7, "no" if sex == worse else "yes", 20) for sex in ("Female", "Male")])
+        favourable = "highest" if output == "score" else 1
+        evidence = made_evidence(Model(), DOMAIN, X, y, n=100, output=output, threshold=0.5, favourable=favourable)
+        found = region_in_data(RULE, evidence)
+        assert found.groups[0].outcome == "yes"
+        assert found.differences[0].model == pytest.approx(-2.0 if output == "score" else -0.8)
+        assert found.verdict is (expected if output == "proba" or worse == "Female" else InData.UNCLEAR)
+
+
+def test_links():
+    domain = Domain(
+        [
+            Integer("x", 0, 9),
+            Category("role", ["Husband", "Wife", "Single"]),
+            Category("sex", ["Female", "Male"]),
+        ],
+        ["sex"],
+        links=[Link("role", "sex", [{"Male": "Husband", "Female": "Wife"}])],
+    )
+    frame = pd.DataFrame({"x": 7, "role": ["Husband", "Wife"] * 20, "sex": ["Male", "Female"] * 20})
+    evidence = made_evidence(
+        lambda X: np.where(X["role"] == "Wife", "no", "yes"), domain, frame, ["yes", "no"] * 20, n=200
+    )
+    found = region_in_data(Rule("role in ('Husband', 'Wife')"), evidence)
+    assert found.verdict is InData.IN_THE_DATA
+    assert abs(found.differences[0].model) == 1.0
+
+
+# Planted data
+
+
+@pytest.mark.parametrize("make", WORLDS.values())
+def test_planted_models_do_treat_people_differently_there(make):
+    for seed in (0, 2, 4, 7):
+        world = make(seed)
+        evidence = made_evidence(world.model, PLANTED, n=1000)
+        drawn = PLANTED.decode(PLANTED.sample_codes(1000, np.random.default_rng(0)))
+        n_inside = world.rule.matches(PLANTED.decode(evidence.cases.codes)).sum()
+        assert n_inside > 0.4 * world.rule.matches(drawn).sum() > 10
+
+
+@pytest.mark.parametrize("expected", WORLDS)
+def test_planted(expected):
+    right = sum(verdict(WORLDS[expected](seed)) is expected for seed in range(10))
+    assert right >= 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expected", WORLDS)
+def test_planted_in_a_hundred_seeds(expected):
+    right = sum(verdict(WORLDS[expected](seed)) is expected for seed in range(100))
+    assert right >= 95
+
+
+@pytest.mark.slow
+def test_labels_that_do_not_differ_are_seldom_called_in_the_data():
+    """The region is drawn without regard to the labels, so that the error is what it should be, at most."""
+    false = 0
+    for seed in range(200):
+        world = model_alone(seed)
+        evidence = made_evidence(world.model, PLANTED, world.rows, world.labels, n=200, favourable="yes")
+        false += region_in_data(world.rule, evidence).verdict is InData.IN_THE_DATA
+    assert false <= 14
+
+
+# No such difference: a test of equivalence
+
+
+def alike(n_female, n_male, no_female, no_male):
+    """Rows in the region, so many of each sex refused."""
+    return [
+        ("Female", 7, "no", no_female),
+        ("Female", 7, "yes", n_female - no_female),
+        ("Male", 7, "no", no_male),
+        ("Male", 7, "yes", n_male - no_male),
+    ]
+
+
+def test_that_a_test_does_not_reject_shows_no_absence():
+    """57.1% against 70.6%, p = 0.12, was taken for no difference."""
+    found = looked_at(*alike(63, 68, 27, 20))
+    assert found.differences[0].p_value > 0.1
+    assert (found.differences[0].rows, found.differences[0].at_most > 0.25) == (-1.0, True)
+
+    def some(X):  # the model's own rates on these rows are 40% apart
+        place = np.arange(len(X)) % 5
+        return np.where((X["x"] >= 5) & np.where(X["sex"] == "Female", place < 3, place < 1), "no", "yes")
+
+    X, y = rows(*alike(65, 70, 28, 21))
+    evidence = made_evidence(refuse_women, DOMAIN, X, y, n=500, favourable="yes")
+    evidence.oracle.asker.ask_frame = some
+    found = region_in_data(RULE, evidence)
+    assert found.differences[0].rows == pytest.approx(-0.4, abs=0.02)
+    assert found.verdict is InData.UNCLEAR
+    assert found.sentence().endswith(": whether the difference was in the data cannot be told from these 135 rows")
+
+
+def test_absence_is_told_with_its_margin():
+    found = looked_at(*alike(200, 200, 40, 40))
+    assert found.verdict is InData.NOT_IN_THE_DATA
+    assert 0 < found.differences[0].at_most < 0.15
+    assert "the labels differ by at most 1" in found.sentence()
+    assert "the model's answers to these 400 rows by 100%" in found.sentence()
+
+
+def test_the_model_is_compared_on_the_same_rows():
+    """Where the rows are, the model hardly differs, though it does in the cases that were found."""
+
+    def model(X):
+        return np.where((X["x"] == 5) & (X["sex"] == "Female"), "no", "yes")
+
+    groups = [("Female", 7, "yes", 198), ("Female", 5, "yes", 2), ("Male", 7, "yes", 200)]
+    found = looked_at(*groups, model=model)
+    assert (found.differences[0].model, found.differences[0].rows) == (-1.0, pytest.approx(-0.01))
+    assert found.verdict is InData.UNCLEAR
+
+
+def test_without_room_to_ask_about_the_rows_nothing_is_absent():
+    X, y = rows(*alike(200, 200, 40, 40))
+    for most, expected in ((None, InData.NOT_IN_THE_DATA), (2000, InData.NOT_IN_THE_DATA), (1000, InData.UNCLEAR)):
+        evidence = made_evidence(refuse_women, DOMAIN, X, y, n=100, favourable="yes", max_queries=most)
+        found = region_in_data(RULE, evidence)
+        assert found.verdict is expected
+        assert evidence.oracle.asker.n_queries == (0 if expected is InData.UNCLEAR else 400)
+    assert "was not measured" in found.sentence()
+
+
+@pytest.mark.parametrize("labels", [np.zeros(8), np.arange(8) % 2 * 1.0])
+def test_a_few_equal_numbers_show_nothing(labels):
+    X = pd.DataFrame({"x": 7, "sex": ["Female", "Female", "Male", "Male"] * 2})
+
+    def wage(X):
+        return 100.0 + 1.5 * ((X["x"] >= 5) & (X["sex"] == "Male"))
+
+    evidence = made_evidence(wage, DOMAIN, X, labels, n=100, output="value", threshold=0.5)
+    assert region_in_data(RULE, evidence).verdict is InData.UNCLEAR
+
+
+def errors_of_absence(n_runs, n, own, chance, *, sign=1, seed=0, n_regions=1):
+    """How often absence is claimed where the labels differ by the very margin; `own` is the model's difference."""
+    rng = np.random.default_rng([seed, n, n_runs])
+    X = pd.DataFrame({"x": 7, "sex": ["Female", "Male"] * n})
+    place = np.repeat(np.arange(n), 2)
+    answers = np.where((X["sex"] == "Female") & (place < own * n), "no", "yes")
+    evidence = made_evidence(refuse_women, DOMAIN, X, ["yes", "no"] * n, n=50, favourable="yes")
+    evidence.oracle.asker.ask_frame = lambda frame: answers
+    told = []
+    for _ in range(n_runs):
+        rate = np.where(X["sex"] == "Female", chance - sign * own / 2, chance)
+        labels = pd.Series(np.where(rng.random(2 * n) < rate, "yes", "no"))
+        told.append(region_in_data(RULE, dataclasses.replace(evidence, labels=labels), n_regions=n_regions).verdict)
+    return told
+
+
+def test_a_difference_of_the_margin_is_seldom_called_absent():
+    told = errors_of_absence(60, 100, 0.8, 0.7)
+    assert told.count(InData.NOT_IN_THE_DATA) <= 8
+    assert errors_of_absence(20, 300, 1.0, 0.5, seed=1, sign=0).count(InData.NOT_IN_THE_DATA) >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "own", "chance"), [(12, 1.0, 0.75), (40, 0.9, 0.9), (100, 0.5, 0.5), (400, 0.3, 0.97)])
+def test_a_difference_of_the_margin_is_called_absent_in_a_twentieth_of_runs_at_most(n, own, chance):
+    told = errors_of_absence(1500, n, own, chance)
+    assert told.count(InData.NOT_IN_THE_DATA) <= 0.05 * 1500
+
+
+@pytest.mark.slow
+def test_labels_that_do_not_differ_are_mostly_called_so():
+    told = errors_of_absence(300, 300, 0.8, 0.5, sign=0)
+    assert told.count(InData.NOT_IN_THE_DATA) >= 0.9 * 300

@@ -1,0 +1,170 @@
+"""How many inputs are judged, and which rounds are begun: by a clock that only models and trainers move."""
+
+from __future__ import annotations
+
+import pytest
+from planted import DOMAIN, QUICK, Planted, Script, cells, rows
+
+from fairprobe import retrain
+from fairprobe.retraining import RetrainSettings
+from fairprobe.retraining.clock import N_REPORT, N_SELECT, Clock, affordable, seconds_per_input
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+HELD_OUT = rows(200, 4)
+USUAL = {"select": N_SELECT, "report": N_REPORT}
+
+
+class Ticking:
+    """Time that passes only where it is said."""
+
+    def __init__(self):
+        self.time = 0.0
+
+    def now(self):
+        return self.time
+
+
+@pytest.fixture
+def ticking(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(Clock, "now", staticmethod(clock.now))
+    return clock
+
+
+class Timed(Planted):
+    """Takes so many seconds a call, and so many a row."""
+
+    def __init__(self, clock, a_call, a_row, cases):
+        super().__init__(cases)
+        self.clock, self.a_call, self.a_row = clock, a_call, a_row
+
+    def predict(self, batch):
+        self.clock.time += self.a_call + self.a_row * len(batch)
+        return super().predict(batch)
+
+
+def run(clock, *, fit=0.0, a_call=0.0, a_row=0.0, **options):
+    """Retrain a model with 200 cases of 400; every fit, which takes so many seconds, gives one with fewer."""
+    script = Script(*[Timed(clock, a_call, a_row, cells(0, n)) for n in (100, 50, 30, 20)])
+
+    def trainer(X, y, **more):
+        clock.time += fit
+        return script(X, y, **more)
+
+    settings = {
+        **QUICK, "n_select": None, "n_report": None, "held_out": HELD_OUT, "augment": ["flip"], "labels": "mean",
+        "max_rounds": 3, **options,
+    }  # fmt: skip
+    return retrain(Timed(clock, a_call, a_row, cells(0, 200)), *rows(100, 3), DOMAIN, trainer=trainer, **settings)
+
+
+# How many inputs
+
+
+@pytest.mark.parametrize(
+    ("a_judgement", "seconds", "n"),
+    [
+        (1e-6, 1.0, 50_000),
+        (1e-3, 50.0, 50_000),
+        (1e-3, 49.9, 40_000),
+        (1e-3, 7.9, 7_000),
+        (1.0, 100.0, 3_000),
+        (1.0, -5.0, 3_000),
+        (0.0, -5.0, 50_000),
+    ],
+)
+def test_no_fewer_than_needed(a_judgement, seconds, n):
+    assert affordable(50_000, a_judgement, seconds) == n
+
+
+@pytest.mark.parametrize(("a_call", "a_row"), [(0.0, 1e-4), (0.03, 1e-6), (0.0, 0.0)])
+def test_the_time_for_an_input(ticking, a_call, a_row):
+    """What every call costs is spread over as many rows as a judgement sends."""
+    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, RetrainSettings(), quick=False)
+    assert got == pytest.approx(2 * a_row + a_call / 10_000)  # two members, 20,000 rows a call
+
+
+def test_a_first_call_that_takes_long_is_not_counted(ticking):
+    class Lazy(Timed):
+        def predict(self, batch):
+            self.clock.time += 5.0 if self.clock.time == 0.0 else 0.0
+            return super().predict(batch)
+
+    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, RetrainSettings(), quick=False) == pytest.approx(
+        2e-4
+    )
+
+
+@pytest.mark.parametrize("a_row", [0.0, 1.0])
+def test_without_a_limit_of_time_there_are_as_many_as_usual(ticking, a_row):
+    result = run(ticking, a_row=a_row, max_seconds=None, max_rounds=1)
+    assert result.n_inputs == USUAL
+    assert (result.first.shares["domain"].n, result.before["domain"].n) == (N_SELECT, N_REPORT)
+
+
+def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
+    assert run(ticking, a_row=1e-6, max_seconds=60).n_inputs == USUAL
+    slow = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1)
+    # A third of the time, for before and after, with a reserve: 71 seconds each, a millisecond an input.
+    assert slow.n_inputs == {"select": N_SELECT, "report": 70_000}
+    assert slow.seconds < 600
+    assert slow.how[-1].endswith("100,000 to report on, as max_seconds=600 needs it")
+    given = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1, n_select=60_000, n_report=80_000)
+    assert given.n_inputs == {"select": 60_000, "report": 80_000}
+    assert "needs it" not in given.how[-1]
+
+
+# Which rounds are begun
+
+
+def test_a_model_whose_calls_are_slow_and_rows_are_not(ticking):
+    """As a pipeline on frames: rounds are done, and nothing is lowered."""
+    result = run(ticking, fit=0.1, a_call=0.03, a_row=1e-6, max_seconds=60, controls=True)
+    assert len(result.rounds) == 3
+    assert result.n_inputs == USUAL
+    assert result.seconds < 60
+    assert not any(control.why_not for control in result.controls.values())
+
+
+def test_a_first_round_is_tried_where_its_fit_is_in_time(ticking):
+    """One fit is to see how long it takes, one is the round: 30 of 60 seconds. Controls would need 45 more."""
+    result = run(ticking, fit=15.0, max_seconds=60, controls=True)
+    assert len(result.rounds) == 1
+    assert result.accepted
+    assert result.stop_reason == "max-seconds"
+    assert [control.why_not for control in result.controls.values()] == [
+        "",
+        "",
+        "it would not have fitted into the time that was left",
+    ]
+    assert result.seconds == 60
+
+
+def test_no_round_fits(ticking):
+    result = run(ticking, fit=50.0, max_seconds=60)
+    assert result.rounds == []
+    assert result.stop_reason == "max-seconds"
+    assert result.sentence().endswith("no round would have fitted into the time that was left")
+    text = dict(result.health)["left-out"]
+    assert "longer than was left of max_seconds=60, and were left out: all rows flipped; " in text
+    assert "used up" not in repr(result) + text
+    assert result.seconds < 60
+
+
+@pytest.mark.parametrize("augment", ["flip", ["flip"]])
+def test_no_further_round_fits(ticking, augment):
+    result = run(ticking, fit=13.0, max_seconds=60, augment=augment, max_rounds=9)
+    assert 1 <= len(result.rounds) <= 3
+    assert result.stop_reason == "max-seconds"
+    assert result.seconds <= 60
+
+
+def test_a_search_for_cases_leaves_time_for_rounds():
+    """Two minutes to search, where all is to take a second: half of what is left is the most."""
+    result = retrain(
+        Planted(cells(0, 200)), *rows(300, 3), DOMAIN, trainer=Script(Planted(cells(0, 100))), held_out=HELD_OUT,
+        labels="mean", augment=["case"], max_rounds=1, **{**QUICK, "max_seconds": 1e-9, "search_seconds": 120},
+    )  # fmt: skip
+    assert result.n_cases == 0
+    assert result.stop_reason == "max-seconds"

@@ -1,0 +1,130 @@
+"""If no model differs in its share, how often is a round accepted all the same? At most as often as is said.
+
+Every model has the same share of discriminatory inputs, strewn at random anew: whatever is accepted is so by mistake.
+At a confidence of 80%, that may happen in one retraining of five, however many rounds it has. A test fails if so many
+mistakes, or more, have a chance below 1 in 10,000 at a chance of exactly 1 in 5; the chance is below that, so right
+code fails less often still, and since seeds are fixed, never twice by luck.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows
+from scipy import stats
+
+from fairprobe import Domain, retrain
+from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimation.compare import Comparison
+from fairprobe.retraining.judging import Loss
+from fairprobe.retraining.retrain_settings import AllSettings
+from fairprobe.retraining.rounds import decide
+
+CONFIDENCE = 0.8
+FALSE_ALARM = 1e-4
+
+
+def check(n_accepted, n, confidence=CONFIDENCE):
+    chance = stats.binom.sf(n_accepted - 1, n, 1 - confidence)
+    assert chance > FALSE_ALARM, f"{n_accepted} of {n} were accepted by mistake"
+
+
+# All of it
+
+
+def is_accepted(seed, max_rounds, augment, domain=DOMAIN):
+    """Whether any round of a retraining was, where all models are discriminatory in 100 cells of 400."""
+    rng = np.random.default_rng([seed, max_rounds])
+    given, *others = (Planted(random_cells(100, rng)) for _ in range(max_rounds + 1))
+    settings = {**QUICK, "n_select": 1000, "n_report": 1, "max_accuracy_loss": 1.0, "confidence": CONFIDENCE}
+    result = retrain(
+        given, *rows(20, seed), domain, trainer=Script(*others), held_out=rows(800, seed + 10**6), augment=augment,
+        labels="mean", max_rounds=max_rounds, seed=seed, **settings,
+    )  # fmt: skip
+    assert augment == "flip" or len(result.rounds) == max_rounds
+    return result.accepted
+
+
+def simulate(n, max_rounds, augment):
+    check(sum(is_accepted(seed, max_rounds, augment) for seed in range(n)), n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("max_rounds", "augment"), [(1, ["flip"]), (2, ["flip"]), (5, ["flip"]), (5, "flip")])
+def test_a_retraining_is_seldom_fooled(max_rounds, augment):
+    """Were the error not split, five rounds would be accepted in nearly every second run."""
+    simulate(300, max_rounds, augment)
+
+
+# The rule alone, on counts
+
+
+def change(n, share, rng, confidence):
+    """Two models with the same share, independent of each other, on the same inputs."""
+    only_one = share * (1 - share)
+    only_a, only_b, _ = (int(count) for count in rng.multinomial(n, [only_one, only_one, 1 - 2 * only_one]))
+    p_value = mcnemar_p(only_a, only_b)
+    # The interval takes a while, and leaves out 0 only where the test is clear; less clear ones are not computed.
+    is_clear = p_value < 1 - confidence
+    low, high = paired_difference(only_a, only_b, n, confidence) if is_clear else (-1.0, 1.0)
+    return Comparison(None, None, (only_a - only_b) / n, low, high, p_value, only_a, only_b, n)
+
+
+def settings(max_rounds, confidence):
+    return AllSettings(
+        labels="mean", augment="flip", max_accuracy_loss=1.0, prove_accuracy=False, max_rounds=max_rounds,
+        max_seconds=None, search_seconds=None, n_select=None, n_report=None, strategy="uniform",
+        confidence=confidence,
+    )  # fmt: skip
+
+
+def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=CONFIDENCE):
+    """How often any of so many rounds is accepted, if each is compared with a model of its own: the worst case."""
+    rng = np.random.default_rng([7, max_rounds, len(sizes)])
+    wanted = settings(max_rounds, confidence)
+    each = wanted.round_confidence(len(sizes))
+    level = Loss(0.0, 0.0, 0.0, 1.0, 1, each)
+    n_accepted = 0
+    for _ in range(repetitions):
+        rounds = ({name: change(n, share, rng, each) for name, n in sizes.items()} for _ in range(max_rounds))
+        n_accepted += any(decide(wanted, changes, level, 1.0, 0.0)[0] for changes in rounds)
+    return n_accepted
+
+
+TWO = {"domain": 50_000, "rows": 10_000}
+THREE = {"domain": 10**6, "valid": 10**6, "rows": 10**6}
+
+
+@pytest.mark.parametrize("max_rounds", [1, 12])
+def test_the_rule_holds_for_two_populations(max_rounds):
+    """Were the error not split, nine of ten retrainings of twelve rounds would be fooled."""
+    n = 250 if max_rounds == 1 else 100
+    check(accepted_by_the_rule(n, TWO, max_rounds), n)
+
+
+@pytest.mark.slow
+def test_the_rule_holds_for_three_populations():
+    """With a constraint, the allowed part of the domain is judged too: three chances to be wrong.
+
+    Were the error split over rounds alone, 5.8% would be fooled, not 5% at most.
+    """
+    n = 10_000
+    check(accepted_by_the_rule(n, THREE, 1, confidence=0.95), n, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_rounds", [1, 3, 12])
+def test_the_rule_holds_for_two_populations_in_full(max_rounds):
+    check(accepted_by_the_rule(6000, TWO, max_rounds), 6000)
+
+
+def test_what_does_differ_is_seen():
+    """The test above would pass if nothing was ever accepted: half as many cases are seen to be fewer."""
+    rng = np.random.default_rng(0)
+    better = Planted(random_cells(50, rng))
+    result = retrain(
+        Planted(random_cells(100, rng)), *rows(20, 1), Domain(DOMAIN.parameters, ["sex"]), trainer=Script(better),
+        held_out=rows(800, 2), augment=["flip"], labels="mean", max_rounds=5, max_accuracy_loss=1.0, **QUICK,
+    )  # fmt: skip
+    assert result.rounds[0].accepted
+    assert result.model is better

@@ -1,0 +1,229 @@
+"""Judging: the same figures as `estimate` and `compare` give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from planted import DOMAIN, Planted, cells, noisy_rows, rows
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, compare, estimate, testing
+from fairprobe.errors import DataError
+from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.retraining import RetrainSettings
+from fairprobe.retraining.judging import (
+    Assessment,
+    Judge,
+    by_group,
+    checked_favourable,
+)
+from fairprobe.retraining.parts import LabelledRows
+
+FIGURES = (
+    "value",
+    "low",
+    "high",
+    "lower",
+    "upper",
+    "n",
+    "hits",
+    "method",
+    "population",
+    "confidence",
+    "threshold",
+    "seed",
+)
+
+
+def part(domain, n=150, seed=5, classes=(0, 1)):
+    frame = domain.sample(n, seed=seed)
+    return LabelledRows(frame, np.random.default_rng(seed).choice(list(classes), n))
+
+
+def limited(domain):
+    """The same with a constraint, by the first parameter."""
+    name = domain.names[0]
+    values = domain[name].decode(np.arange(domain[name].levels))
+    allowed = list(values[: len(values) // 2])
+    return Domain(domain.parameters, domain.sensitive, [lambda rows: rows[name].isin(allowed)])
+
+
+class Answering:
+    """A toy that has labels beside its scores or probabilities."""
+
+    def __init__(self, toy):
+        self.decision_function = self.predict_proba = toy.model
+
+    def predict(self, batch):
+        return np.zeros(len(batch))
+
+
+@pytest.mark.parametrize("with_constraint", [False, True])
+@pytest.mark.parametrize(("name", "toy"), testing.all_toys(), ids=[name for name, _ in testing.all_toys()])
+def test_shares_are_those_of_estimate(name, toy, with_constraint):
+    domain = limited(toy.domain) if with_constraint else toy.domain
+    own = part(domain)
+    model = Answering(toy) if toy.settings else toy.model
+    how = RetrainSettings(
+        threshold=toy.settings.get("threshold"), output=toy.settings.get("output", "label"), confidence=0.9
+    )
+    judged = Judge(domain, own, 3000, 11, how).judge(model)
+    assert list(judged.shares) == (["domain", "valid", "rows"] if with_constraint else ["domain", "rows"])
+    for population, share in judged.shares.items():
+        alone = estimate(
+            model, domain, own.frame if population == "rows" else population, method="sample", n_experiments=3,
+            seed=11, confidence=0.9, **toy.settings,
+        )  # fmt: skip
+        for figure in FIGURES:
+            assert getattr(share, figure) == getattr(alone, figure), (population, figure)
+        assert judged.hits[population].sum() == share.hits
+        assert len(judged.hits[population]) == share.n
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.999])
+@pytest.mark.parametrize("with_constraint", [False, True])
+def test_changes_are_those_of_compare(confidence, with_constraint):
+    domain = limited(DOMAIN) if with_constraint else DOMAIN
+    own = part(domain, 400)
+    models = Planted(cells(0, 60)), Planted(cells(30, 70))
+    judge = Judge(domain, own, 2500, 4, RetrainSettings())
+    before, after = map(judge.judge, models)
+    for population, change in before.against(after, confidence).items():
+        asked = own.frame if population == "rows" else population
+        alone = compare(*models, domain, asked, n_experiments=1, n_samples=2500, seed=4, confidence=confidence)
+        for figure in ("difference", "low", "high", "p_value", "only_a", "only_b", "n"):
+            assert getattr(change, figure) == getattr(alone, figure), (population, figure)
+        assert (change.a.hits, change.b.hits) == (alone.a.hits, alone.b.hits)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(random_state=0),
+        RandomForestClassifier(10, random_state=0),
+        LogisticRegression(),
+        SVC(),
+        MLPClassifier((5,), solver="lbfgs", max_iter=50, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.filterwarnings("ignore:lbfgs failed to converge")
+def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
+    model = estimator.fit(*noisy_rows(300, 1))
+    own = LabelledRows(*noisy_rows(200, 2))
+    quick, slow = (
+        Judge(DOMAIN, own, 3000, 4, RetrainSettings(), quick=is_quick).judge(model) for is_quick in (True, False)
+    )
+    for population in ("domain", "rows"):
+        np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
+        for figure in FIGURES:
+            assert getattr(quick.shares[population], figure) == getattr(slow.shares[population], figure), figure
+    np.testing.assert_array_equal(quick.labels, model.predict(own.frame))
+    assert slow.shares["domain"].hits > 0
+
+
+def test_another_seed_means_other_inputs():
+    model = Planted(cells(0, 60))
+    hits = [Judge(DOMAIN, part(DOMAIN), 500, seed, RetrainSettings()).judge(model).hits["domain"] for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(hits[0], hits[1])
+    assert (hits[0] != hits[2]).any()
+
+
+def test_accuracy_is_of_the_rows_as_they_are():
+    own, labels = rows(300, 1)
+    model = Planted(cells(0, 100), wrong=cells(100, 150))
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings()).judge(model)
+    expected = [model.predict([row])[0] == label for row, label in zip(own.to_numpy(), labels, strict=True)]
+    assert judged.correct.tolist() == expected
+    assert judged.accuracy == np.mean(expected)
+
+
+def test_accuracy_is_of_labels_whatever_is_compared():
+    class Scoring(Planted):
+        def decision_function(self, batch):
+            return np.asarray(batch)[:, 0] - 9.5 + 20.0 * np.asarray(batch)[:, 2]
+
+    own, labels = rows(300, 1)
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings(threshold=5.0, output="score")).judge(
+        Scoring()
+    )
+    assert judged.accuracy == 1
+    assert judged.shares["domain"].value == 1
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=200), st.floats(0.5, 0.999))
+def test_the_loss_of_accuracy_is_paired(pairs, confidence):
+    old, new = np.array(pairs).T
+    truth = np.ones(len(pairs), dtype=int)
+    judged = [Assessment({}, {}, right.astype(int), truth) for right in (old, new)]
+    loss = judged[0].loss_to(judged[1], confidence)
+    only_old, only_new = sum(o and not n for o, n in pairs), sum(n and not o for o, n in pairs)
+    assert loss.value == pytest.approx(judged[0].accuracy - judged[1].accuracy)
+    assert (loss.low, loss.high) == paired_difference(only_old, only_new, len(pairs), confidence)
+    assert loss.low <= loss.value <= loss.high
+    both = only_old + only_new
+    assert loss.p_value == pytest.approx(stats.binomtest(only_old, both).pvalue if both else 1.0)
+    assert (loss.n, loss.confidence) == (len(pairs), confidence)
+
+
+def test_the_loss_in_words():
+    judged = [
+        Assessment({}, {}, np.array(labels), np.ones(200, dtype=int)) for labels in ([1] * 200, [1] * 190 + [0] * 10)
+    ]
+    text = judged[0].loss_to(judged[1], 0.95).sentence()
+    assert text.startswith("accuracy -5.00 points on 200 rows, with 95% confidence between -")
+
+
+# By group
+
+
+def test_groups_against_a_plain_computation():
+    domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"]), Integer("race", 0, 4)], ["race", "sex"])
+    rng = np.random.default_rng(2)
+    frame = domain.sample(200, seed=2)
+    frame.loc[:5, "race"] = 77  # no group of the domain's
+    frame.loc[frame["race"] == 3, "race"] = 2  # nobody of race 3
+    labels = rng.choice(["no", "yes"], 200)
+    answers = {when: rng.choice(["no", "yes"], 200) for when in ("before", "after")}
+    judged = {when: Assessment({}, {}, answer, labels) for when, answer in answers.items()}
+    table = by_group(domain, LabelledRows(frame, labels), judged, "yes")
+    plain = frame.assign(label=labels, **answers)
+    plain = plain[plain["race"] < 5]
+    expected = {}
+    for (race, sex), group in plain.groupby(["race", "sex"]):
+        expected[f"race={race}, sex={sex}"] = {
+            "n": len(group),
+            "accuracy_before": (group["before"] == group["label"]).mean(),
+            "selected_before": (group["before"] == "yes").mean(),
+            "accuracy_after": (group["after"] == group["label"]).mean(),
+            "selected_after": (group["after"] == "yes").mean(),
+        }
+    pd.testing.assert_frame_equal(
+        table, pd.DataFrame(expected).T.astype({"n": int}).rename_axis("group"), check_column_type=False
+    )
+    assert len(table) == 8
+
+
+def test_no_row_of_any_group():
+    """As where two ages are compared and nobody has just these."""
+    domain = Domain([Integer("x", 0, 9), Integer("age", 20, 60)], {"age": [20, 60]})
+    frame = pd.DataFrame({"x": [1, 2], "age": [30, 40]})
+    judged = Assessment({}, {}, np.array([0, 1]), np.array([0, 1]))
+    assert len(by_group(domain, LabelledRows(frame, np.array([0, 1])), {"before": judged}, 1)) == 0
+
+
+def test_the_favourable_label():
+    classes = np.array(["no", "yes"])
+    assert checked_favourable(None, classes) == "yes"
+    assert checked_favourable("no", classes) == "no"
+    assert checked_favourable(None, np.array([-1, 1])) == 1
+    with pytest.raises(DataError, match="one of the labels 'no', 'yes', got 'maybe'"):
+        checked_favourable("maybe", classes)

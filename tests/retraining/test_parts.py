@@ -1,0 +1,180 @@
+"""Fit, select and report: no row is two of these, and each is like the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chance import SURPRISING, p_if_uniform
+from fairprobe import Category, Domain, Integer
+from fairprobe.errors import DataError
+from fairprobe.retraining.parts import checked_rows, classes_of, split
+
+DOMAIN = Domain(
+    [Integer("number", 0, 10**6), Category("sex", ["F", "M"]), Integer("race", 0, 4)], sensitive=["race", "sex"]
+)
+SHARES = {"fit": 0.7, "select": 0.15, "report": 0.15}
+FEW = 3.5
+"""Rows by which a part may differ from its share of a stratum, with up to 2,000 rows; a random draw errs by 20."""
+
+
+def make(n, seed, classes=("no", "yes")):
+    """Rows that can be told apart by number; some sexes are unknown, some races are none of the domain's."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "number": rng.permutation(10**5)[:n],
+            "sex": rng.choice(["F", "M", None], n, p=[0.3, 0.65, 0.05]),
+            "race": rng.choice(7, n, p=[0.5, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02]),
+        },
+        index=rng.permutation(n) + 1000,
+    )
+    return frame, rng.choice(list(classes), n, p=rng.dirichlet(np.full(len(classes), 5.0)))
+
+
+def split_of(frame, labels, seed, held_out=None, weights=None):
+    given = checked_rows(DOMAIN, frame, labels, weights)
+    unseen = None if held_out is None else checked_rows(DOMAIN, *held_out)
+    return split(DOMAIN, given, unseen, np.random.default_rng(seed))
+
+
+def stratum_sizes(table):
+    races = table["race"].where(table["race"] < 5, -1)
+    return table.assign(race=races, sex=table["sex"].fillna("unknown")).groupby(["label", "sex", "race"]).size()
+
+
+def numbers(rows):
+    return rows.frame["number"].tolist()
+
+
+@settings(max_examples=12)
+@given(st.integers(150, 2000), st.integers(0, 2**32), st.sampled_from([("no", "yes"), (0, 1, 2)]))
+def test_parts_are_disjoint_complete_and_in_proportion(n, seed, classes):
+    frame, labels = make(n, seed, classes)
+    parts = split_of(frame, labels, seed, weights=frame["number"] + 1)
+    every = numbers(parts.fit) + numbers(parts.select) + numbers(parts.report)
+    assert sorted(every) == sorted(frame["number"])
+    whole = frame.assign(label=labels).set_index("number")
+    strata = stratum_sizes(whole)
+    for name, share in SHARES.items():
+        part = getattr(parts, name)
+        own = whole.loc[numbers(part)]
+        assert part.frame.index.equals(pd.RangeIndex(len(part)))
+        assert numbers(part) == frame["number"][frame["number"].isin(own.index)].tolist(), "in their order"
+        np.testing.assert_array_equal(part.labels, own["label"])
+        np.testing.assert_array_equal(part.weights, part.frame["number"] + 1)
+        assert part.frame["sex"].fillna("unknown").tolist() == own["sex"].fillna("unknown").tolist()
+        counts = stratum_sizes(own).reindex(strata.index, fill_value=0)
+        assert (counts - share * strata).abs().max() <= FEW
+
+
+def test_the_same_seed_gives_the_same_parts():
+    frame, labels = make(300, 1)
+    first, again, other = (split_of(frame, labels, seed) for seed in (5, 5, 6))
+    assert numbers(first.fit) == numbers(again.fit)
+    assert numbers(first.report) == numbers(again.report)
+    assert numbers(first.fit) != numbers(other.fit)
+
+
+def test_every_row_may_come_into_any_part():
+    frame, labels = make(100, 3)
+    place = {number: i for i, number in enumerate(frame["number"])}
+    every = [split_of(frame, labels, seed) for seed in range(100)]
+    for name in ("select", "report"):
+        assert (
+            p_if_uniform([place[number] for one in every for number in numbers(getattr(one, name))], 100) > SURPRISING
+        )
+
+
+@settings(max_examples=12)
+@given(st.integers(40, 800), st.integers(0, 2**32))
+def test_what_is_held_out_is_halved(n, seed):
+    frame, labels = make(40, seed)
+    unseen = make(n, seed + 1)
+    parts = split_of(frame, labels, seed, held_out=unseen)
+    assert numbers(parts.fit) == frame["number"].tolist()
+    assert sorted(numbers(parts.select) + numbers(parts.report)) == sorted(unseen[0]["number"])
+    assert abs(len(parts.select) - len(parts.report)) <= 2 * FEW
+
+
+@pytest.mark.parametrize("n", [2, 20, 50])
+def test_too_few_rows(n):
+    with pytest.raises(DataError, match=f"enough to be split, got {n}: each part needs 10"):
+        split_of(*make(n, 0), 0)
+
+
+@pytest.mark.parametrize("n", [2, 15])
+def test_too_few_rows_held_out(n):
+    with pytest.raises(DataError, match=f"enough to be split, got {n}: each part needs 10"):
+        split_of(*make(100, 0), 0, held_out=make(n, 1))
+
+
+# What goes in
+
+
+def test_rows_are_kept_as_they_are():
+    frame, labels = make(30, 0)
+    rows = checked_rows(DOMAIN, frame.assign(other=1)[["other", "sex", "race", "number"]], labels)
+    pd.testing.assert_frame_equal(rows.frame, frame[["number", "sex", "race"]].reset_index(drop=True))
+    assert rows.weights is None
+    array = checked_rows(Domain([Integer("a", 0, 3), Integer("s", 0, 1)], ["s"]), [[1, 0], [9, 1]], [1, 2])
+    assert array.frame.to_dict("list") == {"a": [1, 9], "s": [0, 1]}
+
+
+FRAME, LABELS = make(40, 0)
+
+
+@pytest.mark.parametrize(
+    ("frame", "labels", "weights", "message"),
+    [
+        (FRAME, LABELS[:-1], None, "one label a row, got 40 rows and labels of the shape (39,)"),
+        (FRAME, np.zeros((40, 1)), None, "one label a row, got 40 rows and labels of the shape (40, 1)"),
+        (FRAME, "yes", None, "one label a row, got 40 rows and labels of the shape ()"),
+        (FRAME.drop(columns="sex"), LABELS, None, "a column for every parameter, got none for sex"),
+        (FRAME, np.array([1.0, np.nan] * 20), None, "a known label for every row, got 20 unknown"),
+        (FRAME, np.array([None, *LABELS[1:]]), None, "a known label for every row, got 1 unknown"),
+        (FRAME, pd.Series([1] * 39 + [None], dtype="Int64"), None, "a known label for every row, got 1 unknown"),
+        (FRAME, LABELS, np.ones(39), "one finite weight of at least 0 a row, got the shape (39,)"),
+        (FRAME, LABELS, np.full(40, -1.0), "one finite weight of at least 0 a row"),
+        (FRAME, LABELS, np.full(40, np.inf), "one finite weight of at least 0 a row"),
+        (np.zeros((40, 2)), LABELS, None, "3 columns in domain order, got the shape (40, 2)"),
+    ],
+)
+def test_rows_and_labels_that_do_not_fit(frame, labels, weights, message):
+    with pytest.raises(DataError) as error:
+        checked_rows(DOMAIN, frame, labels, weights)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(["yes", "no"] * 20).where(np.arange(40) > 3),
+        pd.Series([1, 0] * 20, dtype=object).where(np.arange(40) > 3, np.nan),
+        np.array([np.nan, "yes"] * 20, dtype=object),
+    ],
+    ids=["str", "numbers", "object"],
+)
+def test_unknown_labels_among_objects(labels):
+    with pytest.raises(DataError, match="a known label for every row, got"):
+        classes_of(checked_rows(DOMAIN, FRAME, labels))
+
+
+def test_classes():
+    assert classes_of(checked_rows(DOMAIN, FRAME, LABELS)).tolist() == ["no", "yes"]
+    with pytest.raises(DataError, match=r"two classes at least, got one: \['yes'\]"):
+        classes_of(checked_rows(DOMAIN, FRAME, ["yes"] * 40))
+    with pytest.raises(DataError, match="all numbers or all strings"):
+        classes_of(checked_rows(DOMAIN, FRAME, np.array(["yes", 3] * 20, dtype=object)))
+    with pytest.raises(DataError, match="classes, got 40 different numbers: a regressor"):
+        classes_of(checked_rows(DOMAIN, FRAME, np.linspace(0, 1, 40)))
+    assert len(classes_of(checked_rows(DOMAIN, FRAME, np.arange(40) % 2.0))) == 2
+
+
+def test_whole_numbers_as_targets():
+    frame, _ = make(2000, 0)
+    with pytest.raises(DataError, match="a regressor"):
+        classes_of(checked_rows(DOMAIN, frame, np.arange(2000) * 17))

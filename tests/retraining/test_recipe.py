@@ -1,0 +1,155 @@
+"""Recipes: the paper's schedule, the names, and the steps of a search."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from chance import SURPRISING
+from fairprobe.errors import SettingError
+from fairprobe.retraining.augment import (
+    AUTO,
+    PARTS,
+    Recipe,
+    checked_augment,
+    checked_parts,
+    first_tries,
+    less_flipped,
+    neighbours,
+    schedule,
+)
+
+SEEDS = st.integers(0, 2**63)
+NAMES = [parts for n in (1, 2, 3) for parts in itertools.combinations(PARTS, n)]
+
+
+def percents(seed):
+    return [recipe.percent for recipe in schedule(("case",), np.random.default_rng(seed))]
+
+
+def algorithm_5(seed):
+    """Lines 4 to 8 of the paper's Algorithm 5, word for word."""
+    rng = np.random.default_rng(seed)
+    drawn = []
+    i = 2
+    while True:
+        p = rng.uniform(2 ** (i - 2), 2 ** (i - 1))
+        if p > 100:
+            return drawn
+        drawn.append(p)
+        i += 1
+
+
+@given(SEEDS)
+def test_the_schedule_is_the_papers(seed):
+    drawn = percents(seed)
+    assert drawn == algorithm_5(seed)
+    assert len(drawn) in (6, 7)
+    for i, percent in enumerate(drawn, start=2):
+        assert 2 ** (i - 2) <= percent <= min(100, 2 ** (i - 1))
+
+
+def test_a_seventh_round_is_as_likely_as_a_draw_below_100():
+    """Between 64 and 128, 36 of 64 draws."""
+    n = 2000
+    seventh = sum(len(percents(seed)) == 7 for seed in range(n))
+    assert stats.binomtest(seventh, n, 36 / 64).pvalue > SURPRISING
+
+
+def test_flipped_rows_follow_the_schedule_too():
+    for recipe in schedule(("flip",), np.random.default_rng(0)):
+        assert recipe.flipped == recipe.percent
+        assert recipe.copies == 1
+
+
+@given(st.sampled_from(NAMES).flatmap(lambda parts: st.permutations(parts)))
+def test_names_may_be_joined_in_any_order(parts):
+    parsed = checked_parts("+".join(parts))
+    assert set(parsed) == set(parts)
+    assert list(parsed) == sorted(parsed, key=PARTS.index)
+    assert checked_parts(Recipe(parsed, 1.0).augment) == parsed
+
+
+@pytest.mark.parametrize("name", ["", "+", "twin", "twins+", "twins+twins", "case, flip", "auto+flip", "Case"])
+def test_other_names_are_refused(name):
+    with pytest.raises(SettingError, match="must be auto, or case, twins, flip, linked or several joined by") as error:
+        checked_augment(name)
+    assert repr(name) in str(error.value)
+
+
+def test_several_augmentations():
+    assert checked_augment("auto") == [checked_parts(name) for name in AUTO]
+    assert checked_augment(["flip+twins", "case", "twins+flip"]) == [("twins", "flip"), ("case",)]
+    with pytest.raises(SettingError, match="at least, got none"):
+        checked_augment([])
+    with pytest.raises(SettingError, match="got 'auto'"):
+        checked_augment(["auto", "flip"])
+
+
+@pytest.mark.parametrize("augment", [None, 3])
+def test_what_is_no_list_of_names_is_refused(augment):
+    with pytest.raises(SettingError, match="augment must"):
+        checked_augment(augment)
+
+
+@st.composite
+def recipes(draw):
+    parts = draw(st.sampled_from(NAMES))
+    percent = draw(st.floats(1, 100))
+    return Recipe(parts, percent, draw(st.floats(1, 100)), draw(st.sampled_from([1, 2, 4])))
+
+
+@given(recipes())
+def test_neighbours_are_other_recipes_within_bounds(recipe):
+    near = neighbours(recipe)
+    assert recipe not in near
+    assert len(set(near)) == len(near)
+    for other in near:
+        assert other.parts == recipe.parts
+        assert 1 <= other.percent <= 100
+        assert 1 <= other.flipped <= 100
+        assert other.copies in (1, 2, 4)
+        changed = [name for name in ("percent", "flipped", "copies") if getattr(other, name) != getattr(recipe, name)]
+        assert len(changed) == 1
+        if changed == ["percent"]:
+            assert recipe.uses_cases
+        if changed == ["flipped"]:
+            assert {"flip", "linked"} & set(recipe.parts)
+
+
+@given(recipes())
+def test_fewer_rows_flipped(recipe):
+    for fewer in less_flipped(recipe):
+        assert fewer in neighbours(recipe) or recipe.flipped <= 100 / 3
+        assert 10 <= fewer.flipped < recipe.flipped
+        assert (fewer.parts, fewer.percent, fewer.copies) == (recipe.parts, recipe.percent, recipe.copies)
+    adds_rows = bool({"flip", "linked"} & set(recipe.parts))
+    assert bool(less_flipped(recipe)) == (adds_rows and recipe.flipped / 3 >= 10)
+
+
+@pytest.mark.parametrize("parts", NAMES)
+def test_a_search_comes_to_an_end_and_tries_nothing_twice(parts):
+    reached, waiting = set(), first_tries([parts])
+    while waiting:
+        recipe = waiting.pop()
+        if recipe not in reached:
+            reached.add(recipe)
+            waiting += neighbours(recipe)
+    assert 3 <= len(reached) <= 100
+    tried = np.array([[recipe.percent, recipe.flipped, recipe.copies] for recipe in reached])
+    near = np.isclose(tried[:, None], tried[None], rtol=1e-6).all(axis=2)
+    assert near.sum() == len(tried), "two recipes differ by rounding alone"
+
+
+@given(recipes())
+def test_words_tell_amounts(recipe):
+    words = recipe.words()
+    assert (f"{recipe.percent:.3g}%" in words) or not recipe.uses_cases
+    assert ("flipped" in words) == ("flip" in recipe.parts)
+    assert ("linked twins" in words) == ("linked" in recipe.parts)
+    assert ("copies" in words) == (recipe.copies > 1)

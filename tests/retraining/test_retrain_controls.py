@@ -1,0 +1,257 @@
+"""Controls: what else could have been done, beside every result."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import DOMAIN, QUICK, Keeping, Planted, Script, cells, noisy_rows, rows
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, estimate, retrain
+from fairprobe.retraining.augment import Recipe, checked_parts
+from fairprobe.retraining.controls import HeldConstant, commonest, held_constant
+from fairprobe.retraining.loop import Loop
+from fairprobe.retraining.parts import LabelledRows
+
+X, y = noisy_rows(600, 1)
+HELD_OUT = noisy_rows(1500, 2)
+TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=2)
+WITH = {**QUICK, "controls": True}
+
+
+def run(model=TREE, data=(X, y), **options):
+    keeping = Keeping(TREE)
+    settings = {**WITH, "labels": "mean", "trainer": keeping, "held_out": HELD_OUT, "max_rounds": 2, **options}
+    return retrain(model, *data, DOMAIN, **settings), keeping
+
+
+@pytest.fixture(scope="module")
+def twins():
+    return run(TREE.fit(X, y), augment=["twins"])
+
+
+def test_all_controls_stand_there(twins):
+    result, keeping = twins
+    assert list(result.controls) == ["constant", "random", "all"]
+    assert len(keeping.calls) == len(result.rounds) + 3
+    for control in result.controls.values():
+        assert control.why_not == ""
+        assert list(control.shares) == ["domain", "rows"]
+        assert control.shares["domain"].seed == result.before["domain"].seed
+        assert control.shares["rows"].n == result.n_rows["report"]
+        assert 0.5 < control.accuracy <= 1
+        assert control.words
+
+
+def test_with_sex_held_constant_nothing_is_discriminatory(twins):
+    result, keeping = twins
+    constant = result.controls["constant"]
+    assert [share.hits for share in constant.shares.values()] == [0, 0]
+    assert constant.n_added == 0
+    frame, labels, _ = keeping.calls[-3]
+    sex = int(X["sex"].mean() > 0.5)
+    pd.testing.assert_frame_equal(frame, X.assign(sex=sex))
+    np.testing.assert_array_equal(labels, y)
+    blind = DecisionTreeClassifier(random_state=0, min_samples_leaf=2).fit(X.assign(sex=sex), y)
+    expected = blind.score(HELD_OUT[0].assign(sex=sex), HELD_OUT[1])
+    assert constant.accuracy == pytest.approx(expected, abs=0.07)
+
+
+def test_as_many_random_inputs(twins):
+    result, keeping = twins
+    frame, labels, _ = keeping.calls[-2]
+    tried = result.chosen or min(result.rounds, key=lambda each: each.left)
+    random = result.controls["random"]
+    assert random.n_added == len(frame) - len(X)
+    assert random.n_added == tried.n_added
+    assert tried.n_added == 2 * min(result.n_cases, round(tried.recipe.percent / 100 * len(X)))
+    assert tried.recipe.copies == 1
+    added = frame.iloc[len(X) : len(X) + random.n_added]
+    pairs = added.assign(label=labels[len(X) :]).groupby(["x", "z"])
+    assert all(len(group["label"].unique()) == 1 for _, group in pairs), "twins have one label here too"
+    cases = estimate(TREE.fit(X, y), DOMAIN, added.drop_duplicates(["x", "z"]), method="sample")
+    assert cases.value < 0.5, "they are no cases but by chance"
+
+
+def test_all_cases_at_once(twins):
+    result, keeping = twins
+    frame, _, _ = keeping.calls[-1]
+    every = result.controls["all"]
+    assert every.n_added == len(frame) - len(X) == min(result.n_cases, len(X))
+    added = frame.iloc[len(X) :]
+    assert not added.duplicated(["x", "z"]).any()
+    model = DecisionTreeClassifier(random_state=0, min_samples_leaf=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict(added.assign(sex=0)) != model.predict(added.assign(sex=1)), True)
+
+
+def test_flipped_rows_alone_leave_random_inputs_with_their_twins():
+    result, keeping = run(TREE.fit(X, y), augment=["flip"], max_rounds=1)
+    random = result.controls["random"]
+    assert result.rounds[0].n_added == random.n_added == len(X)
+    assert random.words == "as many rows of random inputs with twins"
+    assert random.summary()["words"] == random.words
+    added = keeping.calls[-2][0].iloc[len(X) :]
+    assert added["sex"].value_counts().to_dict() == {0: len(X) // 2, 1: len(X) // 2}
+
+
+@pytest.mark.parametrize(("n", "n_added"), [(600, 600), (601, 600)])
+def test_rejected_flipped_rows_too(n, n_added):
+    result = retrain(
+        Planted(cells(0, 20)), *rows(n, 1), DOMAIN, trainer=Script(Planted(cells(0, 80))), held_out=rows(2000, 2),
+        augment=["flip"], labels="mean", max_rounds=1, **WITH,
+    )  # fmt: skip
+    assert not result.accepted
+    assert result.rounds[0].n_added == n
+    random = result.controls["random"]
+    assert random.n_added == n_added
+    assert random.words.endswith("as near as whole families allow") is (n != n_added)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("augment", ["case", "twins", "flip", "twins+flip", "case+twins+flip"])
+@pytest.mark.thinned(2)
+def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monkeypatch):
+    """A constraint forbids most twins, and some rows have a sex that is none of the domain's: they have two twins."""
+    domain = Domain(DOMAIN.parameters, ["sex"], constraints=[lambda frame: (frame["sex"] == 0) | (frame["x"] < 7)])
+    frame = X[(X["sex"] == 0) | (X["x"] < 7)].reset_index(drop=True)
+    labels = ((frame["x"] + frame["z"] >= 8) ^ (frame.index % 7 == 0)).astype(int).to_numpy()
+    frame.loc[:20, "sex"] = 5
+    recipe = Recipe(checked_parts(augment), 30.0, 40.0, copies)
+    monkeypatch.setattr(sys.modules[Loop.__module__], "first_tries", lambda _: [recipe])
+    model = DecisionTreeClassifier(random_state=0).fit(frame, labels)
+    result = retrain(
+        model, frame, labels, domain, trainer=Keeping(TREE), labels="mean", augment=[augment], max_rounds=1,
+        held_out=(frame, labels), **WITH,
+    )  # fmt: skip
+    random, tried = result.controls["random"], result.rounds[0]
+    assert tried.recipe == recipe
+    assert abs(random.n_added - tried.n_added) <= 4 * recipe.copies
+    assert random.words.endswith("as near as whole families allow") is (random.n_added != tried.n_added)
+
+
+def test_as_many_random_inputs_as_there_were_cases():
+    """Twenty cases in all, while a tenth of the rows would be 60."""
+    result = retrain(
+        Planted(cells(0, 20)), *rows(600, 1), DOMAIN, trainer=Script(Planted()), held_out=rows(2000, 2),
+        augment=["case"], labels="mean", max_rounds=1, **WITH,
+    )  # fmt: skip
+    assert result.n_added == result.n_cases == 20
+    assert result.controls["random"].n_added == 20
+
+
+def test_no_controls_are_tried_if_none_are_wanted():
+    result, keeping = run(TREE.fit(X, y), augment=["flip"], max_rounds=1, controls=False)
+    assert result.controls == {}
+    assert len(keeping.calls) == 1
+
+
+def test_a_control_that_fails_says_why():
+    script = Script(Planted(cells(0, 20)), RuntimeError("no more"), Planted(cells(0, 60)), Planted(cells(0, 50)))
+    result = retrain(
+        Planted(cells(0, 80)), *rows(100, 1), DOMAIN, trainer=script, held_out=rows(800, 2), augment=["case"],
+        labels="mean", max_rounds=1, **WITH,
+    )  # fmt: skip
+    assert result.accepted
+    assert result.failure is None
+    failed = result.controls["constant"]
+    assert failed.why_not == "the trainer must give a model, got RuntimeError: no more"
+    assert (failed.shares, failed.accuracy, failed.n_added) == ({}, None, 0)
+    assert result.controls["random"].why_not == result.controls["all"].why_not == ""
+    assert result.controls["random"].shares["domain"].value == pytest.approx(60 / 400, abs=0.05)
+
+
+def test_labels_given_leave_no_random_inputs():
+    cases = pd.DataFrame({"x": range(20), "z": 3, "sex": 0, "label": [0, 1] * 10})
+    result, _ = run(TREE.fit(X, y), augment=["twins"], labels="given", cases=cases, max_rounds=1)
+    assert "known for the cases given alone" in result.controls["random"].why_not
+    assert result.controls["all"].n_added == 20
+
+
+# Held constant
+
+
+def test_held_constant_in_columns_of_any_kind():
+    domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"]), Integer("race", 2, 4)], ["race", "sex"])
+    frame = pd.DataFrame({"x": [1, 2], "sex": pd.Categorical(["M", "F"]), "race": pd.array([4, 3], dtype="Int64")})
+    frame = pd.concat([frame, frame[1:]])
+    values = commonest(domain, LabelledRows(frame, np.zeros(3)))
+    assert values == {"race": 3, "sex": "F"}
+    held = held_constant(frame, values)
+    assert held.dtypes.to_dict() == frame.dtypes.to_dict()
+    assert held.index.tolist() == [0, 1, 1]
+    assert held.to_dict("list") == {"x": [1, 2, 2], "sex": ["F"] * 3, "race": [3] * 3}
+    assert frame["sex"].tolist() == ["M", "F", "F"]
+
+
+WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="category")], ["sex"])
+
+
+@pytest.mark.parametrize(
+    ("own", "value"), [(["M", "F", "M"], "M"), (["?", "?", "F"], "?"), ([None, None, "F"], "F"), ([None] * 3, "X")]
+)
+def test_held_constant_at_a_value_that_may_be_missing_elsewhere(own, value):
+    """The commonest value of the rows may be none of the domain's, whose inputs are asked about."""
+    rows = LabelledRows(pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
+    values = commonest(WORDS, rows)
+    assert values == {"sex": value}
+    for frame in (rows.frame, WORDS.sample(5, seed=0)):
+        assert held_constant(frame, values)["sex"].tolist() == [value] * len(frame)
+
+
+@pytest.mark.parametrize("form", ["array", "frame"])
+def test_a_model_with_sex_held_constant(form):
+    fitted = LogisticRegression().fit(X if form == "frame" else X.to_numpy(), y)
+    held = HeldConstant(fitted, DOMAIN, {"sex": 1})
+    asked = HELD_OUT[0] if form == "frame" else HELD_OUT[0].to_numpy()
+    before = asked.copy()
+    men = HELD_OUT[0].assign(sex=1)
+    np.testing.assert_array_equal(held.predict(asked), fitted.predict(men if form == "frame" else men.to_numpy()))
+    np.testing.assert_array_equal(asked, before)
+    assert estimate(held, DOMAIN, method="sample", n_experiments=2).hits == 0
+
+
+@pytest.mark.parametrize("output", ["proba", "score"])
+def test_scores_with_sex_held_constant(output):
+    model = LogisticRegression().fit(X.assign(sex=X["sex"] * 9), y)
+    result = retrain(
+        model, X, y, DOMAIN, held_out=HELD_OUT, labels="mean", augment=["flip"], output=output, threshold=0.01,
+        max_rounds=1, **WITH,
+    )  # fmt: skip
+    assert result.controls["constant"].why_not == ""
+    assert result.controls["constant"].shares["domain"].hits == 0
+
+
+def test_a_trainer_that_gives_functions():
+    """A model is anything with predict, or a callable."""
+    script = Script(Planted(cells(0, 20)).predict)
+    result = retrain(
+        Planted(cells(0, 80)).predict, *rows(100, 1), DOMAIN, trainer=script, held_out=rows(800, 2), augment=["flip"],
+        labels="mean", max_rounds=1, **WITH,
+    )  # fmt: skip
+    assert result.accepted
+    assert result.controls["random"].why_not == ""
+    assert result.controls["constant"].why_not == ""
+
+
+class InReverse:
+    """Was fitted on a frame with the columns the other way round; takes arrays too."""
+
+    def __init__(self):
+        self.feature_names_in_ = np.array(["sex", "z", "x"], dtype=object)
+
+    def predict(self, batch):
+        sex, z, _ = np.asarray(batch).T
+        return (z + 5 * sex > 9).astype(int)
+
+
+def test_columns_in_the_models_own_order():
+    result = retrain(
+        InReverse(), *rows(100, 1), DOMAIN, trainer=Script(InReverse()), held_out=rows(800, 2), augment=["flip"],
+        labels="mean", max_rounds=1, batch="array", **WITH,
+    )  # fmt: skip
+    assert result.before["domain"].value > 0.1
+    assert result.controls["constant"].shares["domain"].hits == 0

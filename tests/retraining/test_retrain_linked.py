@@ -1,0 +1,387 @@
+"""Retraining in a domain with links: plain twins as ever, and the rows once more with what is linked changed along."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import QUICK, Keeping, Script
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
+from fairprobe.errors import SettingError
+from fairprobe.retraining import RetrainSettings
+from fairprobe.retraining.augment import AUTO, AUTO_LINKED, Augmenter, Recipe, augmentations_for, checked_parts
+from fairprobe.retraining.judging import Judge
+from fairprobe.retraining.labels import by_function
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.retraining import plan
+
+SINGLE, HUSBAND, WIFE = 0, 1, 2
+PARAMETERS = [Integer("x", 0, 19), Integer("relation", 0, 2), Integer("sex", 0, 1)]
+SPOUSE = Link("relation", "sex", [{1: HUSBAND, 0: WIFE}])
+PLAIN = Domain(PARAMETERS, ["sex"])
+LINKED = PLAIN.with_links([SPOUSE])
+TREE = DecisionTreeClassifier(random_state=0)
+
+
+def people(n, seed, through="relation"):
+    """Half are married; what is decided goes by x, and by being a husband or by being a man."""
+    rng = np.random.default_rng(seed)
+    sex, married = rng.integers(0, 2, n), rng.random(n) < 0.5
+    relation = np.where(married, np.where(sex == 1, HUSBAND, WIFE), SINGLE)
+    frame = pd.DataFrame({"x": rng.integers(0, 20, n), "relation": relation, "sex": sex})
+    liked = relation == HUSBAND if through == "relation" else sex == 1
+    return frame, ((frame["x"] + 5 * liked >= 12) ^ (rng.random(n) < 0.02)).astype(int).to_numpy()
+
+
+X, y = people(1200, 1)
+HELD_OUT = people(6000, 2)
+
+
+def as_linked(frame):
+    """Every row as its linked twin, by hand."""
+    swapped = frame["relation"].map({SINGLE: SINGLE, HUSBAND: WIFE, WIFE: HUSBAND})
+    return frame.assign(relation=swapped, sex=1 - frame["sex"])
+
+
+class Rule:
+    """x decides, but some have it easier: men and husbands, each by so many."""
+
+    def __init__(self, man=0, husband=0, wife=0):
+        self.more = man, husband, wife
+
+    def predict(self, batch):
+        x, relation, sex = np.asarray(batch).astype(int).T
+        man, husband, wife = self.more
+        more = man * (sex == 1) + husband * (relation == HUSBAND) + wife * (relation == WIFE)
+        return (x + more >= 12).astype(int)
+
+
+def run(model, domain=LINKED, **options):
+    settings = {**QUICK, "labels": "mean", "held_out": HELD_OUT, "max_rounds": 2, **options}
+    return retrain(model, X, y, domain, **settings)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A tree that goes by relation, retrained in several ways."""
+    keeping = Keeping(TREE)
+    ways = ["linked", "flip", "twins", "case"]
+    options = {"augment": ways, "max_rounds": 4, "controls": True, "max_accuracy_loss": 0.1}
+    return run(TREE.fit(X, y), trainer=keeping, **options), keeping
+
+
+# What is judged
+
+
+def test_linked_stands_beside_the_others_everywhere(found):
+    result, _ = found
+    names = ["domain", "rows", "linked"]
+    rounds = [each for one in result.rounds for each in (one.shares, one.changes)]
+    controls = [each.shares for each in result.controls.values()]
+    for by_name in (result.before, result.after, result.changes, result.first.shares, *rounds, *controls):
+        assert list(by_name) == names
+    assert {"share_linked", "low_linked", "high_linked"} <= set(result.history.columns)
+    summary = json.loads(json.dumps(result.summary()))
+    assert all(list(summary[when]) == names for when in ("before", "after", "changes"))
+    assert all(list(control["shares"]) == names for control in summary["controls"].values())
+
+
+def test_without_links_nothing_of_it_is_there():
+    result = run(TREE.fit(X, y), domain=PLAIN, trainer=Keeping(TREE), augment=["flip"], controls=True)
+    assert list(result.before) == ["domain", "rows"]
+    assert list(result.controls) == ["constant", "random", "all"]
+    assert not result.ways
+    assert not result.ways_in_words()
+    assert "ways" not in result.summary()
+    assert "along" not in repr(result)
+
+
+def test_the_others_are_the_same_as_without_links():
+    """But for the error, which is split over one population more."""
+    options = {"trainer": Keeping(TREE), "augment": ["flip", "twins"], "controls": True}
+    with_links, without = run(TREE.fit(X, y), **options), run(TREE.fit(X, y), domain=PLAIN, **options)
+    for name in ("domain", "rows"):
+        for one, other in zip(with_links.rounds, without.rounds, strict=True):
+            assert one.shares[name] == other.shares[name]
+            assert one.changes[name].low < other.changes[name].low or one.changes[name].difference == 0
+    for name in without.controls:
+        assert with_links.controls[name].shares["domain"] == without.controls[name].shares["domain"]
+
+
+@pytest.mark.parametrize("constraints", [[], ["x != 3"]])
+@pytest.mark.parametrize("model", [Rule(man=3), Rule(husband=4), Rule(man=-4, husband=4), Rule(2, 3, 1)])
+def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints):
+    frame = pd.concat([X, pd.DataFrame({"x": [10], "relation": [HUSBAND], "sex": [0]})], ignore_index=True)
+    frame = frame[frame["x"] != 3] if constraints else frame
+    domain = LINKED.with_constraints(constraints)
+    rows = LabelledRows(frame, np.zeros(len(frame)))
+    judged = Judge(domain.without_links(), rows, 500, 0, RetrainSettings(), linked=domain).judge(model)
+    assert list(judged.shares) == ["domain", *(["valid"] if constraints else []), "rows", "linked"]
+    goes_together = ~((frame["relation"] == HUSBAND) & (frame["sex"] == 0))
+    own = frame[goes_together]
+    flips = {
+        "rows": (model.predict(frame) != model.predict(frame.assign(sex=1 - frame["sex"]))).sum(),
+        "linked": (model.predict(own) != model.predict(as_linked(own))).sum(),
+    }
+    for name, n_flips in flips.items():
+        expected = estimate(model, domain, frame, linked=name == "linked")
+        assert (judged.shares[name].hits, judged.shares[name].n) == (expected.hits, expected.n)
+        assert judged.shares[name].hits == n_flips
+        assert judged.hits[name].sum() == n_flips
+    assert judged.shares["rows"].linked == ()
+    assert judged.shares["linked"].linked == ("relation",)
+    assert judged.shares["linked"].n_not_comparable == 1
+
+
+# What is accepted
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "accepted", "why"),
+    [
+        (Rule(husband=4), Rule(), True, "the share of the rows and the rows, with what is linked"),
+        (Rule(man=4), Rule(man=4, husband=-4), True, "the rows, with what is linked to them changed along is shown"),
+        (Rule(husband=4), Rule(husband=4, man=1), False, "the share of the domain"),
+        (Rule(husband=2), Rule(husband=4), False, "with what is linked to them changed along is shown to be higher"),
+        (Rule(man=2, husband=-2), Rule(husband=6), False, "with what is linked to them changed along is shown"),
+    ],
+)
+def test_a_share_is_to_be_lower_and_none_higher_the_linked_one_too(before, after, accepted, why):
+    if accepted and before.more[0] == 0:
+        why = "the share of the rows, with what is linked to them changed along is shown to be lower"
+    result = run(before, trainer=Script(after), augment=["flip"], max_rounds=1, max_accuracy_loss=1.0)
+    assert result.accepted is accepted
+    assert why in result.rounds[0].why
+
+
+def test_the_error_is_split_over_one_population_more():
+    for domain, n in ((PLAIN, 2), (LINKED, 3), (LINKED.with_constraints(["x < 19"]), 4)):
+        result = run(Rule(man=3), domain, trainer=Script(Rule()), augment=["flip"], max_rounds=2)
+        assert result.rounds[0].loss.confidence == pytest.approx(1 - 0.05 / (2 * n))
+
+
+def test_a_linked_share_alone_is_something_to_improve():
+    result = run(Rule(husband=4), trainer=Script(Rule()), augment=["linked"], max_rounds=1, max_accuracy_loss=1.0)
+    assert result.before["rows"].hits == result.before["domain"].hits == 0
+    assert result.accepted
+    assert result.after["linked"].hits == 0
+
+
+# What is added
+
+
+def test_rows_with_their_linked_twins_under_one_label():
+    rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
+    augmenter = Augmenter(PLAIN, rows, linked=LINKED)
+    made = augmenter.rows(Recipe(("linked",), 10.0), None, np.random.default_rng(0))
+    added = made.frame.iloc[len(X) :].assign(label=made.labels[len(X) :], weight=made.weights[len(X) :])
+    expected = as_linked(X).assign(label=y, weight=rows.weights)
+    pd.testing.assert_frame_equal(added.set_index("weight").sort_index(), expected.set_index("weight"))
+
+
+@pytest.mark.parametrize("percent", [100.0, 25.0])
+def test_flipped_rows_and_linked_twins_are_of_the_same_rows(percent):
+    rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
+    made = Augmenter(PLAIN, rows, linked=LINKED).rows(
+        Recipe(("flip", "linked"), 10.0, percent), None, np.random.default_rng(0)
+    )
+    n = round(percent / 100 * len(X))
+    added, weights = made.frame.iloc[len(X) :], made.weights[len(X) :].astype(int)
+    assert len(added) == 2 * n
+    assert set(weights[:n]) == set(weights[n:])
+    assert len(set(weights[:n])) == n
+    for place, (relation, sex) in enumerate(zip(added["relation"], added["sex"], strict=True)):
+        own = X.iloc[weights[place]]
+        is_linked = place >= n
+        assert sex == 1 - own["sex"]
+        assert relation == (as_linked(X).iloc[weights[place]] if is_linked else own)["relation"]
+
+
+def test_rows_whose_values_do_not_go_together_have_no_linked_twin():
+    frame = pd.DataFrame({"x": [1, 2], "relation": [WIFE, SINGLE], "sex": [1, 1]})
+    made = Augmenter(PLAIN, LabelledRows(frame, np.array([0, 1])), linked=LINKED).rows(
+        Recipe(("linked",), 10.0), None, np.random.default_rng(0)
+    )
+    assert made.frame.iloc[2:].to_numpy().tolist() == [[2, SINGLE, 0]]
+    assert made.labels[2:].tolist() == [1]
+
+
+def test_cases_twins_and_flipped_rows_go_by_plain_twins(found):
+    result, keeping = found
+    added = {}
+    for each, (frame, _, _) in zip(result.rounds, keeping.calls, strict=False):
+        added[each.recipe.augment] = frame.iloc[len(X) :]
+    assert sorted(added["flip"][["x", "relation"]].to_numpy().tolist()) == sorted(
+        X[["x", "relation"]].to_numpy().tolist()
+    )
+    assert added["linked"]["relation"].value_counts()[WIFE] == (X["relation"] == HUSBAND).sum()
+    twins = added["twins"]
+    assert all(sorted(group["sex"]) == [0, 1] for _, group in twins.groupby(["x", "relation"]))
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    for name in ("twins", "case"):
+        cases = added[name]
+        assert (model.predict(cases.assign(sex=0)) != model.predict(cases.assign(sex=1))).all()
+
+
+def test_linked_twins_lower_the_linked_share(found):
+    result, _ = found
+    by_way = {each.recipe.augment: each for each in result.rounds}
+    before = result.first.shares["linked"]
+    assert before.value > 0.1
+    assert by_way["linked"].shares["linked"].value < before.value / 10
+    assert by_way["flip"].shares["linked"].value > before.value / 2
+    assert result.chosen is by_way["linked"]
+
+
+def test_auto_tries_linked_twins_where_there_are_links():
+    assert augmentations_for(LINKED, "auto") == [checked_parts(name) for name in AUTO_LINKED]
+    assert augmentations_for(PLAIN, "auto") == [checked_parts(name) for name in AUTO]
+    assert set(AUTO) < set(AUTO_LINKED)
+    result = run(TREE.fit(X, y), trainer=Keeping(TREE), max_rounds=3)
+    assert [each.recipe.augment for each in result.rounds] == ["flip+linked", "twins+flip+linked", "linked"]
+
+
+@pytest.mark.parametrize("augment", ["linked", "flip+linked", "linked+twins", ["flip", "linked"]])
+def test_linked_is_refused_without_links(augment):
+    with pytest.raises(
+        SettingError, match=r"augment must not hold linked where the domain has no links, got '.*linked"
+    ):
+        run(TREE.fit(X, y), domain=PLAIN, augment=augment)
+
+
+def test_unions_are_named_in_the_order_of_the_parts():
+    assert checked_parts("linked+twins") == ("twins", "linked")
+    recipe = Recipe(("twins", "flip", "linked"), 30.0, 50.0, 2)
+    assert recipe.words() == "twins of 30% cases + 50% rows flipped + 50% rows as linked twins, 2 copies"
+    assert recipe.growth(2) == pytest.approx(2 * (1 + 0.6 + 0.5 + 0.5))
+    assert recipe.uses_cases
+    assert not Recipe(("flip", "linked"), 30.0).uses_cases
+
+
+def test_the_paper_s_schedule_takes_linked_twins_too():
+    result = run(TREE.fit(X, y), trainer=Keeping(TREE), augment="linked", accept="paper", max_rounds=3)
+    for each in result.rounds:
+        assert each.recipe.augment == "linked"
+        assert each.n_added == pytest.approx(each.recipe.flipped / 100 * len(X), abs=1)
+        assert each.summary()["flipped"] == each.recipe.flipped
+
+
+# Controls
+
+
+def test_holding_sex_constant_leaves_the_linked_share_holding_both_does_not(found):
+    result, keeping = found
+    assert list(result.controls) == ["constant", "constant-linked", "random", "all"]
+    constant, both = result.controls["constant"], result.controls["constant-linked"]
+    assert constant.shares["rows"].hits == constant.shares["domain"].hits == 0
+    assert constant.shares["linked"].value > 0.1
+    assert [share.hits for share in both.shares.values()] == [0, 0, 0]
+    frame, _, _ = keeping.calls[-3]
+    assert frame["sex"].nunique() == frame["relation"].nunique() == 1
+    assert frame["x"].equals(X["x"])
+
+
+def test_what_derives_from_a_linked_column_is_held_too():
+    parameters = [
+        Integer("x", 0, 19),
+        Category("relation", ["single", "husband", "wife"]),
+        Derived("short", "relation", {"single": "s", "husband": "h", "wife": "w"}),
+        Category("sex", ["f", "m"]),
+    ]
+    domain = Domain(parameters, ["sex"], links=[Link("relation", "sex", [{"m": "husband", "f": "wife"}])])
+
+    def in_words(frame):
+        relation = frame["relation"].map({SINGLE: "single", HUSBAND: "husband", WIFE: "wife"})
+        sex = frame["sex"].map({0: "f", 1: "m"})
+        return pd.DataFrame({"x": frame["x"], "relation": relation, "short": relation.str[0], "sex": sex})
+
+    class ByLetter:
+        def predict(self, batch):
+            x, _, short, _ = np.asarray(batch, dtype=object).T
+            return (x.astype(int) + 5 * (short == "h") >= 12).astype(int)
+
+    result = retrain(
+        ByLetter(), in_words(X), y, domain, held_out=(in_words(HELD_OUT[0]), HELD_OUT[1]), labels="mean",
+        trainer=Script(ByLetter()), augment=["linked"], max_rounds=1, **{**QUICK, "controls": True},
+    )  # fmt: skip
+    assert result.controls["constant"].shares["linked"].value > 0.1
+    assert result.controls["constant-linked"].shares["linked"].hits == 0
+
+
+@pytest.mark.parametrize("augment", ["linked", "flip+linked", "twins+linked", "twins+flip+linked"])
+def test_as_many_random_rows_whatever_was_added(augment):
+    result = run(TREE.fit(X, y), trainer=Keeping(TREE), augment=[augment], max_rounds=1, controls=True)
+    assert result.controls["random"].n_added == result.rounds[0].n_added
+
+
+# What is said
+
+
+def test_the_sentence_says_which_twins(found):
+    result, _ = found
+    said = result.sentence()
+    shares = [result.before["rows"], result.after["rows"], result.before["linked"], result.after["linked"]]
+    assert said.startswith("sex alone: domain ")
+    assert said.count("; with relation changed along: rows ") == 1
+    assert all(f"{100 * share.value:.2f}".rstrip("0").rstrip(".") + "%" in said for share in shares)
+    assert "linked" not in said
+    assert any("relation with sex (1 1, 0 2)" in line for line in result.how)
+
+
+def test_every_way_says_what_it_does_to_both_shares(found):
+    result, _ = found
+    lines = dict(zip([way.name for way in result.ways], result.ways_in_words(), strict=True))
+    assert list(lines) == ["linked", "flip", "twins", "case", "constant", "constant-linked", "random", "all"]
+    constant = result.controls["constant"].shares["linked"]
+    assert "sex alone" in lines["constant"]
+    assert "-> 0% (0% to" in lines["constant"]
+    assert f"-> {100 * constant.value:.2f}".rstrip("0") in lines["constant"]
+    assert all(", with relation changed along " in line and " points" in line for line in lines.values())
+    assert result.summary()["ways"] == list(lines.values())
+    assert "share of the rows, with what is linked to them changed along" in result._repr_html_()
+
+
+def test_a_way_is_told_by_its_best_round():
+    models = [Rule(husband=2), Rule(), Rule(husband=3)]
+    result = run(Rule(husband=5), trainer=Script(*models), augment=["linked"], max_rounds=3, max_accuracy_loss=1.0)
+    assert len(result.rounds) == 3
+    (way,) = result.ways
+    assert way.after == result.rounds[1].shares
+    assert way.what == result.rounds[1].recipe.words()
+
+
+def test_a_model_on_rows_it_knows_is_no_match_for_the_controls():
+    """Then they stand beside its clone."""
+    result = retrain(
+        TREE.fit(X, y), X, y, LINKED, trainer=Script(Rule(husband=5)), augment=["linked"], labels="mean", max_rounds=1,
+        **{**QUICK, "controls": True},
+    )  # fmt: skip
+    assert not result.accepted
+    assert result.on_fitted_rows
+    controls = [way for way in result.ways if way.part == "report"]
+    assert "clone" not in [way.name for way in controls]
+    assert all(way.before == result.controls["clone"].shares for way in controls)
+
+
+def test_there_is_a_panel_for_it(found, tmp_path):
+    result, _ = found
+    result.plot(tmp_path / "plot.svg")
+    drawn = (tmp_path / "plot.svg").read_text()
+    assert drawn.count("dashed: the least accuracy allowed") == 3
+    assert "share of the rows, with what is linked to them changed" in drawn  # the rest is on a line of its own
+
+
+def test_labels_and_a_plan_go_with_links_too():
+    labels = by_function(lambda frame: (frame["x"] >= 12).astype(int), PLAIN, np.array([0, 1]))
+    assert labels(PLAIN.sample_codes(5, np.random.default_rng(0))).shape == (2, 5, 2)
+    arguments = {"cases": None, "committee": None, "trainer": None, "sample_weight": None, "favourable": None}
+    arguments |= {"labels": "mean", "augment": "auto", "max_accuracy_loss": 0.01, "max_seconds": None, "seed": 0}
+    planned = plan(
+        TREE.fit(X, y), X, y, LINKED, held_out=HELD_OUT, progress=False, settings=None, **arguments, controls=True
+    )
+    assert planned.augmentations == tuple("+".join(checked_parts(name)) for name in AUTO_LINKED)
+    assert planned.n_controls == 4

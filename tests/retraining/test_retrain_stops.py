@@ -1,0 +1,368 @@
+"""Why rounds end: limits, trainers that fail, interruptions, cases that run out. What was done before is kept."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import DOMAIN, QUICK, Keeping, Outside, Planted, Script, cells, noisy_rows, rows
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, retrain, search
+from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
+from fairprobe.progress import Status
+from fairprobe.retraining.clock import Clock
+
+GIVEN = Planted(cells(0, 200))
+HELD_OUT = rows(1500, 4)
+GOOD, BETTER = Planted(cells(0, 100)), Planted(cells(0, 50))
+
+
+def run(script, **options):
+    settings = {**QUICK, "held_out": HELD_OUT, "augment": "flip", "labels": "mean", **options}
+    return retrain(GIVEN, *rows(200, 3), DOMAIN, trainer=script, **settings)
+
+
+# Limits
+
+
+@pytest.mark.parametrize(("n", "augment"), [(1, "flip"), (4, "flip"), (2, ["flip", "twins"]), (5, "auto")])
+def test_no_more_rounds_than_allowed(n, augment):
+    script = Script(*[Planted(cells(0, 190 - 30 * i)) for i in range(6)])
+    result = run(script, max_rounds=n, augment=augment)
+    assert len(result.rounds) == len(script.calls) == n
+    assert result.stop_reason == "max-rounds"
+
+
+@pytest.mark.parametrize("augment", ["flip", ["flip"], "auto"])
+def test_not_even_the_first_round_is_begun_if_it_would_take_too_long(augment):
+    result = run(Script(GOOD), max_seconds=1e-9, augment=augment)
+    assert result.rounds == []
+    assert result.model is GIVEN
+    assert result.stop_reason == "max-seconds"
+    assert result.sentence().endswith("no round would have fitted into the time that was left")
+
+
+def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
+    monkeypatch.setattr(Clock, "is_too_short_for", lambda self, n_rows, **_: n_rows > 300)
+    told = []
+    result = run(
+        Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda status: told.append(status.text)
+    )
+    assert "all rows flipped: left out, as 400 rows would take longer than is left" in told
+    assert [(each.recipe.words(), each.n_added) for each in result.rounds] == [("33.3% rows flipped", 67)]
+    assert result.model is GOOD
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["held out", "of X"])
+def test_fits_are_timed_on_a_few_rows(is_known):
+    """Only where nothing was fitted before: the clone that a model is compared with tells as much."""
+    script = Script(GIVEN)
+    options = {**QUICK, "held_out": None if is_known else HELD_OUT, "augment": ["flip"], "labels": "mean"}
+    result = retrain(GIVEN, *rows(6000, 3), DOMAIN, trainer=script, max_rounds=1, **{**options, "max_seconds": 500})
+    *before, last = (len(y) for _, y, _ in script.calls)
+    assert last == 2 * result.n_rows["fit"]
+    if is_known:
+        assert before == [result.n_rows["fit"]]
+    else:
+        assert before
+        assert max(before) <= 4000
+
+
+def test_controls_that_there_is_no_time_for_say_so():
+    without, script = Script(GOOD), Script(GOOD)
+    run(without, max_seconds=1e-9)
+    result = run(script, max_seconds=1e-9, controls=True)
+    assert len(script.calls) == len(without.calls), "none is fitted"
+    assert {control.why_not for control in result.controls.values()} == {"the time allowed was used up"}
+
+
+def test_all_was_tried():
+    result = run(Script(*[Planted(cells(0, 100 + i)) for i in range(50)]), augment=["flip"], max_rounds=100)
+    assert result.stop_reason == "searched"
+    recipes = [each.recipe for each in result.rounds]
+    assert len(set(recipes)) == len(recipes) < 50
+
+
+def test_a_search_ends_when_nothing_could_be_better():
+    script = Script(GOOD, Planted())
+    result = run(script, augment=["flip"], max_rounds=20)
+    assert result.stop_reason == "searched"
+    assert len(result.rounds) == 2
+    assert result.rounds[1].left == 0
+
+
+# A trainer that fails
+
+
+@pytest.mark.parametrize("augment", ["flip", ["flip"]])
+def test_rounds_before_a_failure_are_kept(augment):
+    script = Script(GOOD, BETTER, MemoryError("rows do not fit"))
+    with pytest.warns(HealthWarning, match="round-failed: the trainer must give a model, got MemoryError"):
+        result = run(script, augment=augment, controls=True)
+    assert result.stop_reason == "failed"
+    assert result.failure == "the trainer must give a model, got MemoryError: rows do not fit"
+    assert [each.accepted for each in result.rounds] == [True, True]
+    assert result.model is BETTER
+    assert result.accepted
+    assert result.after["domain"].value == pytest.approx(50 / 400, abs=0.05)
+    assert dict(result.health)["round-failed"].endswith("; what came before is kept: 2 rounds")
+    assert all("MemoryError" in control.why_not for name, control in result.controls.items())
+    assert result.summary()["failure"] == result.failure
+
+
+def test_a_model_that_answers_what_it_may_not_in_a_later_round():
+    class Broken:
+        def predict(self, batch):
+            return np.zeros(3)
+
+    result = run(Script(GOOD, Broken()))
+    assert result.stop_reason == "failed"
+    assert result.model is GOOD
+    assert "the model must give output='label' of the shape" in result.failure
+
+
+@pytest.mark.parametrize("held_out", [HELD_OUT, None], ids=["held out", "of X"])
+def test_a_trainer_that_fails_at_once(held_out):
+    with pytest.raises(ModelError, match="the trainer must give a model, got RuntimeError: no luck"):
+        run(Script(RuntimeError("no luck")), held_out=held_out)
+
+
+def test_a_failure_after_the_reference_and_before_any_round():
+    with pytest.raises(ModelError, match="no luck"):
+        run(Script(GIVEN, RuntimeError("no luck")), held_out=None)
+
+
+def test_a_failure_after_rounds_that_were_rejected():
+    worse = Planted(cells(0, 250))
+    result = run(Script(worse, RuntimeError("no luck")), augment=["flip"])
+    assert result.stop_reason == "failed"
+    assert result.model is GIVEN
+    assert {name for name, _ in result.health} == {"round-failed", "not-retrained"}
+
+
+# Interrupted
+
+
+@pytest.mark.parametrize("augment", ["flip", ["flip"]])
+def test_an_interruption_keeps_what_was_done(augment):
+    result = run(Script(GOOD, KeyboardInterrupt()), augment=augment, controls=True)
+    assert result.stop_reason == "interrupted"
+    assert result.model is GOOD
+    assert result.accepted
+    assert result.failure is None
+    assert result.controls == {}, "who interrupts does not want to wait"
+    assert len(result.rounds) == 1
+    assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
+
+
+def test_an_interruption_in_the_first_round():
+    result = run(Script(KeyboardInterrupt()))
+    assert result.stop_reason == "interrupted"
+    assert result.model is GIVEN
+    assert result.sentence().endswith("it was interrupted")
+
+
+class Interrupted(Planted):
+    """As good as it may be, until someone loses patience with the report."""
+
+    is_late = False
+
+    def predict(self, batch):
+        if self.is_late:
+            raise KeyboardInterrupt
+        return super().predict(batch)
+
+
+def test_an_interruption_of_the_report_leaves_the_figures_of_the_choice():
+    good = Interrupted(cells(0, 100))
+
+    def told(status):
+        good.is_late = status.text == "judging the report part"
+
+    with pytest.warns(HealthWarning, match="not-reported: interrupted before the report"):
+        result = run(Script(good), max_rounds=1, progress=told, controls=True)
+    assert result.stop_reason == "interrupted"
+    assert result.model is good
+    assert result.controls == {}
+    chosen = result.rounds[0]
+    assert result.before == result.first.shares
+    assert result.after == chosen.shares
+    assert result.accuracy_after == chosen.accuracy
+    assert result.groups["n"].sum() == result.n_rows["select"]
+
+
+def test_an_interruption_of_the_controls_keeps_the_report():
+    result = run(Script(GOOD, BETTER, KeyboardInterrupt()), max_rounds=1, controls=True)
+    assert result.stop_reason == "interrupted"
+    assert list(result.controls) == ["constant"]
+    assert result.model is GOOD
+    assert result.before["domain"].seed != result.first.shares["domain"].seed
+
+
+# Cases
+
+
+def recorded(**options):
+    """A tree whose rounds are rejected late, and the rows that each was fitted on."""
+    X, y = noisy_rows(400, 1)
+    keeping = Keeping(DecisionTreeClassifier(random_state=0))
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    settings = {**QUICK, "held_out": noisy_rows(500, 2), "labels": "mean", "max_rounds": 3, **options}
+    return retrain(model, X, y, DOMAIN, trainer=keeping, **settings), keeping, model
+
+
+@pytest.mark.parametrize("as_found", [True, False])
+def test_cases_given_are_used(as_found):
+    model = recorded(augment=["flip"], max_rounds=1)[2]
+    found = search(model, DOMAIN, max_cases=45, seed=8)
+    assert found.n_cases == 45
+    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=found if as_found else found.cases)
+    assert result.n_cases == 45
+    assert result.rounds[0].n_added == 40
+    added = set(map(tuple, keeping.calls[0][0].iloc[400:][["x", "z"]].to_numpy().tolist()))
+    assert added <= set(map(tuple, found.cases[["x", "z"]].to_numpy().tolist()))
+
+
+def test_a_case_given_with_its_twin_counts_once():
+    model = recorded(augment=["flip"], max_rounds=1)[2]
+    few = search(model, DOMAIN, max_cases=30, seed=8).cases
+    both = pd.concat([few, few.assign(sex=1 - few["sex"]), few])
+    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=both)
+    assert result.rounds[0].n_added == result.n_cases == 40
+    assert not keeping.calls[0][0].iloc[400:].duplicated(["x", "z"]).any()
+
+
+def test_fewer_cases_than_needed_are_searched_for():
+    model = recorded(augment=["flip"], max_rounds=1)[2]
+    few = search(model, DOMAIN, max_cases=5, seed=8).cases
+    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=few)
+    assert result.rounds[0].n_added == 40
+    assert result.n_cases == 40
+    added = keeping.calls[0][0].iloc[400:]
+    assert (model.predict(added.assign(sex=0)) != model.predict(added.assign(sex=1))).all()
+    known = set(map(tuple, few[["x", "z"]].to_numpy().tolist()))
+    assert known < set(map(tuple, added[["x", "z"]].to_numpy().tolist()))
+
+
+def test_a_search_for_cases_ends_in_time():
+    """Two thousand cases are needed, and 2% of what a slow model is asked about are."""
+    domain = Domain([*DOMAIN.parameters[:2], Integer("w", 0, 10**6), DOMAIN.parameters[2]], ["sex"])
+
+    class Sleepy:
+        def predict(self, batch):
+            time.sleep(0.05)
+            return Planted(cells(0, 8)).predict(np.asarray(batch)[:, [0, 1, 3]])
+
+    X, y = rows(20_000, 3)
+    result = retrain(
+        Sleepy(), X.assign(w=1), y, domain, trainer=Script(Sleepy()), held_out=(HELD_OUT[0].assign(w=1), HELD_OUT[1]),
+        labels=lambda frame: frame["x"] % 2, augment=["case"], max_rounds=1, **{**QUICK, "search_seconds": 0.4},
+    )  # fmt: skip
+    assert 0 < result.n_cases < 2000
+    assert result.rounds[0].n_added == result.n_cases
+
+
+def test_labels_given():
+    X, y = noisy_rows(400, 1)
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    cases = search(model, DOMAIN, max_cases=30).cases.reset_index(drop=True)
+    for name, target in (("label", y), ("income", pd.Series(y, name="income"))):
+        labelled = cases.assign(**{name: np.arange(30) % 2})
+        keeping = Keeping(DecisionTreeClassifier(random_state=0))
+        result = retrain(
+            model, X, target, DOMAIN, trainer=keeping, cases=labelled, labels="given", augment=["twins"],
+            held_out=noisy_rows(300, 2), max_rounds=2, **QUICK,
+        )  # fmt: skip
+        frame, labels, _ = keeping.calls[0]
+        added = frame.iloc[400:].assign(label=labels[400:]).merge(labelled.drop(columns="sex"), on=["x", "z"])
+        assert len(added) == 60
+        wanted = added["income"] if name == "income" else added["label_y"]
+        got = added["label"] if name == "income" else added["label_x"]
+        assert (wanted == got).all()
+        assert result.n_cases == 30, "what a search finds has no label"
+
+
+def test_labels_given_twice_alike_are_one():
+    cases = pd.DataFrame({"x": [1, 1, 1, 2], "z": 3, "sex": [0, 1, 0, 0], "label": [1, 1, 1, 0]})
+    script = Script(GOOD)
+    result = run(script, labels="given", augment=["twins"], cases=cases, max_rounds=1)
+    assert result.n_cases == 2
+    added = script.calls[0][0].iloc[200:].assign(label=script.calls[0][1][200:])
+    assert set(map(tuple, added[["x", "label"]].to_numpy().tolist())) == {(1, 1), (2, 0)}
+
+
+def test_labels_given_need_a_column():
+    cases = pd.DataFrame({"x": [1], "z": [1], "sex": [0]})
+    X, y = rows(100, 1)
+    with pytest.raises(DataError, match="a column 'income' or 'label', got none"):
+        retrain(GIVEN, X, pd.Series(y, name="income"), DOMAIN, trainer=Script(GOOD), cases=cases, labels="given")
+    with pytest.raises(SettingError, match="labels='given' needs cases with a column of labels, got no cases"):
+        run(Script(GOOD), labels="given")
+    with pytest.raises(DataError, match="names of y, 0, 1; got 7 from the cases"):
+        run(Script(GOOD), labels="given", augment="case", cases=cases.assign(label=7))
+
+
+BEYOND = Domain([Integer("x", 0, 19), Integer("z", 0, 19), Integer("sex", 0, 1)], ["sex"])
+
+
+def beyond_rows(n, seed):
+    """Half of the rows lie above the domain, where sex decides."""
+    X = BEYOND.sample(n, seed=seed)
+    X["x"] += np.where(np.arange(n) % 2, 20, 0)
+    return X, Outside().predict(X)
+
+
+class Alike:
+    def predict(self, batch):
+        return (np.asarray(batch)[:, 0] % 2).astype(int)
+
+
+@pytest.mark.parametrize(("augment", "reason", "n_rounds"), [("case", "no-cases", 0), ("twins", "no-cases", 0)])
+def test_there_are_no_cases(augment, reason, n_rounds):
+    """Only rows outside the domain are discriminatory: no search can find a case."""
+    result = retrain(
+        Outside(), *beyond_rows(200, 1), BEYOND, trainer=Script(Alike()), held_out=beyond_rows(600, 2), augment=augment,
+        labels="mean", **QUICK,
+    )  # fmt: skip
+    assert result.stop_reason == reason
+    assert len(result.rounds) == n_rounds
+    assert "no case was found to add" in result.sentence()
+
+
+def test_without_cases_rows_can_be_flipped_still():
+    result = retrain(
+        Outside(), *beyond_rows(200, 1), BEYOND, trainer=Script(Alike()), held_out=beyond_rows(600, 2),
+        max_accuracy_loss=1, labels="mean", **QUICK,
+    )  # fmt: skip
+    assert {each.recipe.augment for each in result.rounds} == {"flip"}
+    assert result.accepted
+
+
+@pytest.mark.parametrize("augment", ["case", "twins"])
+def test_a_round_so_small_that_it_adds_nothing(augment):
+    """1 to 2 per cent of 20 rows are none."""
+    X, y = rows(20, 3)
+    result = retrain(
+        GIVEN, X, y, DOMAIN, trainer=Script(GOOD), held_out=HELD_OUT, augment=augment, labels="mean", **QUICK
+    )
+    assert result.rounds
+
+
+# Progress
+
+
+def test_progress_in_words(capsys):
+    told = []
+    result = run(Script(GOOD, BETTER, GIVEN), progress=told.append, controls=True)
+    assert told[0] == Status("judging the model given")
+    assert [status for status in told if status.is_over] == [
+        Status(each.sentence(), {"round": each}, is_over=True) for each in result.rounds
+    ]
+    assert Status("judging the report part") in told
+    assert sum(status.text.startswith("control: ") for status in told) == 3
+    assert capsys.readouterr() == ("", "")
+    run(Script(GOOD), max_rounds=1, progress=True)
+    assert "round 1: " in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""Cases on demand."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import DOMAIN, Outside, Planted, cells
+
+from chance import SURPRISING, p_if_uniform
+from fairprobe import Category, Domain, Integer, search
+from fairprobe.errors import DataError
+from fairprobe.retraining.labels import by_function
+from fairprobe.retraining.supply import Hunt, Supply, checked_cases, distinct
+
+MODEL = Planted(cells(0, 120))
+CLASSES = np.array([0, 1])
+
+
+def label(frame):
+    return ((frame["x"] * 3 + frame["z"] + frame["sex"]) % 2).to_numpy()
+
+
+def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
+    return Hunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
+
+
+NONE = np.zeros((0, 3), dtype=np.int64)
+
+
+def supply(given=NONE, hunt=None):
+    return Supply(by_function(label, DOMAIN, CLASSES), given, hunt)
+
+
+def families(codes):
+    return set(map(tuple, codes[:, :2].tolist()))
+
+
+def planted_cases(n):
+    x, z = np.nonzero(MODEL.cases)
+    return np.column_stack([x, z, x % 2])[:n]
+
+
+def check_votes(codes, votes):
+    """Votes belong to the cases they came with."""
+    members = DOMAIN.decode(DOMAIN.families.members(codes))
+    np.testing.assert_array_equal(votes.argmax(axis=2), label(members).reshape(2, -1))
+
+
+def test_cases_given_are_drawn_at_random():
+    cases = planted_cases(60)
+    pool = supply(cases)
+    drawn = []
+    for seed in range(200):
+        codes, votes = pool.draw(20, np.random.default_rng(seed))
+        assert len(families(codes)) == 20
+        check_votes(codes, votes)
+        drawn += [list(map(tuple, cases.tolist())).index(row) for row in map(tuple, codes.tolist())]
+    assert p_if_uniform(drawn, 60) > SURPRISING
+
+
+def test_no_more_than_there_are():
+    codes, votes = supply(planted_cases(7)).draw(1000, np.random.default_rng(0))
+    assert len(codes) == 7
+    check_votes(codes, votes)
+
+
+def test_more_are_searched_for_when_they_are_needed():
+    pool = supply(planted_cases(10), hunt())
+    rng = np.random.default_rng(0)
+    codes, votes = pool.draw(8, rng)
+    assert len(pool.codes) == 10
+    check_votes(codes, votes)
+    codes, votes = pool.draw(60, rng)
+    assert len(codes) == len(families(codes)) == 60
+    assert families(planted_cases(10)) <= families(pool.codes)
+    check_votes(codes, votes)
+    assert all(MODEL.cases[x, z] for x, z in families(codes))
+
+
+def test_without_cases_given_all_are_searched_for():
+    pool = supply(NONE, hunt())
+    codes, votes = pool.draw(50, np.random.default_rng(0))
+    assert len(families(codes)) == 50
+    check_votes(codes, votes)
+
+
+def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():
+    """120 families are discriminatory; asked for a few at a time, all are found in the end."""
+    pool = supply(NONE, hunt())
+    for n in range(5, 125, 5):
+        codes, _ = pool.draw(n, np.random.default_rng(n))
+        assert len(codes) == min(n, 120)
+
+
+def test_cases_given_twice_keep_their_votes():
+    """A case and its twin are one case: of both, one stays."""
+    given = np.repeat(planted_cases(30), 2, axis=0)
+    given[1::2, 2] = 1 - given[::2, 2]
+    cases = distinct(DOMAIN, given)
+    np.testing.assert_array_equal(cases, given[::2])
+    pool = supply(cases, hunt())
+    rng = np.random.default_rng(0)
+    for n in (10, 70):
+        codes, votes = pool.draw(n, rng)
+        check_votes(codes, votes)
+    assert len(pool.codes) == len(families(pool.codes))
+
+
+def test_no_case_is_found():
+    codes, votes = supply(NONE, hunt(Outside())).draw(10, np.random.default_rng(0))
+    assert len(codes) == 0
+    assert votes.shape == (1, 0, 1)
+
+
+class Slow:
+    def predict(self, batch):
+        time.sleep(0.01)
+        return MODEL.predict(batch)
+
+
+def test_a_search_keeps_to_its_time():
+    wide = Domain([Integer("x", 0, 19), Integer("z", 0, 19), Integer("w", 0, 10**6), Integer("sex", 0, 1)], ["sex"])
+
+    class Wide(Slow):
+        def predict(self, batch):
+            return super().predict(np.asarray(batch)[:, [0, 1, 3]])
+
+    searching = hunt(Wide(), 0.3, wide)
+    codes = searching.more(np.zeros((0, 4), dtype=np.int64), 10**7)
+    assert 0 < len(codes) < 10**7
+    assert len(searching.more(codes, 10**7)) == len(codes), "its time is used up"
+
+
+def test_the_same_seeds_find_the_same_cases():
+    first, again = (hunt().more(NONE, 50) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+# Cases given by the caller
+
+
+def test_cases_as_found_or_as_a_frame_or_as_an_array():
+    found = search(MODEL, DOMAIN, max_cases=30)
+    codes = checked_cases(DOMAIN, found)
+    np.testing.assert_array_equal(codes, DOMAIN.encode(found.cases))
+    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.assign(label=1)), codes)
+    np.testing.assert_array_equal(checked_cases(DOMAIN, found.cases.to_numpy()), codes)
+
+
+LIMITED = Domain(
+    [Integer("x", 0, 19), Category("sex", ["F", "M"])],
+    ["sex"],
+    [lambda rows: (rows["x"] < 10) | (rows["sex"] == "M")],
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"x": [1, 25, 30], "sex": ["F", "M", "F"]}, "got 2 of 3 outside, the first in row 1 by x=25"),
+        ({"x": [1, 2, 3], "sex": ["F", "M", "X"]}, "got 1 of 3 outside, the first in row 2 by sex=X"),
+        ({"x": [11, 12, 13], "sex": ["M", "F", "M"]}, "got 1 of 3 outside, the first in row 1 by a constraint"),
+        ({"x": [1.5], "sex": ["F"]}, "got 1 of 1 outside, the first in row 0 by x=1.5"),
+        ({"x": [], "sex": []}, "one case at least, got none: leave them out"),
+        ({"x": [1]}, "a column for every parameter, got none for sex"),
+    ],
+)
+def test_cases_outside_the_domain(rows, message):
+    with pytest.raises(DataError, match=message):
+        checked_cases(LIMITED, pd.DataFrame(rows))

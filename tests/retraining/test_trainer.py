@@ -1,0 +1,239 @@
+"""Fitting: clones or the caller's trainer, in the form of what the model was fitted on."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted import DOMAIN, Keeping, Planted, Script, rows
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.retraining.trainer import Trainer, is_fitted
+
+X, y = rows(80, 0)
+
+
+def tree():
+    return DecisionTreeClassifier(random_state=0)
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_trainer_gets_what_the_caller_gave(as_frame):
+    keeping = Keeping(tree())
+    fitted = Trainer(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(X, y)
+    batch, labels, options = keeping.calls[0]
+    assert isinstance(batch, pd.DataFrame if as_frame else np.ndarray)
+    assert hasattr(fitted, "feature_names_in_") == as_frame
+    np.testing.assert_array_equal(np.asarray(batch), X.to_numpy())
+    np.testing.assert_array_equal(labels, y)
+    assert options == {}
+
+
+def test_numbers_stay_numbers_in_an_array():
+    script = Script(Planted())
+    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X, y)
+    assert script.calls[0][0].dtype == np.int64
+    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X.assign(x=X["x"].astype(str)), y)
+    assert script.calls[1][0].dtype == object
+
+
+def test_weights_are_passed_on_only_if_there_are_any():
+    script = Script(Planted())
+    trainer = Trainer(Planted(), script, DOMAIN, as_frame=True)
+    trainer.fit(X, y)
+    trainer.fit(X, y, np.arange(80.0))
+    assert [list(options) for _, _, options in script.calls] == [[], ["sample_weight"]]
+    np.testing.assert_array_equal(script.calls[1][2]["sample_weight"], np.arange(80.0))
+
+
+@pytest.mark.parametrize("fitted_on", ["frame", "array", "nothing"])
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
+    """The model that comes back must take what the one given took; one that is not fitted yet, what X is."""
+    model = tree()
+    if fitted_on != "nothing":
+        model.fit(X if fitted_on == "frame" else X.to_numpy(), y)
+    new = Trainer(model, None, DOMAIN, as_frame=as_frame).fit(X, 1 - y)
+    expected = as_frame if fitted_on == "nothing" else fitted_on == "frame"
+    assert hasattr(new, "feature_names_in_") == expected
+    assert new is not model
+    if fitted_on != "nothing":
+        assert (model.predict(X if fitted_on == "frame" else X.to_numpy()) == y).all(), "the one given is as it was"
+    assert (new.predict(X if expected else X.to_numpy()) == 1 - y).all()
+
+
+def test_columns_in_the_models_own_order():
+    model = tree().fit(X[["sex", "z", "x"]], y)
+    new = Trainer(model, None, DOMAIN, as_frame=True).fit(X, y)
+    assert new.feature_names_in_.tolist() == ["sex", "z", "x"]
+
+
+def test_a_column_that_is_no_parameter():
+    model = tree().fit(X.assign(other=1), y)
+    with pytest.raises(DataError, match="must be a parameter, got no other: add the column"):
+        Trainer(model, None, DOMAIN, as_frame=True)
+    Trainer(tree().fit(X, y), None, DOMAIN, as_frame=True)
+
+
+def test_what_fits_warn_of_is_kept():
+    trainer = Trainer(LogisticRegression(max_iter=1), None, DOMAIN, as_frame=True)
+    trainer.fit(X, y)
+    trainer.fit(X, y)
+    assert trainer.n_fits == 2
+    [(text, n)] = trainer.said.items()
+    assert text.startswith("ConvergenceWarning: ")
+    assert n == 2
+
+
+def test_a_fit_that_warns_twice_counts_once():
+    def noisy(X, y):
+        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
+        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
+        return Planted()
+
+    trainer = Trainer(Planted(), noisy, DOMAIN, as_frame=True)
+    trainer.fit(X, y)
+    assert list(trainer.said.values()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        (Script(RuntimeError("out of luck")), "the trainer must give a model, got RuntimeError: out of luck"),
+        (Script(None), "the trainer must give a model with predict, got NoneType"),
+        (lambda X: Planted(), "the trainer must give a model, got TypeError"),
+    ],
+)
+def test_trainers_that_fail(trainer, message):
+    with pytest.raises(ModelError, match=message):
+        Trainer(Planted(), trainer, DOMAIN, as_frame=True).fit(X, y)
+
+
+class Stubborn(ClassifierMixin, BaseEstimator):
+    """Changes its argument, so that scikit-learn refuses to clone it."""
+
+    def __init__(self, depth=1):
+        self.depth = depth + 1
+
+    def fit(self, X, y):
+        return self
+
+
+class NoParams:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DecisionTreeClassifier, "a model must be an instance, got the class DecisionTreeClassifier: create one"),
+        (Planted(), "must have fit, got Planted: give trainer="),
+        (len, "must have fit, got builtin_function_or_method: give trainer="),
+        (Stubborn(), "that scikit-learn can clone, got Stubborn .*: give trainer="),
+        (NoParams(), "that scikit-learn can clone, got NoParams .*: give trainer="),
+    ],
+)
+def test_models_that_cannot_be_cloned(model, message):
+    with pytest.raises(SettingError, match=message):
+        Trainer(model, None, DOMAIN, as_frame=True)
+    script = Script(Planted())
+    assert Trainer(model, script, DOMAIN, as_frame=True).fit(X, y) is script.given[0]
+
+
+def test_is_fitted():
+    assert not is_fitted(tree())
+    assert is_fitted(tree().fit(X, y))
+    assert is_fitted(Planted())
+    assert is_fitted(len)
+    assert is_fitted(NoParams())
+    assert not is_fitted(Planted)
+    assert not is_fitted(None)
+    assert not is_fitted(3)
+
+
+# Weights
+
+
+def piped(*steps):
+    return make_pipeline(StandardScaler(), *steps)
+
+
+LOGISTIC, STUMP = LogisticRegression(), DecisionTreeClassifier(max_depth=1, random_state=0)
+WEIGHTED = {
+    "alone": LOGISTIC,
+    "pipeline": piped(LOGISTIC),
+    "nested": piped(piped(piped(LOGISTIC))),
+    "search": GridSearchCV(piped(LOGISTIC), {"logisticregression__C": [1.0]}, scoring="f1"),
+    "piped search": piped(GridSearchCV(LOGISTIC, {"C": [1.0]}, scoring="balanced_accuracy")),
+    "vote": VotingClassifier([("a", piped(LOGISTIC)), ("b", LOGISTIC), ("c", "drop")], voting="soft"),
+    "searched vote": GridSearchCV(VotingClassifier([("a", piped(LOGISTIC))]), {"voting": ["hard"]}, scoring="f1"),
+    "stack": StackingClassifier([("a", piped(LOGISTIC))], final_estimator=LOGISTIC),
+    "stack of its own": StackingClassifier([("a", LOGISTIC)]),
+    "calibrated": CalibratedClassifierCV(piped(LOGISTIC), ensemble=False),
+    "bagged": BaggingClassifier(piped(LOGISTIC), n_estimators=5, random_state=0),
+    "boosted": AdaBoostClassifier(STUMP, n_estimators=3),
+    "one against the rest": OneVsRestClassifier(piped(LOGISTIC)),
+    "selected": make_pipeline(SelectFromModel(STUMP), LOGISTIC),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_reach_whatever_predicts(name):
+    """Ones that weigh a hundred times as much are predicted for nearly everyone."""
+    rng = np.random.default_rng(0)
+    labels = (X["x"] + rng.normal(0, 20, len(X)) > 10).astype(int).to_numpy()
+    trainer = Trainer(WEIGHTED[name], None, DOMAIN, as_frame=True, is_weighted=True)
+    plain, new = (trainer.fit(X, labels, weights) for weights in (None, np.where(labels == 1, 100.0, 1.0)))
+    assert plain.predict(X).mean() < 0.75 < 0.95 < new.predict(X).mean()
+    again = pickle.loads(pickle.dumps(new))
+    assert (again.predict(X) == new.predict(X)).all()
+
+
+def test_what_is_said_by_routing_of_ones_own_counts():
+    labels = np.arange(len(X)) % 2
+    with config_context(enable_metadata_routing=True):
+        model = piped(LogisticRegression().set_fit_request(sample_weight=True))
+        model[0].set_fit_request(sample_weight=False)
+        trainer = Trainer(model, None, DOMAIN, as_frame=True, is_weighted=True)
+        assert trainer.fit(X, labels, np.where(labels == 1, 100.0, 1.0)).predict(X).mean() == 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda model: model,
+        piped,
+        lambda model: piped(piped(model)),
+        lambda model: GridSearchCV(piped(model), {}),
+        lambda model: VotingClassifier([("a", LOGISTIC), ("b", piped(model))]),
+        CalibratedClassifierCV,
+    ],
+)
+def test_a_model_that_takes_no_weights_is_refused_before_any_work(make):
+    with pytest.raises(SettingError, match="sample_weight must go with a model that takes weights, got KNeighbors"):
+        Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True, is_weighted=True)
+    Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True)
+
+
+def test_a_search_keeps_its_own_words():
+    trainer = Trainer(WEIGHTED["search"], None, DOMAIN, as_frame=True, is_weighted=True)
+    assert WEIGHTED["search"].scoring == trainer.fit(X, y, np.ones(len(X))).scoring == "f1"

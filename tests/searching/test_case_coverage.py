@@ -1,0 +1,195 @@
+"""Coverage against plain references, and what it tells apart."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
+from fairprobe.errors import SettingError
+from fairprobe.searching.coverage import NEAR, PARTS, count_cells, has_near, mean_hamming, uniform_cases
+from fairprobe.testing import CountingModel
+
+DOMAIN = Domain(
+    [
+        Integer("a", 0, 11),
+        Category("b", ("x", "y", "z")),
+        Integer("sex", 0, 1),
+        Real("c", 0, 1, 0.125),
+        Ordinal("d", ("low", "mid", "high", "top")),
+        Integer("one", 4, 4),
+    ],
+    sensitive=["sex"],
+)
+LEVELS = np.array([12, 3, 9, 4, 1])
+rows = st.lists(st.tuples(*(st.integers(0, int(n) - 1) for n in LEVELS)), max_size=30)
+
+
+def as_codes(inputs):
+    return np.array(inputs, dtype=np.int64).reshape(-1, len(LEVELS))
+
+
+@given(rows)
+def test_cells(inputs):
+    cells = {tuple(code * PARTS // n for code, n in zip(one, LEVELS, strict=True)) for one in inputs}
+    assert count_cells(as_codes(inputs), DOMAIN) == len(cells)
+
+
+@given(rows)
+def test_hamming(inputs):
+    apart = [sum(x != y for x, y in zip(*pair, strict=True)) for pair in itertools.combinations(inputs, 2)]
+    expected = None if not apart else pytest.approx(np.mean(apart))
+    assert mean_hamming(as_codes(inputs)) == expected
+
+
+def distance(one, other):
+    parts = [abs(x - y) / max(n - 1, 1) for x, y, n in zip(one, other, LEVELS, strict=True)]
+    parts[1] = float(one[1] != other[1])
+    return sum(parts) / len(parts)
+
+
+@given(rows, rows)
+def test_near(references, inputs):
+    expected = [any(distance(one, other) <= NEAR + 1e-9 for other in inputs) for one in references]
+    assert has_near(as_codes(references), as_codes(inputs), DOMAIN).tolist() == expected
+
+
+# Of a result
+
+BOX = testing.box(n_free=5, levels=20, low=2, high=12)
+
+
+def test_without_a_model():
+    coverage = search(BOX.model, BOX.domain, strategy="anchored", max_cases=500).coverage()
+    assert (coverage.recall, coverage.n_references, coverage.leaves) == (None, 0, None)
+    assert 25 < coverage.cells <= 2**5  # the box lies in the lower two thirds
+    assert 4 < coverage.hamming < 5
+
+
+def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
+    """Over five seeds: fully-directed 17-32%, anchored 83-92%."""
+    narrow, wide = (
+        search(*census_tree, strategy=name, max_cases=None, max_inputs=50_000).coverage(census_tree[0], n=50_000)
+        for name in ("fully-directed", "anchored")
+    )
+    assert narrow.n_references == wide.n_references > 200
+    assert narrow.recall < 0.65 < wide.recall
+    assert 3 * narrow.cells < wide.cells
+    assert narrow.leaves < wide.leaves
+
+
+def test_uniform_cases_are_the_same_for_the_same_seed():
+    found = search(BOX.model, BOX.domain, max_cases=50)
+    assert found.coverage(BOX.model, n=5_000) == found.coverage(BOX.model, n=5_000)
+    assert found.coverage(BOX.model, n=5_000).n_references != found.coverage(BOX.model, n=5_000, seed=1).n_references
+
+
+def test_only_as_many_inputs_are_judged_as_said():
+    model = CountingModel(BOX.model)
+    search(BOX.model, BOX.domain, max_cases=5).coverage(model, n=123)
+    assert model.n_rows == 246
+
+
+def test_nothing_found():
+    toy = testing.never()
+    coverage = search(toy.model, toy.domain, max_inputs=2_000, n_global=500).coverage(toy.model, n=1000)
+    assert (coverage.cells, coverage.hamming, coverage.recall, coverage.n_references) == (0, None, None, 0)
+
+
+@pytest.mark.parametrize("bad", [{"n": 0}, {"n": "x"}, {"seed": -1}])
+def test_bad_arguments(bad):
+    with pytest.raises(SettingError):
+        search(BOX.model, BOX.domain, max_cases=5).coverage(BOX.model, **bad)
+
+
+# Leaves
+
+
+def fitted(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, (600, 4))
+    X[:, 3] %= 2
+    return estimator.fit(X, (X[:, 0] + 5 * X[:, 3] + rng.normal(0, 2, 600) > 12))
+
+
+TREE_DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(3)), Integer("group", 0, 1)], sensitive=["group"])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(random_state=0),
+        RandomForestClassifier(5, random_state=0),
+        VotingClassifier(
+            [("a", DecisionTreeClassifier(max_depth=3)), ("b", RandomForestClassifier(3, random_state=0))]
+        ),
+    ],
+    ids=["tree", "forest", "vote"],
+)
+def test_leaves(estimator):
+    model = fitted(estimator)
+    found = search(model, TREE_DOMAIN, strategy="anchored", max_cases=300)
+    trees = model.estimators_ if isinstance(model, VotingClassifier) else [model]
+    X = found.cases.to_numpy()
+    pairs = []
+    for value in (0, 1):
+        X[:, 3] = value
+        pairs += [tree.apply(X.astype(np.float32)).reshape(len(X), -1) for tree in trees]
+    expected = len(np.unique(np.column_stack(pairs), axis=0))
+    assert found.coverage(model, n=100).leaves == expected
+
+
+class Applying:
+    """Has an `apply` for something else, as a torch module or a frame has."""
+
+    def predict(self, rows):
+        return BOX.model(np.asarray(rows))
+
+    def apply(self, function):
+        return function(self)
+
+
+class Linear(LogisticRegression):
+    apply = Applying.apply
+
+
+class Fallen(DecisionTreeClassifier):
+    """A tree that does not tell its leaves."""
+
+    def apply(self, rows, check_input=True):
+        raise TypeError("not today")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Applying,
+        lambda: fitted(Linear()),
+        lambda: fitted(Fallen()),
+        lambda: fitted(BaggingClassifier(DecisionTreeClassifier(), 3, max_features=2, random_state=0)),
+    ],
+)
+def test_an_apply_that_tells_no_leaves(make):
+    model = make()
+    domain = TREE_DOMAIN if hasattr(model, "n_features_in_") else BOX.domain
+    coverage = search(model, domain, max_cases=5).coverage(model, n=1000)
+    assert (coverage.leaves, coverage.cells > 0) == (None, True)
+
+
+def test_no_leaves_without_trees():
+    assert search(BOX.model, BOX.domain, max_cases=5).coverage(BOX.model, n=100).leaves is None
+
+
+def test_references_end_at_five_hundred(census_tree):
+    from fairprobe.model import Asker
+    from fairprobe.oracle import Oracle
+
+    references = uniform_cases(Oracle(Asker(*census_tree)), census_tree[0], 300_000, 0)
+    assert len(references) == 500

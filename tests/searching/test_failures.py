@@ -1,0 +1,120 @@
+"""Failures lose nothing and blame no one who is innocent: of the model, of a strategy, of a worker."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairprobe import Domain, Integer, search
+from fairprobe.errors import ModelError, RunError
+from fairprobe.model.asking import Asker
+from fairprobe.searching import STRATEGIES, Walk, register
+from fairprobe.testing import CountingModel
+
+DOMAIN = Domain([Integer("age", 0, 99), Integer("years", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
+SETTINGS = {"max_cases": None, "max_inputs": 8000, "n_walkers": 100, "n_global": 1000, "n_local": 20}
+
+
+def model(X):
+    return (X[:, 0] > 40) & (X[:, 2] == 1)
+
+
+class FailsOnce:
+    """Fails in its third call and never again."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, X):
+        self.calls += 1
+        if self.calls == 3:
+            raise ConnectionError("try again")
+        return model(X)
+
+
+def test_a_model_that_fails_once_blames_no_row():
+    with pytest.raises(ModelError) as caught:
+        search(FailsOnce(), DOMAIN, **SETTINGS)
+    message = str(caught.value)
+    assert "ConnectionError: try again" in message
+    assert "no single row is to blame" in message
+    assert "age=" not in message
+    assert caught.value.found.n_cases > 0
+
+
+def test_the_guilty_row_is_named():
+    def refuses(X):
+        if ((X[:, 0] == 77) & (X[:, 1] == 3)).any():
+            raise KeyError("no such person")
+        return model(X)
+
+    with pytest.raises(ModelError, match="for age=77, years=3"):
+        search(refuses, DOMAIN, strategy="fully-directed", **SETTINGS)
+
+
+@pytest.mark.parametrize("limit", [2000, 4500, 10_000])
+def test_the_look_for_the_guilty_row_keeps_to_the_limit(limit):
+    class Refuses(CountingModel):
+        def predict(self, X):
+            labels = super().predict(X)
+            if (X[:, 0] == 77).any():
+                raise KeyError("no such person")
+            return labels
+
+    counted = Refuses(model)
+    with pytest.raises(ModelError):
+        search(counted, DOMAIN, **(SETTINGS | {"max_queries": limit}))
+    assert counted.n_rows <= limit
+
+
+def test_without_room_the_row_is_not_looked_for():
+    def refuses(X):
+        raise KeyError("nobody")
+
+    asker = Asker(refuses, DOMAIN)
+    asker.limit = 10
+    with pytest.raises(ModelError, match="leaves no room to look for which"):
+        asker.ask(DOMAIN.sample_codes(10, np.random.default_rng(0)))
+    assert asker.n_queries == 10
+
+
+class Clumsy(Walk):
+    """Falls over after some trials."""
+
+    def learn(self, chosen, down, hits):
+        self.n_trials = getattr(self, "n_trials", 0) + 1
+        if self.n_trials > 5:
+            raise ZeroDivisionError("oops")
+
+
+class Late(Walk):
+    """Raises what an engine could take for its own."""
+
+    def learn(self, chosen, down, hits):
+        raise TimeoutError("not the engine's")
+
+
+@pytest.fixture
+def strategies():
+    register("clumsy", f"{__name__}:Clumsy")
+    register("late", f"{__name__}:Late")
+    yield
+    del STRATEGIES["clumsy"], STRATEGIES["late"]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("strategy", "error"), [("clumsy", "ZeroDivisionError: oops"), ("late", "TimeoutError: not")])
+def test_a_strategy_that_fails_loses_nothing(warm_workers, strategies, strategy, error, n_jobs):
+    """With two processes just as with one; and an error that looks like one of waiting is not waited for."""
+    with pytest.raises(RunError, match=error) as caught:
+        search(model, DOMAIN, strategy=strategy, n_jobs=n_jobs, **SETTINGS)
+    assert caught.value.found.n_cases > 100
+
+
+def test_health_does_not_depend_on_the_processes(warm_workers):
+    settings = SETTINGS | {"shard_inputs": 2000}
+    one, two = (search(lambda X: X[:, 0] > 40, DOMAIN, n_jobs=n, **settings) for n in (1, 2))
+    assert one.health == two.health
+    assert dict(one.health).keys() == {"unused-sensitive"}
+    small = search(model, DOMAIN, max_inputs=100)
+    assert "small-budget" in dict(small.health)

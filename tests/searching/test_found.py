@@ -1,0 +1,336 @@
+"""What a search gives back: frames that fit together, figures that add up, no case that is none."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from fairprobe import Domain, Found, search, testing
+from fairprobe.datasets import census_domain, load_census
+from fairprobe.errors import HealthWarning
+from fairprobe.searching import STRATEGIES
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+
+def settings_of(toy):
+    return {"max_inputs": 3000, "n_walkers": 20, "n_global": 300, "n_local": 20, "max_cases": None} | toy.settings
+
+
+@pytest.mark.parametrize("name", ["box", "loans", "pair", "score", "proba", "odd-one-out"])
+def test_frames_fit_together(name):
+    toy = dict(testing.all_toys())[name]
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    domain = toy.domain
+    assert isinstance(found, Found)
+    assert found.n_cases == len(found.cases) > 0
+    for frame in (found.cases, found.twins):
+        assert tuple(frame.columns) == domain.names
+        assert [str(dtype) for dtype in frame.dtypes] == [str(dtype) for dtype in domain.sample(1).dtypes]
+    for part in (found.cases, found.twins, found.gaps, found.outputs):
+        assert part.index.equals(pd.RangeIndex(found.n_cases))
+    sensitive = list(domain.sensitive)
+    assert found.cases.drop(columns=sensitive).equals(found.twins.drop(columns=sensitive))
+    assert (found.cases[sensitive] != found.twins[sensitive]).any(axis=1).all()
+    assert not found.cases.drop(columns=sensitive).duplicated().any()
+    assert found.gaps.name == "gap"
+    assert list(found.outputs.columns[:2]) == ["case", "twin"]
+
+
+@pytest.mark.parametrize("name", ["pair", "score"])
+def test_gaps_are_the_difference_of_the_two_outputs(name):
+    toy = dict(testing.all_toys())[name]
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    np.testing.assert_array_equal((found.outputs["case"] - found.outputs["twin"]).abs(), found.gaps)
+    assert (found.gaps > found.threshold).all()
+    np.testing.assert_array_equal(found.outputs["case"], toy.model(found.cases.to_numpy()))
+    np.testing.assert_array_equal(found.outputs["twin"], toy.model(found.twins.to_numpy()))
+
+
+def test_ends_of_a_pair_are_the_two_combinations():
+    toy = testing.pair(more=(0, 1), less=(1, 3))
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    ends = {
+        (tuple(case), tuple(twin))
+        for case, twin in zip(
+            found.cases[["sex", "race"]].to_numpy().tolist(),
+            found.twins[["sex", "race"]].to_numpy().tolist(),
+            strict=True,
+        )
+    }
+    assert ends <= {((0, 1), (1, 3)), ((1, 3), (0, 1))}
+    assert set(found.gaps) == {1.0}
+
+
+def test_probabilities_name_the_class():
+    toy = testing.proba()
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    assert set(found.outputs["class"]) <= {0, 2}
+    case, twin = toy.model(found.cases.to_numpy()), toy.model(found.twins.to_numpy())
+    rows = np.arange(found.n_cases)
+    np.testing.assert_array_equal(found.outputs["case"], case[rows, found.outputs["class"]])
+    np.testing.assert_array_equal(found.outputs["twin"], twin[rows, found.outputs["class"]])
+    np.testing.assert_array_equal(np.abs(case - twin).max(axis=1), found.gaps)
+
+
+def test_labels_have_a_gap_of_one():
+    toy = testing.loans()
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    assert set(found.gaps) == {1.0}
+    assert {tuple(sorted(pair)) for pair in found.outputs[["case", "twin"]].to_numpy().tolist()} == {("lend", "refuse")}
+
+
+def test_to_frame():
+    toy = testing.loans()
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    frame = found.to_frame()
+    assert list(frame.columns) == [*toy.domain.names, "twin_sex", "output_case", "output_twin", "gap"]
+    assert frame["twin_sex"].equals(found.twins["sex"].rename("twin_sex"))
+
+
+# Outputs over several shards
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+@pytest.mark.parametrize("name", ["score", "proba", "sparse", "odd-one-out"])
+@pytest.mark.thinned(3)
+def test_shards_without_a_case_change_nothing(name, strategy):
+    """Many a shard of 40 inputs has no case; the outputs keep their dtype and classes."""
+    toy = dict(testing.all_toys())[name]
+    if name in ("score", "proba"):
+        make = getattr(testing, name)
+        toy = make(levels=64, threshold=0.95 if name == "score" else 0.47)
+    options = {"strategy": strategy, "max_cases": None, "n_walkers": 5, "n_global": 20, "n_local": 10, "seed": 3}
+    n = 4000 if name == "sparse" else 1200
+    cut = search(toy.model, toy.domain, max_inputs=n, shard_inputs=40, **options, **toy.settings)
+    whole = search(toy.model, toy.domain, max_inputs=n, **options, **toy.settings)
+    assert cut.n_cases > 0
+    assert cut.outputs.dtypes.to_dict() == whole.outputs.dtypes.to_dict()
+    assert len(cut.to_frame()) == cut.n_cases
+    planted = toy.is_case(cut.cases.to_numpy())
+    assert planted.all()
+
+
+# Figures
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+def test_yield_is_distinct_cases_by_distinct_inputs(strategy):
+    toy = testing.box(n_free=3, levels=8, low=2, high=4)
+    seen = []
+
+    def recording(X):
+        seen.append(X[X[:, -1] == 0])
+        return toy.model(X)
+
+    found = search(
+        recording, toy.domain, strategy=strategy, max_cases=None, max_inputs=600, n_walkers=5, n_global=50, n_local=10
+    )
+    rows = np.concatenate(seen)
+    assert found.n_judged == len(rows) == 600
+    distinct = np.unique(rows, axis=0)
+    assert found.n_inputs == len(distinct) < 600
+    assert found.n_cases == toy.is_case(distinct).sum()
+    assert found.yield_ == found.n_cases / found.n_inputs
+
+
+def test_yield_over_shards_counts_inputs_of_each():
+    toy = testing.box(n_free=2, levels=60, low=2, high=40)
+    seen = []
+
+    def recording(X):
+        seen.append(X[X[:, -1] == 0])
+        return toy.model(X)
+
+    found = search(recording, toy.domain, max_cases=None, max_inputs=1500, shard_inputs=500, n_walkers=5, n_global=50)
+    rows = np.concatenate(seen)
+    shards = [np.unique(rows[first : first + 500], axis=0) for first in (0, 500, 1000)]
+    assert found.n_inputs == sum(map(len, shards))
+    assert found.n_cases == toy.is_case(np.unique(rows, axis=0)).sum()
+    assert found.yield_ == found.n_cases / found.n_inputs
+
+
+def test_summary_is_ready_for_json():
+    toy = testing.loans()
+    found = search(toy.model, toy.domain, **settings_of(toy), seed=7)
+    summary = json.loads(json.dumps(found.summary()))
+    assert summary["n_cases"] == found.n_cases
+    assert summary["yield"] == found.yield_
+    assert summary["seed"] == 7
+    assert summary["stop_reason"] == str(found.stop_reason)
+    assert summary["sensitive"] == ["sex"]
+    assert summary["settings"]["n_walkers"] == 20
+    assert summary["limits"]["max_inputs"] == 3000
+    assert f"{found.n_cases:,} cases" in repr(found)
+
+
+def test_found_can_be_kept():
+    toy = testing.loans()
+    found = search(toy.model, toy.domain, **settings_of(toy))
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_frame().equals(found.to_frame())
+    assert again.summary() == found.summary()
+
+
+def test_arguments_are_left_alone():
+    toy = testing.loans()
+    start = toy.domain.sample(50, seed=0)
+    before = start.copy(deep=True)
+    search(toy.model, toy.domain, start=start, max_inputs=500)
+    pd.testing.assert_frame_equal(start, before)
+
+
+def test_frames_of_two_searches_are_their_own():
+    toy = testing.box()
+    found = search(toy.model, toy.domain, max_inputs=2000)
+    found.cases.iloc[0, 0] = -5
+    assert search(toy.model, toy.domain, max_inputs=2000).cases.iloc[0, 0] != -5
+
+
+# No false positives
+
+
+def recheck(found, predict):
+    """Every pair once more, by plain calls of the model."""
+    assert found.n_cases > 0
+    case, twin = predict(found.cases), predict(found.twins)
+    gap = (case != twin).astype(float) if found.output == "label" else np.abs(case - twin)
+    gap = gap if gap.ndim == 1 else gap.max(axis=1)
+    assert (gap > found.threshold).all()
+    np.testing.assert_allclose(gap, found.gaps, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+@pytest.mark.parametrize("sensitive", [("sex",), ("sex", "race")])
+def test_cases_of_the_census_tree_are_cases(census_tree, strategy, sensitive):
+    model, _ = census_tree
+    domain = census_domain(sensitive=sensitive)
+    found = search(model, domain, strategy=strategy, max_cases=2000, max_inputs=100_000)
+    recheck(found, lambda frame: model.predict(frame.to_numpy()))
+
+
+@pytest.mark.parametrize("strategy", ["random", "fully-directed"])
+@pytest.mark.parametrize("output", ["label", "score", "proba"])
+def test_cases_of_models_fitted_on_frames_are_cases(strategy, output):
+    X, y = load_census()
+    columns = ["sex", "age", "hours-per-week", "education", "race"]  # not the domain's order
+    X = X[columns].iloc[:3000]
+    domain = Domain.from_frame(X[sorted(columns)], sensitive=["race", "sex"])
+    model = RandomForestClassifier(5, random_state=0).fit(X, y.iloc[:3000])
+    threshold = None if output == "label" else 0.3
+    found = search(model, domain, strategy=strategy, output=output, threshold=threshold, max_cases=300, max_inputs=3000)
+    ask = {"label": model.predict, "score": lambda rows: model.predict_proba(rows)[:, 1], "proba": model.predict_proba}
+    recheck(found, lambda frame: ask[output](frame[columns]))
+
+
+def test_cases_of_a_linear_score_are_cases():
+    X, y = load_census()
+    X = X[["age", "hours-per-week", "sex", "race"]]
+    domain = Domain.from_frame(X, sensitive=["sex", "race"])
+    model = LogisticRegression(max_iter=500).fit(X.to_numpy(), y)
+    found = search(model, domain, output="score", threshold=1.0, max_cases=500)
+    recheck(found, lambda frame: model.decision_function(frame.to_numpy().astype(float)))
+
+
+def test_cases_of_a_regressor_are_cases():
+    X, _ = load_census()
+    frame = X[["age", "education", "sex", "race"]]
+    domain = Domain.from_frame(frame, sensitive=["sex", "race"])
+    model = Ridge().fit(frame, X["hours-per-week"])
+    found = search(model, domain, output="value", threshold=3.0, max_cases=500)
+    recheck(found, model.predict)
+
+
+# Health
+
+
+def heard(*arguments, **settings):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = search(*arguments, **settings)
+    names = [str(warning.message).split(":")[0] for warning in caught if issubclass(warning.category, HealthWarning)]
+    return found, names
+
+
+def test_unused_sensitive():
+    toy = testing.never()
+    found, names = heard(toy.model, toy.domain, max_inputs=3000, n_global=500)
+    assert names == ["unused-sensitive"]
+    assert [name for name, _ in found.health] == ["unused-sensitive"]
+    assert "may not use group at all" in found.health[0][1]
+    assert "fair" not in found.health[0][1]
+
+
+def test_constant_output():
+    toy = testing.never()
+    found, names = heard(lambda X: np.ones(len(X)), toy.domain, max_inputs=3000, n_global=500)
+    assert names == ["constant-output"]
+    assert [name for name, _ in found.health] == ["constant-output"]
+
+
+def test_constant_output_of_a_score():
+    toy = testing.never()
+    _, names = heard(
+        lambda X: np.ones(len(X)), toy.domain, output="score", threshold=0.5, max_inputs=3000, n_global=500
+    )
+    assert names == ["constant-output"]
+
+
+def test_scores_below_the_threshold_are_no_sign_of_disuse():
+    toy = testing.score(threshold=0.99)
+    _, names = heard(toy.model, toy.domain, max_inputs=3000, n_global=500, **toy.settings)
+    assert names == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"max_inputs": 1000}, {"max_queries": 2001}, {"shard_inputs": 1000, "max_inputs": 5000}, {"max_inputs": 10}],
+)
+def test_small_budget(settings):
+    toy = testing.box()
+    _, names = heard(toy.model, toy.domain, strategy="random", n_global=1000, max_cases=None, **settings)
+    assert names == ["small-budget"]
+
+
+@pytest.mark.parametrize(("settings", "is_small"), [({"max_inputs": 100}, True), ({"max_inputs": 101}, False)])
+def test_a_strategy_that_starts_early_needs_less(settings, is_small):
+    toy = testing.box()
+    _, names = heard(toy.model, toy.domain, strategy="anchored", max_cases=None, **settings)
+    assert ("small-budget" in names) == is_small
+
+
+def test_a_budget_beyond_the_first_round_is_not_small():
+    toy = testing.box()
+    _, names = heard(toy.model, toy.domain, n_global=1000, max_inputs=1001)
+    assert names == []
+    _, names = heard(toy.model, toy.domain, strategy="uniform", n_global=1000, max_inputs=10)
+    assert names == []
+
+
+def test_a_healthy_run_is_silent():
+    toy = testing.box()
+    found, names = heard(toy.model, toy.domain, max_inputs=5000, n_global=500)
+    assert names == []
+    assert found.health == ()
+
+
+def test_health_is_silenced_by_name():
+    toy = testing.never()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="unused-sensitive", category=HealthWarning)
+        search(toy.model, toy.domain, max_inputs=3000, n_global=500)
+
+
+def test_a_health_warning_points_at_the_caller():
+    toy = testing.never()
+    with pytest.warns(HealthWarning) as caught:
+        search(toy.model, toy.domain, max_inputs=3000, n_global=500)
+    assert caught[0].filename == __file__

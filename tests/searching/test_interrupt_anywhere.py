@@ -1,0 +1,134 @@
+"""Ctrl-C at any moment: what was confirmed before is in the result, whoever confirmed it and wherever it ran."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, search
+from fairprobe.searching import STRATEGIES
+
+# Ctrl-C may strike in a callback of the garbage collector, where Python ignores it with a warning; it strikes again.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(5)), Integer("sex", 0, 1)], sensitive=["sex"])
+SETTINGS = {"n_walkers": 50, "n_global": 400, "n_local": 20, "shard_inputs": 20_000, "max_cases": None}
+
+
+def rule(X):
+    return (X[:, 0] + X[:, 1] > 18) & ((X[:, 2] > 9) | (X[:, 5] == 1))
+
+
+def fitted(kind, **options):
+    X = DOMAIN.sample(3000, seed=0).to_numpy()
+    return kind(random_state=0, **options).fit(X, rule(X))
+
+
+MODELS = {
+    "function": lambda: rule,
+    "tree": lambda: fitted(DecisionTreeClassifier),
+    "forest": lambda: fitted(RandomForestClassifier, n_estimators=12),
+}
+
+
+class Logged:
+    """A model that, wherever it is, has the recorder write down what it keeps."""
+
+    def __init__(self, model, path):
+        self.model, self.path = model, path
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self.watch()
+
+    def __call__(self, X):
+        return self.model(X)
+
+    def watch(self):
+        from fairprobe.searching import recorder
+
+        recorder.Recorder._keep = logging(recorder.Recorder._keep, self.path)
+
+
+def logging(keep, path):
+    keep = getattr(keep, "plain", keep)
+
+    def logged(self, confirmed):
+        keep(self, confirmed)
+        log = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+        os.write(log, "".join(f"{key}\n" for key in confirmed.keys[:, 0].tolist()).encode())
+        os.close(log)
+
+    logged.plain = keep
+    return logged
+
+
+def interrupted(seconds, model, **settings):
+    """A search, and Ctrl-C after some seconds; None if it was over before."""
+    is_over = threading.Event()
+
+    def strike():
+        if not is_over.wait(seconds):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=strike)
+    try:
+        thread.start()
+        found = search(model, DOMAIN, **(SETTINGS | settings))
+        is_over.set()
+        thread.join()
+        return found
+    except KeyboardInterrupt:  # before it began, or after it had ended
+        return None
+
+
+def check(tmp_path, seed, n_jobs=1, latest=0.3):
+    rng = np.random.default_rng(seed)
+    name = list(MODELS)[seed % len(MODELS)]
+    strategy = list(STRATEGIES)[rng.integers(len(STRATEGIES))]
+    accelerate = "auto" if rng.random() < 0.5 else "off"
+    recorder = sys.modules["fairprobe.searching.recorder"].Recorder
+    plain = recorder._keep
+    path = str(tmp_path / f"log-{seed}")
+    try:
+        model = MODELS[name]()
+        if n_jobs == 1:
+            recorder._keep = logging(plain, path)
+        else:
+            model = Logged(rule, path)
+        after = (1.5 if n_jobs > 1 else 0.0) + 10 ** rng.uniform(-2.5, latest)
+        settings = {"strategy": strategy, "accelerate": accelerate, "seed": seed, "n_jobs": n_jobs}
+        found = interrupted(after, model, **settings)
+    finally:
+        recorder._keep = plain
+    if found is None or not os.path.exists(path):
+        return 0
+    kept = set(map(int, Path(path).read_text().split()))
+    keys = sys.modules["fairprobe.store.distinct"].Keys(DOMAIN).of(DOMAIN.encode(found.cases))
+    lost = kept - set(keys[:, 0].tolist())
+    assert not lost, f"{len(lost)} of {len(kept)} lost: seed {seed}, {name}, {settings}"
+    assert str(found.stop_reason) in ("interrupted", "exhausted", "nothing-new")
+    return 1
+
+
+def test_at_some_moments(tmp_path):
+    assert sum(check(tmp_path, seed, latest=0.0) for seed in range(9)) >= 3
+
+
+@pytest.mark.slow
+def test_at_many_moments(tmp_path):
+    """200 random moments, of every strategy, accelerated and not."""
+    assert sum(check(tmp_path, seed) for seed in range(200)) > 100
+
+
+@pytest.mark.slow
+def test_at_many_moments_of_two_processes(tmp_path):
+    assert sum(check(tmp_path, seed, n_jobs=2) for seed in range(40)) > 20

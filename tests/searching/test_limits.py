@@ -1,0 +1,369 @@
+"""What ends a search: each limit alone and together, met exactly, never exceeded."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, search, testing
+from fairprobe.errors import SettingError
+from fairprobe.searching import STRATEGIES, StopReason
+from fairprobe.testing import CountingModel
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+BOX = testing.box(n_free=5, levels=20, low=2, high=12)  # 5 % of 3.2 million families
+STRATEGY = pytest.mark.parametrize("strategy", list(STRATEGIES))
+
+
+def run(toy=BOX, model=None, **settings):
+    options = {"max_cases": None, "n_walkers": 30, "n_global": 200, "n_local": 20, "seed": 1} | settings
+    return search(toy.model if model is None else model, toy.domain, **options, **toy.settings)
+
+
+def same_cases(one, other):
+    return one.to_frame().equals(other.to_frame())
+
+
+def is_prefix(short, long):
+    return not short.n_cases or short.to_frame().equals(long.to_frame().iloc[: short.n_cases])
+
+
+# Cases
+
+
+@STRATEGY
+@pytest.mark.parametrize("n", [1, 2, 57, 500])
+@pytest.mark.thinned(3)
+def test_max_cases_is_met_exactly(strategy, n):
+    found = run(strategy=strategy, max_cases=n)
+    assert found.n_cases == n
+    assert found.stop_reason == "max-cases"
+    longer = run(strategy=strategy, max_cases=n + 100)
+    assert is_prefix(found, longer)
+    assert found.n_judged < longer.n_judged
+
+
+@STRATEGY
+def test_the_last_case_was_the_last_input_judged(strategy):
+    """One input fewer, and the last case is missing."""
+    found = run(strategy=strategy, max_cases=83)
+    assert run(strategy=strategy, max_inputs=found.n_judged).n_cases == 83
+    assert run(strategy=strategy, max_inputs=found.n_judged - 1).n_cases == 82
+
+
+# Inputs
+
+
+@STRATEGY
+@pytest.mark.parametrize("n", [1, 199, 200, 201, 230, 4321])
+@pytest.mark.thinned(3)
+def test_max_inputs_is_met_exactly(strategy, n):
+    model = CountingModel(BOX.model)
+    found = run(strategy=strategy, max_inputs=n, model=model)
+    assert found.n_judged == n
+    assert found.stop_reason == "max-inputs"
+    assert found.n_queries == model.n_rows == 2 * n
+
+
+@STRATEGY
+@pytest.mark.parametrize("shard_inputs", [1000, 1_000_000])
+@pytest.mark.thinned(2)
+def test_a_run_with_fewer_inputs_is_a_prefix(strategy, shard_inputs):
+    longest = run(strategy=strategy, max_inputs=2500, shard_inputs=shard_inputs)
+    for n in (10, 999, 1000, 1001, 2499):
+        assert is_prefix(run(strategy=strategy, max_inputs=n, shard_inputs=shard_inputs), longest)
+
+
+@STRATEGY
+def test_more_shards_extend_fewer(strategy):
+    runs = [run(strategy=strategy, max_inputs=n, shard_inputs=700) for n in (700, 1400, 2100, 2500)]
+    for short, long in itertools.pairwise(runs):
+        assert is_prefix(short, long)
+        assert short.n_inputs < long.n_inputs
+    assert len(runs[-1].cases.drop(columns="group").drop_duplicates()) == runs[-1].n_cases
+
+
+# Queries
+
+
+@STRATEGY
+@pytest.mark.parametrize("n", [2, 3, 399, 400, 401, 402, 3333])
+@pytest.mark.thinned(3)
+def test_max_queries_is_never_exceeded(strategy, n):
+    model = CountingModel(BOX.model)
+    found = run(strategy=strategy, max_queries=n, model=model)
+    assert found.n_queries == model.n_rows == n - n % 2
+    assert found.n_judged == n // 2
+    assert found.stop_reason == "max-queries"
+
+
+def test_max_queries_over_shards():
+    model = CountingModel(BOX.model)
+    found = run(max_queries=5001, shard_inputs=600, model=model)
+    assert (found.n_queries, model.n_rows, found.n_judged) == (5000, 5000, 2500)
+    assert found.stop_reason == "max-queries"
+
+
+def test_max_queries_with_ten_combinations():
+    toy = testing.odd_one_out(levels=40)
+    model = CountingModel(toy.model)
+    found = run(toy, max_queries=1009, model=model)
+    assert (found.n_queries, model.n_rows, found.n_judged) == (1000, 1000, 100)
+
+
+def constrained_box():
+    """Members of the second group are allowed only below 15: families of one or two."""
+    return testing.Toy(
+        BOX.model,
+        Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) | (rows["group"] == 0)]),
+        None,
+        None,
+    )
+
+
+@STRATEGY
+@pytest.mark.parametrize("n", [2, 3, 350, 399, 5000])
+@pytest.mark.parametrize("shard_inputs", [150, 1_000_000])
+@pytest.mark.thinned(3)
+def test_max_queries_of_a_constrained_domain(strategy, n, shard_inputs):
+    """Where families differ in size the limit may be missed by what one input more would have cost."""
+    toy = constrained_box()
+    model = CountingModel(toy.model)
+    found = run(toy, strategy=strategy, max_queries=n, model=model, shard_inputs=shard_inputs)
+    assert found.n_queries == model.n_rows
+    assert n - 2 < found.n_queries <= n
+    assert found.stop_reason == "max-queries"
+
+
+def test_max_queries_of_a_constrained_domain_asks_no_empty_batch():
+    """Scikit-learn's models raise on a batch without rows."""
+    toy = constrained_box()
+    rows = toy.domain.without_constraints().sample(500, seed=0).to_numpy()
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0).fit(rows, toy.model(rows))
+    for n in (399, 400, 401, 1001):
+        assert run(toy, model=tree, max_queries=n).n_queries <= n
+
+
+def test_fewer_queries_than_a_family_takes():
+    with pytest.raises(SettingError, match="max_queries must be at least 10, what one input and its twins take, got 9"):
+        run(testing.odd_one_out(), max_queries=9)
+
+
+# Seconds
+
+
+@STRATEGY
+def test_max_seconds(strategy):
+    begun = time.monotonic()
+    found = run(strategy=strategy, max_seconds=0.1)
+    assert found.stop_reason == "max-seconds"
+    assert 0.1 <= found.seconds <= time.monotonic() - begun
+    assert is_prefix(found, run(strategy=strategy, max_inputs=found.n_judged))
+
+
+def slow_rows(X):
+    time.sleep(0.001 * len(X))
+    return BOX.model(X)
+
+
+def test_max_seconds_with_a_slow_model_ends_within_a_batch():
+    found = run(model=slow_rows, max_seconds=0.4, n_global=100_000)
+    assert found.stop_reason == "max-seconds"
+    assert 0 < found.n_judged < 1000  # not the whole of what was to be sampled
+    assert found.n_queries == 2 * found.n_judged
+
+
+# Nothing to be found
+
+
+@STRATEGY
+def test_nothing_found(strategy):
+    found = run(testing.never(n_free=8), strategy=strategy, max_barren=3210)
+    assert found.stop_reason == "nothing-found"
+    assert (found.n_judged, found.n_cases, found.yield_) == (3210, 0, 0.0)
+
+
+def test_nothing_found_over_shards():
+    found = run(testing.never(n_free=8), max_barren=3210, shard_inputs=1000)
+    assert found.stop_reason == "nothing-found"
+    assert found.n_judged == 3210
+
+
+@pytest.mark.parametrize("shard_inputs", [700, 1_000_000])
+@STRATEGY
+@pytest.mark.thinned(2)
+def test_nothing_new(strategy, shard_inputs):
+    """Ten cases among 8,000 families: when all are found, or no more come, so many barren inputs are the end."""
+    toy = testing.sparse(n_cases=10, levels=200)
+    toy = testing.Toy(toy.model, toy.domain, toy.share, toy.is_case)
+    start = toy.domain.decode(np.column_stack([digits(toy), np.zeros(10, int)]))
+    options = {} if strategy == "uniform" else {"start": start}
+    if strategy == "uniform":
+        toy = testing.box(n_free=6, levels=30, low=0, high=11)  # one in 244
+    found = run(toy, strategy=strategy, max_barren=600, shard_inputs=shard_inputs, n_walkers=5, **options)
+    assert found.stop_reason == "nothing-new"
+    assert found.n_cases > 0
+    before = run(
+        toy,
+        strategy=strategy,
+        max_barren=None,
+        max_inputs=found.n_judged - 600,
+        shard_inputs=shard_inputs,
+        n_walkers=5,
+        **options,
+    )
+    assert before.n_cases == found.n_cases
+    less = run(
+        toy,
+        strategy=strategy,
+        max_barren=None,
+        max_inputs=found.n_judged - 601,
+        shard_inputs=shard_inputs,
+        n_walkers=5,
+        **options,
+    )
+    assert less.n_cases == found.n_cases - 1
+
+
+def digits(toy):
+    rule = toy.is_case.keywords
+    return np.column_stack(np.unravel_index(rule["numbers"], (rule["levels"],) * rule["n_free"]))
+
+
+# All of it
+
+
+@STRATEGY
+def test_exhausted(strategy):
+    toy = testing.box(n_free=2, levels=9, low=3, high=5)
+    found = run(toy, strategy=strategy)
+    assert found.stop_reason == "exhausted"
+    assert found.n_cases == toy.n_cases == 9
+    assert found.n_inputs == toy.domain.n_families == 81
+    assert found.yield_ == pytest.approx(float(toy.share))
+    one_less = run(toy, strategy=strategy, max_inputs=found.n_judged - 1)
+    assert one_less.n_inputs == 80
+
+
+@pytest.mark.parametrize("name", [name for name, _ in testing.all_toys()])
+def test_every_case_of_a_toy_is_found_and_no_other(name):
+    toy = dict(testing.all_toys())[name]
+    found = run(toy, n_walkers=2000, n_local=50, n_global=5000, shard_inputs=10**8)
+    assert found.stop_reason == "exhausted"
+    assert found.n_cases == toy.n_cases
+    assert found.n_inputs == toy.domain.n_families
+
+
+def test_exhausted_over_shards():
+    toy = testing.box(n_free=2, levels=9, low=3, high=5)
+    found = run(toy, shard_inputs=50)
+    assert found.stop_reason == "exhausted"
+    assert found.n_cases == 9
+
+
+@pytest.mark.parametrize("n_walkers", [1, 30])
+def test_a_constrained_domain_is_exhausted_by_what_is_allowed(n_walkers):
+    toy = testing.box(n_free=2, levels=10, low=0, high=9)
+    domain = Domain(toy.domain.parameters, ["group"], [lambda rows: rows["x0"] + rows["x1"] + rows["group"] <= 6])
+    found = search(toy.model, domain, max_cases=None, n_walkers=n_walkers, n_global=100, n_local=20)
+    assert found.stop_reason == "exhausted"
+    assert found.n_inputs == domain.n_families == 28
+    assert found.n_cases == 21  # a family at the edge has one member only
+    assert (found.cases["x0"] + found.cases["x1"] <= 5).all()
+
+
+@STRATEGY
+def test_a_domain_of_sensitive_parameters_only(strategy):
+    domain = Domain([Integer("s", 0, 3), Integer("t", 0, 1)], sensitive=["s", "t"])
+    found = search(lambda X: X[:, 0] == 2, domain, strategy=strategy)
+    assert found.stop_reason == "exhausted"
+    assert (found.n_inputs, found.n_cases) == (1, 1)
+
+
+@STRATEGY
+def test_a_domain_where_nothing_can_move(strategy):
+    domain = Domain([Integer("x", 4, 4), Integer("s", 0, 1)], sensitive=["s"])
+    found = search(lambda X: X[:, 1], domain, strategy=strategy)
+    assert (found.stop_reason, found.n_inputs, found.n_cases) == ("exhausted", 1, 1)
+
+
+# Together
+
+
+LIMITS = {"max_cases": 60, "max_inputs": 1234, "max_queries": 2001, "max_barren": 40}
+
+
+@STRATEGY
+@pytest.mark.parametrize("shard_inputs", [300, 1_000_000])
+@pytest.mark.thinned(2)
+def test_of_several_limits_the_first_met_counts(strategy, shard_inputs):
+    off = {"max_cases": None, "max_barren": None}
+    alone = [
+        run(strategy=strategy, shard_inputs=shard_inputs, **(off | {name: value})) for name, value in LIMITS.items()
+    ]
+    together = run(strategy=strategy, shard_inputs=shard_inputs, **LIMITS)
+    first = min(alone, key=lambda found: found.n_judged)
+    assert together.stop_reason == first.stop_reason
+    assert together.n_judged == first.n_judged
+    assert same_cases(together, first)
+
+
+def test_no_limit_at_all_is_ended_by_ctrl_c_or_exhaustion():
+    toy = testing.box(n_free=1, levels=5, low=1, high=1)
+    found = run(toy, max_cases=None, max_barren=None)
+    assert found.stop_reason == "exhausted"
+
+
+def test_reasons_are_sentences():
+    for reason in StopReason:
+        assert str(reason) == reason.value
+        assert reason.sentence[0].islower() or reason.sentence[0].isalpha()
+        assert len(reason.sentence.split()) > 4
+
+
+def test_n_queries_of_a_batch_cut_by_max_cases_counts_the_whole_batch():
+    model = CountingModel(testing.always().model)
+    found = run(testing.always(), model=model, max_cases=5, n_global=200, strategy="fully-directed")
+    assert found.n_judged < 200
+    assert found.n_queries == model.n_rows == 400
+
+
+def test_frames_of_no_cases():
+    found = run(testing.never(n_free=8), max_inputs=100)
+    assert found.cases.shape == (0, 9)
+    assert found.twins.shape == (0, 9)
+    assert len(found.gaps) == len(found.outputs) == 0
+    assert isinstance(found.to_frame(), pd.DataFrame)
+
+
+def test_what_a_stand_in_proposes_is_confirmed_in_time(monkeypatch):
+    """A clock of our own: the stand-in answers at once, the model takes a millisecond a case."""
+    from fairprobe.searching import shard
+
+    seconds = [0.0]
+
+    def tick():
+        seconds[0] += 1e-4
+        return seconds[0]
+
+    def slowly(oracle, screen, waiting):
+        assert screen is not None
+        seconds[0] += 1e-3 * len(waiting.keys)
+        return plain(oracle, screen, waiting)
+
+    plain = shard.confirm
+    monkeypatch.setattr(shard, "confirm", slowly)
+    monkeypatch.setattr(shard, "time", SimpleNamespace(monotonic=tick))
+    X = BOX.domain.sample(4000, seed=0).to_numpy()
+    forest = RandomForestClassifier(12, random_state=0).fit(X, BOX.model(X))
+    found = run(model=forest, max_seconds=2.0, n_walkers=1000, max_barren=None)
+    assert found.n_cases > 100
+    assert seconds[0] < 2.0 + 3 * shard.SLICE_SECONDS

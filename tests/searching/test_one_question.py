@@ -1,0 +1,115 @@
+"""Where labels follow from scores, one question has both answers; else two are asked, and that is said."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, search
+from fairprobe.searching.shard import CHECKED_BOTH
+from fairprobe.testing import CountingModel
+
+DOMAIN = Domain([*(Integer(f"x{i}", 0, 30) for i in range(4)), Integer("group", 0, 1)], sensitive=["group"])
+MODELS = {
+    "logistic": LogisticRegression(),
+    "network": MLPClassifier((4,), max_iter=300, random_state=0),
+    "tree": DecisionTreeClassifier(max_depth=5, random_state=0),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "histogram-boosting": HistGradientBoostingClassifier(max_iter=10, random_state=0),
+}
+
+
+def fitted(model, n_classes=2, names=("no", "yes", "perhaps")):
+    rng = np.random.default_rng(0)
+    rows = DOMAIN.sample(500, seed=0)
+    leaning = rows.to_numpy() @ np.array([3.0, -2.0, 1.0, 0.5, 25.0]) + rng.normal(size=500)
+    places = np.searchsorted(np.quantile(leaning, np.arange(1, n_classes) / n_classes), leaning)
+    with warnings.catch_warnings(action="ignore"):
+        return model.fit(rows, np.array(names)[places])
+
+
+def run(model, domain=DOMAIN, **options):
+    settings = {"max_cases": None, "max_inputs": 4000, "n_global": 1000, "n_walkers": 100, "accelerate": "off"}
+    return search(model, domain, strategy="guided", **{**settings, **options})
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_question(name, n_classes):
+    found = run(fitted(MODELS[name], n_classes))
+    assert found.n_cases
+    # The two that are asked for both alike: the first cases, of which there may be fewer.
+    assert 2 * found.n_judged < found.n_queries <= 2 * found.n_judged + 4 * CHECKED_BOTH
+    assert not found.health
+
+
+@pytest.mark.parametrize("name", ["logistic", "tree", "network"])
+def test_labels_are_those_of_the_model(name):
+    model = fitted(MODELS[name])
+    found = run(model)
+    assert list(found.outputs["case"]) == list(model.predict(found.cases))
+    assert list(found.outputs["twin"]) == list(model.predict(found.twins))
+
+
+@pytest.mark.parametrize("domain", [DOMAIN.with_constraints(["x0 < 20 or group == 0"])])
+def test_members_that_do_not_count(domain):
+    model = fitted(MODELS["logistic"])
+    found = run(model, domain)
+    assert found.n_cases
+    assert found.n_queries < 2 * found.n_judged
+    assert (model.predict(found.cases) != model.predict(found.twins)).all()
+
+
+def test_a_deadline_cuts_batches():
+    model = fitted(MODELS["logistic"])
+    pd.testing.assert_frame_equal(run(model, max_seconds=3600).cases, run(model).cases)
+
+
+@pytest.mark.parametrize("n", [300, 2000, 5000])
+def test_a_limit_on_queries_is_kept(n):
+    model = fitted(MODELS["logistic"])
+    found = run(model, max_inputs=None, max_queries=n, n_global=100)
+    assert found.n_queries <= n
+
+
+class Moved(LogisticRegression):
+    """Its threshold was moved."""
+
+    def predict(self, X):
+        return self.classes_[(self.decision_function(X) > 3).astype(int)]
+
+
+def test_labels_that_do_not_follow_are_asked_for(monkeypatch):
+    """A model is taken at its adapter's word, until the first cases."""
+    model = fitted(Moved())
+    plain = run(model)
+    from fairprobe.searching import hints
+
+    said = hints.abilities_of(model)
+    monkeypatch.setattr(hints, "abilities_of", lambda _: type(said)(**{**vars(said), "labels_follow": "score"}))
+    found = run(model)
+    text = dict(found.health)["asked-twice"]
+    assert "are not those that follow from the model's score, so it was asked for both" in text
+    pd.testing.assert_frame_equal(found.cases, plain.cases)
+    assert found.n_queries - plain.n_queries <= 4 * CHECKED_BOTH
+
+
+def test_a_model_of_which_it_is_not_known_is_asked_twice():
+    found = run(fitted(SVC()), max_inputs=1500, n_global=500)
+    assert found.n_queries > 2.5 * found.n_judged
+    assert not found.health
+
+
+def test_queries_are_the_rows_that_were_sent():
+    model = CountingModel(fitted(MODELS["logistic"]))
+    found = run(model)
+    assert found.n_queries == model.n_rows

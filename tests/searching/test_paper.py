@@ -1,0 +1,209 @@
+"""The search is the paper's: input by input with one walker, and by the design's rule with many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from reference_search import Recording, Reference
+
+from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
+from fairprobe.searching import STRATEGIES
+from fairprobe.searching.strategies.fully_directed import FullyDirected
+from fairprobe.searching.strategies.random_walk import RandomWalk
+from fairprobe.searching.strategies.semi_directed import SemiDirected
+
+NAMES = ["uniform", "random", "semi-directed", "fully-directed"]
+
+SMALL = [Integer("x0", 0, 3), Integer("x1", 0, 2), Integer("group", 0, 1)]  # every second move meets a bound
+MANY_MOVES = [
+    Integer("x0", 0, 30, moves=(-10, -1, 1, 10)),
+    Integer("x1", 0, 30, moves=(-3, 1, 2)),
+    Integer("group", 0, 1),
+]
+WIDE_MOVES = [Integer("x0", 0, 8, moves=(-7, -1, 1, 20)), Integer("x1", 0, 300), Integer("group", 0, 1)]
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+KINDS = [
+    Category("x0", list(range(9)), moves=(-4, -1, 1, 2)),
+    Category("x1", list(range(7))),
+    Ordinal("x2", [0, 1, 2, 3, 4]),
+    Real("x3", 0, 9, 0.5),
+    Integer("x4", 6, 6),
+    Integer("group", 0, 1),
+]
+
+
+def on(parameters, rule):
+    return testing.Toy(rule, Domain(parameters, ["group"]), None, None)
+
+
+def diagonal(X):
+    return (np.abs(X[:, 0] - X[:, 1]) <= 2) & (X[:, -1] == 1)
+
+
+def low_corner(X):
+    return (X[:, 0] + X[:, 1] < 5) & (X[:, -1] == 1)
+
+
+TOYS = {
+    "box": testing.box(n_free=4, levels=10, low=2, high=6),
+    "three-groups": testing.box(n_free=3, levels=12, low=1, high=6, n_groups=3),
+    "checkerboard": testing.checkerboard(n_free=3, levels=15, every=3),
+    "loans": testing.loans(),
+    "odd-one-out": testing.odd_one_out(levels=30),
+    "pair": testing.pair(levels=30),
+    "score": testing.score(levels=64),
+    "proba": testing.proba(levels=64),
+    "small": on(SMALL, low_corner),
+    "many-moves": on(MANY_MOVES, diagonal),
+    "wide-moves": on(WIDE_MOVES, diagonal),
+    "kinds": on(KINDS, low_corner),
+}
+
+
+def compare(toy, **settings):
+    """Search and reference from the same draws, and everything that must be the same."""
+    recording = Recording(toy.model, toy.domain)
+    batch = None if all(p.is_numeric for p in toy.domain.parameters) else "frame"
+    options = {"n_global": 60, "n_local": 25, "max_inputs": 500 if batch is None else 200, "seed": 0} | settings
+    found = search(recording, toy.domain, max_cases=None, max_barren=None, batch=batch, **options, **toy.settings)
+    reference = Reference(toy.domain, toy.model, **options, **toy.settings).run()
+    free = list(toy.domain.free_columns)
+    judged = [tuple(row[c] for c in free) for row in reference.judged]
+    assert recording.families()[: len(judged)] == judged
+    assert found.n_judged == len(judged)
+    assert found.n_inputs == len(set(judged))
+    assert found.n_cases == len(reference.cases)
+    for position, frame in enumerate((found.cases, found.twins)):
+        codes = np.array([pair[position] for pair in reference.cases], dtype=np.int64).reshape(
+            -1, len(toy.domain.names)
+        )
+        pd.testing.assert_frame_equal(frame, toy.domain.decode(codes))
+    return found, reference
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.thinned(3)
+def test_one_walker_is_the_papers_algorithm(name, strategy):
+    found, reference = compare(TOYS[name], strategy=strategy, n_walkers=1)
+    assert found.n_cases > 0
+    assert found.stop_reason == ("exhausted" if len(reference.seen) == TOYS[name].domain.n_families else "max-inputs")
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("seed", [1, 2**64, 12345678901234567890])
+def test_any_seed(strategy, seed):
+    compare(TOYS["box"], strategy=strategy, n_walkers=1, seed=seed)
+
+
+@pytest.mark.parametrize("strategy", NAMES[2:])
+@pytest.mark.parametrize(("delta_v", "delta_pr"), [(0.0, 0.0), (0.05, 0.05), (0.4, 2.0), (3.0, 0.001)])
+def test_steps_of_any_size_clip_and_normalise(strategy, delta_v, delta_pr):
+    compare(TOYS["many-moves"], strategy=strategy, n_walkers=1, delta_v=delta_v, delta_pr=delta_pr)
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize(("n_global", "n_local"), [(1, 1), (1, 200), (200, 1), (7, 3)])
+@pytest.mark.thinned(2)
+def test_rounds_of_any_length(strategy, n_global, n_local):
+    compare(TOYS["box"], strategy=strategy, n_walkers=1, n_global=n_global, n_local=n_local)
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+def test_the_census_tree(census_tree, strategy):
+    """The paper's subject, with its steps of 0.001."""
+    model, domain = census_tree
+    toy = testing.Toy(model, domain, None, None)
+    found, _ = compare(toy, strategy=strategy, n_walkers=1, n_global=700, n_local=150, max_inputs=1000)
+    assert found.n_cases > (0 if strategy == "uniform" else 5)
+
+
+# Many walkers
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("name", TOYS)
+@pytest.mark.thinned(3)
+def test_walkers_in_lockstep(name, strategy):
+    compare(TOYS[name], strategy=strategy, n_walkers=8, n_local=12)
+
+
+@pytest.mark.parametrize("strategy", NAMES[1:])
+@pytest.mark.parametrize("n_walkers", [2, 3, 64, 500])
+def test_more_or_fewer_walkers_than_seeds(strategy, n_walkers):
+    compare(TOYS["box"], strategy=strategy, n_walkers=n_walkers, delta_v=0.01, delta_pr=0.01, max_inputs=900)
+
+
+@pytest.mark.parametrize("strategy", NAMES[1:])
+def test_the_census_tree_in_lockstep(census_tree, strategy):
+    model, domain = census_tree
+    toy = testing.Toy(model, domain, None, None)
+    compare(toy, strategy=strategy, n_walkers=20, n_global=700, n_local=20, max_inputs=1000)
+
+
+# What was learned in the end
+
+STRATEGIES_MADE = []
+
+
+class SpyRandom(RandomWalk):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        STRATEGIES_MADE.append(self)
+
+
+class SpySemi(SemiDirected):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        STRATEGIES_MADE.append(self)
+
+
+class SpyFully(FullyDirected):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        STRATEGIES_MADE.append(self)
+
+
+@pytest.mark.parametrize("n_walkers", [1, 8])
+@pytest.mark.parametrize("toy", ["box", "many-moves", "kinds"])
+@pytest.mark.parametrize(
+    ("strategy", "spy"), [("random", SpyRandom), ("semi-directed", SpySemi), ("fully-directed", SpyFully)]
+)
+def test_probabilities_in_the_end(monkeypatch, strategy, spy, toy, n_walkers):
+    monkeypatch.setitem(STRATEGIES, strategy, f"{__name__}:{spy.__name__}")
+    STRATEGIES_MADE.clear()
+    _, reference = compare(TOYS[toy], strategy=strategy, n_walkers=n_walkers, delta_v=0.01, delta_pr=0.01)
+    (walk,) = STRATEGIES_MADE
+    np.testing.assert_allclose(walk.down, list(reference.sigma_v.values()), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(walk.choose, list(reference.sigma_pr.values()), rtol=1e-9)
+    assert walk.choose.sum() == pytest.approx(1)
+    if strategy == "random":
+        assert set(walk.down) == {0.5}
+    else:
+        assert set(walk.down) != {0.5}
+    assert (len({*walk.choose.round(12)}) > 1) == (strategy == "fully-directed")
+
+
+# Shards
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("n_walkers", [1, 8])
+def test_every_shard_has_its_own_draws_and_starts_afresh(strategy, n_walkers):
+    toy = TOYS["kinds"]
+    recording = Recording(toy.model, toy.domain)
+    settings = {"strategy": strategy, "n_walkers": n_walkers, "n_global": 60, "n_local": 25, "seed": 5}
+    found = search(recording, toy.domain, max_cases=None, max_inputs=750, shard_inputs=300, **settings)
+    judged, cases, known, n_inputs = [], [], set(), 0
+    for shard, quota in enumerate((300, 300, 150)):
+        part = Reference(toy.domain, toy.model, shard=shard, max_inputs=quota, known=known, **settings).run()
+        free = [tuple(row[c] for c in toy.domain.free_columns) for row in part.judged]
+        judged += free
+        n_inputs += len(set(free))
+        cases += [case for case, _ in part.cases]
+    assert recording.families() == judged
+    assert found.n_judged == 750
+    assert found.n_inputs == n_inputs
+    assert toy.domain.encode(found.cases).tolist() == [list(case) for case in cases]

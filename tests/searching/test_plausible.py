@@ -1,0 +1,241 @@
+"""Within a density: nothing is judged that is less plausible than asked, whatever the strategy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairprobe import Density, Derived, Domain, Integer, Link, search
+from fairprobe.errors import DomainError, SettingError
+from fairprobe.searching import STRATEGIES
+from fairprobe.searching.forecast import plan
+from fairprobe.searching.registry import load_strategy
+from fairprobe.searching.shard import _Shard
+
+QUICK = {"n_walkers": 60, "n_global": 300, "n_local": 30, "max_inputs": 2500, "max_cases": None}
+ROLES = Link("role", "sex", [{"F": "Wife", "M": "Husband"}])
+
+
+def people(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    sex, age = rng.choice(["F", "M"], n), rng.integers(18, 80, n)
+    role = np.where(rng.random(n) < age / 90, np.where(sex == "M", "Husband", "Wife"), "Single")
+    pay = np.where(rng.random(n) < 0.3, 0, np.minimum(99, age + rng.integers(0, 20, n)))
+    return pd.DataFrame({"age": age, "sex": sex, "role": role, "pay": pay, "town": rng.integers(0, 40, n)})
+
+
+def model(frame):
+    """Pays men more, in a narrow band of ages; and, where nobody is, all of them."""
+    band = (frame["age"] > 40) & (frame["age"] < 55) & (frame["town"] < 20)
+    nobody = (frame["age"] < 25) & (frame["pay"] > 60)
+    return (band | nobody) & (frame["sex"] == "M")
+
+
+DOMAIN = Domain.from_frame(people(), sensitive=["sex"])
+
+
+@pytest.fixture(scope="module")
+def density():
+    return Density.fit(DOMAIN, people())
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The inputs that were judged, batch by batch."""
+    batches = []
+    plain = _Shard._judge
+
+    def judge(self, members):
+        batches.append(members.codes.copy())
+        return plain(self, members)
+
+    monkeypatch.setattr(_Shard, "_judge", judge)
+    return batches
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("least", [0.05, 0.4])
+def test_nothing_below_is_judged(density, judged, strategy, least):
+    found = search(model, DOMAIN, strategy=strategy, density=density, min_plausibility=least, **QUICK)
+    assert found.n_cases > 20
+    assert min(density.plausibility_of(codes).min() for codes in judged) >= least
+    said = found.plausibility
+    assert said["case"].min() >= least
+    assert said["case"].tolist() == density.plausibility(found.cases).tolist()
+    assert said["twin"].tolist() == density.plausibility(found.twins).tolist()
+    assert ((found.cases["age"] > 40) & (found.cases["age"] < 55)).all()
+    # None costs a query: those that were judged took two each, and the cases two more.
+    assert found.n_queries <= 2 * (found.n_judged + found.n_cases) + 2000
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if load_strategy(STRATEGIES[name]).is_local])
+def test_a_walker_that_finds_no_way_out_costs_nothing(density, judged, strategy):
+    found = search(model, DOMAIN, strategy=strategy, density=density, min_plausibility=0.9, **QUICK)
+    assert found.n_judged == sum(map(len, judged)) or found.stop_reason == "max-inputs"
+    for batch in judged[1:]:
+        assert len(batch) <= max(QUICK["n_walkers"], QUICK["n_global"])
+
+
+def test_without_a_density_the_search_goes_where_nobody_is():
+    found = search(model, DOMAIN, strategy="anchored", **QUICK)
+    assert (found.cases["age"] < 25).any()
+    assert found.plausibility is None
+    assert found.min_plausibility is None
+    assert found.summary()["min_plausibility"] is None
+
+
+def test_global_samples_come_from_the_density(density, judged):
+    search(model, DOMAIN, strategy="uniform", density=density, min_plausibility=0, **QUICK)
+    drawn = DOMAIN.decode(np.concatenate(judged))
+    assert (drawn["pay"] == 0).mean() == pytest.approx(0.3, abs=0.05)
+
+
+def test_the_result_says_how_plausible_cases_are(density):
+    found = search(model, DOMAIN, strategy="anchored", density=density, start=people(), **QUICK)
+    frame = found.to_frame()
+    assert {"plausibility_case", "plausibility_twin", "row", "n_changes", "distance"} <= set(frame.columns)
+    assert found.summary()["min_plausibility"] == 0.05
+    case, twin = found.plausibility.iloc[0]
+    assert found.in_words(1)[0].endswith(f"(plausibility {case:.2g}, twin {twin:.2g})")
+
+
+def test_the_nearest_row_is_by_distance(density):
+    rows = people()
+    found = search(model, DOMAIN, strategy="anchored", density=density, start=rows, **QUICK)
+    origins = found.origins
+    near = rows.loc[origins["row"]].reset_index(drop=True)
+    free = ["age", "role", "pay", "town"]
+    assert ((near[free] != found.cases[free]).sum(axis=1) == origins["n_changes"]).all()
+    spans = {name: rows[name].max() - rows[name].min() for name in ("age", "pay", "town")}
+    apart = sum((near[name] - found.cases[name]).abs() / span for name, span in spans.items())
+    assert ((apart + (near["role"] != found.cases["role"])) / 4).tolist() == pytest.approx(origins["distance"].tolist())
+    assert (origins["distance"] == 0).any()
+    assert (origins["distance"] > 0).any()
+
+
+def test_two_processes_give_the_same(density):
+    one, two = (
+        search(model, DOMAIN, strategy="anchored", density=density, shard_inputs=900, n_jobs=n, **QUICK) for n in (1, 2)
+    )
+    assert one.to_frame().equals(two.to_frame())
+    assert one.n_judged == two.n_judged
+
+
+# Rows to start from
+
+
+def test_rows_that_are_less_plausible_are_left_out_and_counted(density, judged):
+    rows = people(500, seed=5)
+    likely = density.plausibility(rows) >= 0.3
+    found = search(model, DOMAIN, density=density, min_plausibility=0.3, start=rows, **QUICK)
+    assert found.start.n_implausible == int((~likely).sum())
+    assert found.start.frame.index.tolist() == rows.index[likely].tolist()
+    assert min(density.plausibility_of(codes).min() for codes in judged) >= 0.3
+
+
+def test_no_row_is_plausible_enough(density):
+    odd = pd.DataFrame({"age": [18, 19], "sex": "M", "role": "Wife", "pay": [95, 96], "town": 3})
+    with pytest.raises(SettingError, match=r"a row to start from reaches, got 0.05: the highest among 2 rows is 0"):
+        search(model, DOMAIN, density=density, start=odd, **QUICK)
+
+
+@pytest.mark.parametrize("least", [-1, 1, 2, None])
+def test_a_plausibility_that_cannot_be(density, least):
+    with pytest.raises(SettingError, match="min_plausibility must be at least 0 and below 1"):
+        search(model, DOMAIN, density=density, min_plausibility=least, **QUICK)
+
+
+def test_a_plausibility_that_nobody_drawn_reaches(density, monkeypatch):
+    monkeypatch.setattr("fairprobe.domain.density.PATIENCE", 20_000)
+    few = Density(DOMAIN, density.bins, density.factors, np.array([-30.0, 0.0]), n_rows=2000)
+    with pytest.raises(SettingError, match=r"the highest seen is 0.5"):
+        search(model, DOMAIN, density=few, min_plausibility=0.9, **QUICK)
+
+
+def test_what_is_no_density(density):
+    with pytest.raises(SettingError, match=r"density must be a fairprobe.Density, got DataFrame: see Density.fit"):
+        search(model, DOMAIN, density=people(), **QUICK)
+    other = Domain.from_frame(people().drop(columns="town"), sensitive=["sex"])
+    with pytest.raises(DomainError, match="a density must be of the domain that it is used with"):
+        search(model, other, density=density, **QUICK)
+
+
+# With rules, links and derived parameters
+
+
+@pytest.mark.parametrize("strategy", ["fully-directed", "anchored", "genetic"])
+def test_rules_and_links_bind_too(judged, strategy):
+    ranks = {"Single": 0, "Husband": 1, "Wife": 1}
+    rows = people().assign(rank=lambda frame: frame["role"].map(ranks))
+    domain = Domain.from_frame(
+        rows,
+        sensitive=["sex"],
+        parameters=[Derived("rank", "role", ranks)],
+        constraints=["pay == 0 or town > 2", lambda frame: frame["rank"] >= 0],
+        links=[ROLES],
+    )
+    density = Density.fit(domain, rows)
+    found = search(model, domain, strategy=strategy, density=density, **QUICK)
+    assert found.n_cases > 20
+    assert ((found.cases["pay"] == 0) | (found.cases["town"] > 2)).all()
+    assert not ((found.cases["sex"] == "F") & (found.cases["role"] == "Husband")).any()
+    assert (found.cases["rank"] == found.cases["role"].map(ranks)).all()
+    inputs = np.concatenate(judged)
+    assert domain.allows(inputs).all()
+    assert density.plausibility_of(inputs).min() >= 0.05
+    twins = found.twins
+    assert not ((twins["sex"] == "F") & (twins["role"] == "Husband")).any()
+
+
+def test_a_density_fitted_without_the_rules_is_held_to_them(density):
+    domain = DOMAIN.with_constraints(["town != 7"])
+    found = search(model, domain, strategy="anchored", density=density, **QUICK)
+    assert found.n_cases > 20
+    assert not (found.cases["town"] == 7).any()
+
+
+def test_rows_with_a_few_changes_stay_plausible(judged):
+    rows = people().astype({"pay": float})
+    rows.loc[::5, "pay"] += 0.5  # off the grid
+    domain = Domain([*DOMAIN.parameters[:3], Integer("pay", 0, 99), Integer("town", 0, 39)], sensitive=["sex"])
+    density = Density.fit(domain, rows)
+    found = search(model, domain, start=rows, max_changes=2, density=density, min_plausibility=0.2, **QUICK)
+    assert found.n_cases > 20
+    assert found.origins["n_changes"].max() <= 2
+    assert (found.cases["pay"] % 1 != 0).any()
+    assert found.plausibility["case"].min() >= 0.2
+    outside = rows.assign(town=1000)
+    with pytest.raises(SettingError, match="the highest among 2,000 rows is 0"):
+        search(model, domain, start=outside, max_changes=2, density=density, **QUICK)
+
+
+def test_several_sensitive_parameters():
+    rows = people().assign(race=lambda frame: np.where(frame["town"] % 3 == 0, "a", "b"))
+    domain = Domain.from_frame(rows, sensitive=["sex", "race"])
+    density = Density.fit(domain, rows)
+    found = search(model, domain, strategy="anchored", density=density, **QUICK)
+    assert found.n_cases > 20
+    assert found.plausibility["case"].min() >= 0.05
+
+
+def test_nothing_is_found_where_cases_are_implausible():
+    rows = people()
+    domain = Domain.from_frame(rows, sensitive=["sex"])
+    density = Density.fit(domain, rows)
+    found = search(
+        lambda frame: (frame["age"] < 25) & (frame["pay"] > 70) & (frame["sex"] == "M"),
+        domain,
+        density=density,
+        min_plausibility=0.1,
+        max_barren=3000,
+        n_global=1000,
+    )
+    assert (found.n_cases, found.stop_reason) == (0, "nothing-found")
+
+
+def test_a_dry_run_draws_from_the_density(density):
+    arguments = {**search.__kwdefaults__, **QUICK, "density": density, "strategy": "anchored"}
+    planned = plan(model, DOMAIN, **arguments)
+    assert planned.pilot.n_inputs
+    assert planned.pilot.how in ("a short search", "inputs drawn from the density")

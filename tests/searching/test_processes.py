@@ -1,0 +1,355 @@
+"""The result depends on the seed and the settings alone: not on processes, hash seeds or who finished first."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from fairprobe import Domain, Integer, search, testing
+from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
+from fairprobe.searching import STRATEGIES
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+BOX = testing.box(n_free=5, levels=20, low=2, high=12)
+
+
+def digest(found):
+    """A fingerprint of everything but the seconds."""
+    frame = found.to_frame()
+    summary = {key: value for key, value in found.summary().items() if key != "seconds"}
+    content = frame.to_csv() + str(frame.dtypes.to_dict()) + json.dumps(summary, sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def run(model, domain, **settings):
+    return search(
+        model, domain, **{"n_walkers": 30, "n_global": 200, "n_local": 20, "seed": 1, "max_cases": None} | settings
+    )
+
+
+# The same for any number of processes
+
+SHARDED = {
+    "inputs": {"max_inputs": 5300, "shard_inputs": 1000},
+    "cases": {"max_cases": 900, "shard_inputs": 700},
+    "queries": {"max_queries": 9001, "shard_inputs": 1000},
+    "together": {"max_cases": 2000, "max_inputs": 4321, "max_queries": 8001, "max_barren": 400, "shard_inputs": 900},
+}
+
+
+@pytest.mark.parametrize("limits", SHARDED)
+def test_two_processes_give_the_same_bytes(warm_workers, limits):
+    check_two_processes(limits)
+
+
+def test_two_processes_that_have_just_begun_give_the_same_bytes(monkeypatch):
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
+        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
+    check_two_processes("together")
+
+
+def check_two_processes(limits):
+    one, two = (run(BOX.model, BOX.domain, n_jobs=n_jobs, **SHARDED[limits]) for n_jobs in (1, 2))
+    assert one.n_cases > 100
+    assert digest(one) == digest(two)
+
+
+@pytest.mark.slow
+def test_two_processes_on_the_census_tree(census_tree):
+    model, domain = census_tree
+    settings = {"max_cases": 1000, "shard_inputs": 10_000, "n_walkers": 100, "n_global": 2000, "n_local": 100}
+    one, two = (run(model, domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    assert one.n_cases == 1000
+    assert digest(one) == digest(two)
+
+
+def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_processes(warm_workers):
+    toy = testing.loans()
+    wide = [Integer(f"x{i}", 1, 10**9) for i in range(8)]
+    domain = Domain([*toy.domain.parameters, *wide], ["sex"], [lambda rows: rows["age"] > 24])
+    assert domain.families.n_keys > 2**64
+    names = list(toy.domain.names)
+    model = lambda frame: toy.model(frame[names])  # noqa: E731
+    rows = domain.sample(300, seed=3)
+    one, two = (
+        run(model, domain, n_jobs=n_jobs, max_inputs=1500, shard_inputs=400, strategy="semi-directed", start=rows)
+        for n_jobs in (1, 2)
+    )
+    assert one.n_cases > 10
+    assert digest(one) == digest(two)
+
+
+def test_a_constrained_domain_with_max_queries_on_all_cores(warm_workers):
+    """Families differ in size, so how many queries are left is known only in order: the limit holds all the same."""
+    domain = Domain(BOX.domain.parameters, ["group"], [lambda rows: (rows["x0"] < 15) | (rows["group"] == 0)])
+    found = [run(BOX.model, domain, n_jobs=n_jobs, max_queries=3000, shard_inputs=500) for n_jobs in (1, 2, -1)]
+    assert found[0].n_queries <= 3000
+    assert len({digest(each) for each in found}) == 1
+
+
+def test_rows_to_start_from_in_two_processes(warm_workers):
+    """Few rows, many shards: later shards meet the same rows again, whether or not they know the earlier ones."""
+    rows = BOX.domain.sample(3000, seed=5)
+    rows = rows[BOX.is_case(rows.to_numpy())].head(4)
+    settings = {"start": rows, "max_inputs": 4000, "shard_inputs": 300, "n_global": 10, "n_local": 3, "n_walkers": 4}
+    one, two = (run(BOX.model, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    assert digest(one) == digest(two)
+
+
+def test_rows_to_start_from_do_not_depend_on_what_is_known():
+    """The same without processes: a shard is a function of its number, so a run over shards extends a shorter one."""
+    toy = testing.box(n_free=2, levels=100, low=11, high=11)  # one case, which every shard finds again
+    rows = np.array([[11, 11, 0]])
+    seen = {}
+    for max_inputs in (60, 120):
+        asked = []
+
+        def model(X, asked=asked):
+            asked.append(X[X[:, -1] == 0].copy())
+            return toy.model(X)
+
+        few = {"n_global": 2, "n_local": 5, "n_walkers": 2, "strategy": "fully-directed"}
+        run(model, toy.domain, start=rows, max_inputs=max_inputs, shard_inputs=60, **few)
+        seen[max_inputs] = np.concatenate(asked)
+    alone = []
+
+    def model_alone(X):
+        alone.append(X[X[:, -1] == 0].copy())
+        return toy.model(X)
+
+    from fairprobe.searching.job import Job
+    from fairprobe.searching.settings import SearchSettings
+    from fairprobe.searching.shard import Quota, run_shard
+    from fairprobe.searching.strategies.fully_directed import FullyDirected
+
+    settings = SearchSettings("fully-directed", 2, 2, 5, 0.001, 0.001, 60)
+    start = toy.domain.encode(rows)
+    job = Job(model_alone, toy.domain, settings, FullyDirected, "label", None, 0.0, 1, start, is_repeatable=True)
+    run_shard(job, 1, Quota(60))
+    assert (seen[120][:60] == seen[60]).all()
+    assert (seen[120][60:] == np.concatenate(alone)).all()
+
+
+# The same in another process
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_processes import digest, run
+from fairprobe import testing
+for name in ("loans", "proba", "box"):
+    toy = dict(testing.all_toys())[name]
+    print(digest(run(toy.model, toy.domain, max_inputs=2000, shard_inputs=700, **toy.settings)))
+"""
+
+
+def test_another_hash_seed_gives_the_same_bytes():
+    script = SCRIPT.format(folder=os.path.dirname(__file__))
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "4242")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(set(outputs[0].split())) == 3
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
+def test_the_same_twice(strategy):
+    toy = testing.loans()
+    one, two = (run(toy.model, toy.domain, strategy=strategy, max_inputs=1500) for _ in range(2))
+    assert digest(one) == digest(two)
+    assert digest(run(toy.model, toy.domain, strategy=strategy, max_inputs=1500, seed=2)) != digest(one)
+
+
+# Models that fail
+
+
+def raises_on_a_rare_family(X):
+    """Raises on one family in 400, so that it takes a while to meet one."""
+    if ((X[:, 0] == 3) & (X[:, 1] == 17)).any():
+        raise RuntimeError("three and seventeen")
+    return BOX.model(X)
+
+
+@pytest.fixture(scope="module")
+def failures(warm_pools):
+    """The failures of the same run in one process and in two."""
+    settings = {"max_inputs": 30_000, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
+    settings["strategy"] = "fully-directed"
+    caught = {}
+    for n_jobs in (1, 2):
+        with warm_pools(), pytest.raises(ModelError) as error:
+            run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings)
+        caught[n_jobs] = error.value
+    return caught, run(BOX.model, BOX.domain, **settings)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_failing_model_keeps_what_was_found(failures, n_jobs):
+    caught, whole = failures
+    error = caught[n_jobs]
+    assert "got RuntimeError: three and seventeen; for x0=3, x1=17, " in str(error)
+    found = error.found
+    assert found.stop_reason == "failed"
+    assert 0 < found.n_cases < whole.n_cases
+    assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
+    assert found.n_judged > 500  # more than one shard
+    assert not ((found.cases["x0"] == 3) & (found.cases["x1"] == 17)).any()
+
+
+def test_a_failing_model_fails_the_same_in_two_processes(failures):
+    caught, _ = failures
+    assert str(caught[1]) == str(caught[2])
+    assert digest(caught[1].found) == digest(caught[2].found)
+
+
+def test_a_failure_after_the_limit_is_none(warm_workers, failures):
+    """The run needs no more than the cases before the failure: in two processes it must not fail either."""
+    caught, _ = failures
+    n_cases = caught[1].found.n_cases
+    settings = {"max_cases": n_cases - 5, "shard_inputs": 500, "n_global": 30, "n_walkers": 10, "seed": 4}
+    settings["strategy"] = "fully-directed"
+    one, two = (run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
+    assert digest(one) == digest(two)
+
+
+@pytest.mark.parametrize("fail_after", [0, 100, 400, 1234, 10_000])
+def test_a_model_that_gives_up(fail_after):
+    model = testing.CountingModel(BOX.model, fail_after=fail_after)
+    with pytest.raises(ModelError, match="got RuntimeError: this model fails after") as caught:
+        run(model, BOX.domain)
+    found = caught.value.found
+    assert found.n_judged * 2 <= fail_after
+    whole = run(BOX.model, BOX.domain, max_inputs=6000)
+    assert not found.n_cases or found.to_frame().equals(whole.to_frame().head(found.n_cases))
+    assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+def test_a_bad_answer_midway():
+    def sick(X):
+        answer = BOX.model(X).astype(float)
+        answer[(X[:, 0] == 3) & (X[:, 1] == 17)] = np.nan
+        return answer
+
+    with pytest.raises(ModelError, match="a label for every row, got nan for x0=3, x1=17") as caught:
+        run(sick, BOX.domain, n_global=30, n_walkers=10)
+    assert caught.value.found.n_judged > 0
+
+
+def test_a_constraint_that_fails_midway():
+    calls = []
+
+    def tired(rows):
+        calls.append(len(rows))
+        if len(calls) > 40:
+            raise OSError("no more")
+        return np.ones(len(rows), dtype=bool)
+
+    domain = Domain(BOX.domain.parameters, ["group"], [tired])
+    with pytest.raises(RunError, match="constraint tired raised OSError: no more") as caught:
+        run(BOX.model, domain, n_global=100)
+    assert caught.value.found.n_cases > 0
+
+
+def test_a_model_that_cannot_be_sent():
+    lock = threading.Lock()
+
+    def model(X):
+        with lock:
+            return BOX.model(X)
+
+    with pytest.raises(SettingError, match=r"n_jobs=2 needs a model and constraints that can be sent .* use n_jobs=1"):
+        run(model, BOX.domain, n_jobs=2, max_inputs=1000, shard_inputs=500)
+    for n_jobs in (1, 2):  # of a single shard nothing is sent
+        assert run(model, BOX.domain, n_jobs=n_jobs, max_inputs=1000).n_judged == 1000
+
+
+def test_a_worker_that_dies_again_and_again(monkeypatch):
+    """This process does its part; what only others were given is left out, and said."""
+    here = os.getpid()
+
+    def deadly(X):
+        if os.getpid() != here:
+            os._exit(9)
+        return BOX.model(X)
+
+    settings = {"n_jobs": 2, "max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
+        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
+    with pytest.warns(HealthWarning, match="incomplete: .* shard . failed 3 times: TerminatedWorkerError"):
+        found = run(deadly, BOX.domain, **settings)
+    assert found.stop_reason == "incomplete"
+    assert found.n_judged in (800, 1200)
+    whole = run(BOX.model, BOX.domain, **settings | {"n_jobs": 1})
+    assert 0 < found.n_cases < whole.n_cases
+    assert not found.cases.merge(whole.cases, how="left", indicator=True)["_merge"].eq("left_only").any()
+
+
+def test_nothing_but_failures(monkeypatch):
+    """Not one shard after the other without end: the run has failed."""
+    monkeypatch.setattr(sys.modules["fairprobe.searching.searching"], "run_shard", lambda *arguments: 1 / 0)
+    with pytest.raises(RunError, match="a shard must not fail again and again, got 3 in a row: shard 2 failed 3 times"):
+        run(BOX.model, BOX.domain)
+
+
+def test_max_seconds_in_two_processes(warm_workers):
+    def slow(X):
+        time.sleep(0.05)
+        return BOX.model(X)
+
+    found = run(slow, BOX.domain, n_jobs=2, max_seconds=3, shard_inputs=2_000_000)
+    assert found.stop_reason == "max-seconds"
+    assert found.seconds >= 3
+    assert found.n_judged < 2_000_000  # within a shard, which would take two hours
+
+
+def test_nothing_found_and_exhausted_in_two_processes(warm_workers):
+    toy = testing.box(n_free=2, levels=9, low=3, high=5)
+    found = run(toy.model, toy.domain, n_jobs=2, shard_inputs=50)
+    assert found.stop_reason == "exhausted"
+    assert digest(found) == digest(run(toy.model, toy.domain, shard_inputs=50))
+
+
+LEAK = """
+import os, subprocess, time
+from fairprobe import search, testing
+box = testing.box(n_free=8, levels=20, low=2, high=15)
+def slow(X):
+    time.sleep(0.01)
+    return box.model(X)
+def broken(*told):
+    raise ArithmeticError("no progress")
+try:
+    search(slow, box.domain, n_jobs=2, max_cases=None, n_walkers=50, n_global=300, progress=broken)
+except ArithmeticError:
+    listed = subprocess.run(["ps", "--ppid", str(os.getpid()), "-o", "cmd"], capture_output=True, text=True).stdout
+    print(listed.count("LokyProcess"), "left")
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/bin/ps"), reason="needs ps")
+def test_no_worker_is_left_behind_when_the_progress_callback_fails():
+    process = subprocess.Popen([sys.executable, "-c", LEAK], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        assert process.communicate(timeout=120)[0].strip() == "0 left"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()

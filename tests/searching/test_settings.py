@@ -1,0 +1,327 @@
+"""Settings: every bad one is refused with the rule and the value, before the model is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from fairprobe import Domain, Integer, search, testing
+from fairprobe.errors import DataError, HealthWarning, InputError, SettingError
+from fairprobe.searching import STRATEGIES, register
+from fairprobe.testing import CountingModel
+
+pytestmark = pytest.mark.usefixtures("taken_at_its_word")
+
+BOX = testing.box()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"strategy": "clever"},
+            "strategy must be one of uniform, random, semi-directed, fully-directed.*; got 'clever'",
+        ),
+        ({"strategy": None}, "strategy must be one of .*; got None"),
+        ({"strategy": ["random"]}, "strategy must be one of"),
+        ({"output": "labels"}, "output must be one of label, score, proba, value; got 'labels'"),
+        ({"output": "score"}, "output='score' needs a threshold"),
+        ({"output": "score", "threshold": -1}, "threshold must be a finite number of at least 0, got -1"),
+        ({"threshold": "x"}, "threshold must be a finite number of at least 0, got 'x'"),
+        ({"threshold": True}, "threshold must be"),
+        ({"threshold": 1}, "threshold must be below 1 for labels, whose gap is 0 or 1, got 1"),
+        ({"batch": "list"}, "batch must be 'array', 'frame' or None, got 'list'"),
+        ({"seed": -1}, "seed must be a whole number of at least 0.*, got -1"),
+        ({"seed": 1.5}, "seed must be a whole number of at least 0.*, got 1.5"),
+        ({"seed": "abc"}, "seed must be a whole number of at least 0.*, got 'abc'"),
+        ({"seed": True}, "seed must be a whole number of at least 0.*, got True"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all cores, got 0"),
+        ({"n_jobs": -2}, "n_jobs must be .*, got -2"),
+        ({"n_jobs": 1.0}, "n_jobs must be .*, got 1.0"),
+        ({"max_seconds": 0}, "max_seconds must be a number above 0 or None, got 0"),
+        ({"max_seconds": float("nan")}, "max_seconds must be a number above 0 or None, got nan"),
+        ({"max_seconds": float("inf")}, "max_seconds must be a number above 0 or None, got inf"),
+        ({"max_seconds": "5"}, "max_seconds must be a number above 0 or None, got '5'"),
+        ({"delta_v": -0.1}, "delta_v must be a finite number of at least 0, got -0.1"),
+        ({"delta_v": float("nan")}, "delta_v must be a finite number of at least 0, got nan"),
+        ({"delta_pr": "x"}, "delta_pr must be a finite number of at least 0, got 'x'"),
+        ({"delta_pr": float("inf")}, "delta_pr must be a finite number of at least 0, got inf"),
+        *[
+            ({name: value}, f"{name} must be a whole number of at least 1, got {value!r}")
+            for name in (
+                "max_cases",
+                "max_inputs",
+                "max_queries",
+                "max_barren",
+                "n_walkers",
+                "n_global",
+                "n_local",
+                "shard_inputs",
+            )
+            for value in (0, -3, 2.5, "7", True)
+        ],
+        ({"n_walkers": None}, "n_walkers must be a whole number of at least 1, got None"),
+    ],
+)
+def test_bad_setting(settings, message):
+    model = CountingModel(BOX.model)
+    with pytest.raises(SettingError, match=message.replace("(", r"\(")) as caught:
+        search(model, BOX.domain, **settings)
+    assert isinstance(caught.value, InputError)
+    assert isinstance(caught.value, ValueError)
+    assert model.n_calls == 0
+
+
+@pytest.mark.parametrize("model", [5, None, "model", object(), DecisionTreeClassifier(), DecisionTreeClassifier])
+def test_bad_model(model):
+    with pytest.raises(SettingError, match="model"):
+        search(model, BOX.domain)
+
+
+@pytest.mark.parametrize("domain", [None, "domain", pd.DataFrame({"x": [1]}), ["x0", "group"]])
+def test_bad_domain(domain):
+    with pytest.raises(InputError, match="domain"):
+        search(BOX.model, domain)
+
+
+def test_settings_are_keywords():
+    with pytest.raises(TypeError):
+        search(BOX.model, BOX.domain, "random")
+
+
+def test_numpy_numbers_are_numbers():
+    found = search(
+        BOX.model,
+        BOX.domain,
+        max_inputs=np.int64(500),
+        n_walkers=np.int32(5),
+        n_global=np.int64(50),
+        seed=np.uint8(3),
+        delta_v=np.float32(0.5),
+        max_seconds=np.float32(60),
+        n_jobs=np.int64(1),
+    )
+    assert found.n_judged == 500
+    assert type(found.seed) is int
+
+
+def test_the_arguments_of_the_design_are_there():
+    """Everything after the model and the domain, with the defaults that the design gives."""
+    import inspect
+
+    parameters = inspect.signature(search).parameters
+    expected = {
+        "strategy": "auto",
+        "max_cases": 10_000,
+        "max_seconds": None,
+        "max_queries": None,
+        "max_inputs": None,
+        "max_barren": 1_000_000,
+        "output": "label",
+        "n_walkers": 1000,
+        "delta_v": 0.001,
+        "delta_pr": 0.001,
+        "seed": 0,
+        "start": None,
+        "n_jobs": 1,
+        "batch": None,
+        "progress": False,
+    }
+    assert {name: parameters[name].default for name in expected} == expected
+    assert {"threshold", "n_global", "n_local", "shard_inputs"} <= set(parameters)
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in list(parameters)[2:])
+
+
+# Seeds
+
+
+def test_no_seed_draws_one_that_is_recorded_and_replays():
+    one = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
+    other = search(BOX.model, BOX.domain, seed=None, max_inputs=3000)
+    assert one.seed != other.seed
+    assert not one.to_frame().equals(other.to_frame())
+    again = search(BOX.model, BOX.domain, seed=one.seed, max_inputs=3000)
+    assert again.to_frame().equals(one.to_frame())
+    assert again.seed == one.seed
+
+
+def test_the_global_generator_is_left_alone():
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    search(BOX.model, BOX.domain, max_inputs=2000)
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+# Rows to start from
+
+
+def box_rows(n, inside):
+    rows = BOX.domain.sample(4000, seed=5)
+    return rows[BOX.is_case(rows.to_numpy()) == inside].head(n).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("strategy", list(STRATEGIES)[1:])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_start(strategy, as_array):
+    """The first inputs judged are the rows given, and their cases are the first."""
+    rows = box_rows(12, True)
+    start = rows.to_numpy() if as_array else rows[rows.columns[::-1]].assign(other=1)
+    found = search(BOX.model, BOX.domain, strategy=strategy, start=start, max_inputs=12, n_global=40)
+    n = len(rows.drop(columns="group").drop_duplicates())
+    assert found.n_cases == n
+    expected = rows.drop_duplicates(["x0", "x1", "x2"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found.cases, expected)
+    longer = search(BOX.model, BOX.domain, strategy=strategy, start=start, max_inputs=500, n_global=40)
+    assert longer.to_frame().head(n).equals(found.to_frame())
+    assert longer.n_cases > n
+
+
+def test_start_by_rounds_of_n_global():
+    rows = box_rows(30, True)
+    found = search(BOX.model, BOX.domain, start=rows, max_inputs=10, n_global=10)
+    pd.testing.assert_frame_equal(found.cases, rows.head(10).drop_duplicates(["x0", "x1", "x2"]).reset_index(drop=True))
+
+
+def test_start_in_vain_goes_on_uniformly():
+    found = search(BOX.model, BOX.domain, start=box_rows(5, False), max_cases=3, n_global=50)
+    assert found.n_cases == 3
+
+
+def test_rows_outside_are_left_out_and_said():
+    """A row whose group alone is none of the domain's is not outside: it is judged as each of the groups."""
+    rows = pd.concat([box_rows(3, True), pd.DataFrame([[99, 0, 0, 0], [0, 0, 0, 5]], columns=BOX.domain.names)])
+    with pytest.warns(HealthWarning, match="start-rows-outside: 1 of 5 rows to start from lie outside the domain"):
+        found = search(BOX.model, BOX.domain, start=rows, max_inputs=3)
+    assert found.n_cases == 3
+    assert "start-rows-outside" in dict(found.health)
+
+
+def test_forbidden_rows_are_left_out():
+    rows = box_rows(40, True)
+    domain = Domain(BOX.domain.parameters, ["group"], [lambda frame: frame["x0"] != 2])
+    n = int((rows["x0"] != 2).sum())
+    with pytest.warns(HealthWarning, match=f"start-rows-outside: {40 - n} of 40 rows"):
+        found = search(BOX.model, domain, start=rows, max_inputs=n)
+    assert (found.cases["x0"] != 2).all()
+
+
+def test_a_row_with_an_unlisted_value_starts_as_a_member_that_is_allowed():
+    """What else it has of sensitive values stays, unless all of these members are forbidden."""
+    parameters = [Integer("a", 0, 2), Integer("b", 0, 1), Integer("x", 0, 1)]
+    domain = Domain(parameters, {"a": [0, 1], "b": None}, [lambda frame: (frame["x"] == 0) | (frame["b"] == 1)])
+    rows = pd.DataFrame([[2, 0, 1], [2, 1, 1], [2, 0, 0]], columns=domain.names)
+
+    def model(batch):
+        return batch[:, 0]
+
+    found = search(model, domain, start=rows, max_inputs=3, n_global=3)
+    assert found.n_judged == 3
+    assert found.cases.to_numpy().tolist() == [[0, 1, 1], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame(columns=list(BOX.domain.names)),
+        np.full((2, 4), 99),
+        pd.DataFrame([[0, 0, 9999, 0]], columns=BOX.domain.names),
+    ],
+)
+def test_no_row_inside(rows):
+    with pytest.raises(DataError, match="a row to start from must lie in the domain, got none among"):
+        search(BOX.model, BOX.domain, start=rows)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((2, 3)), "rows", 5, [1, 2]])
+def test_rows_of_another_shape(rows):
+    with pytest.raises(DataError, match="4 columns in domain order, got the shape"):
+        search(BOX.model, BOX.domain, start=rows)
+
+
+def test_uniform_sampling_has_no_start():
+    with pytest.raises(
+        SettingError, match="start needs a strategy that walks from the rows given, got strategy='uniform'"
+    ):
+        search(BOX.model, BOX.domain, strategy="uniform", start=box_rows(3, True))
+
+
+def test_rows_of_the_data_that_the_domain_was_inferred_from_can_be_started_from():
+    """Also where a column holds fractions of many digits, which lie between the steps of its grid."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=200), "s": rng.integers(0, 2, 200)})
+    domain = Domain.from_frame(frame, sensitive=["s"])
+    found = search(lambda X: (X[:, 0] > 0) & (X[:, 1] == 1), domain, start=frame, max_cases=5)
+    assert found.n_cases == 5
+
+
+# The registry
+
+
+@pytest.fixture
+def registry():
+    """Whatever a test registers is forgotten after it."""
+    before = dict(STRATEGIES)
+    yield STRATEGIES
+    STRATEGIES.clear()
+    STRATEGIES.update(before)
+
+
+def test_register(registry):
+    register("mine", "fairprobe.searching.strategies.random_walk:RandomWalk")
+    mine = search(BOX.model, BOX.domain, strategy="mine", max_inputs=3000)
+    plain = search(BOX.model, BOX.domain, strategy="random", max_inputs=3000)
+    assert mine.to_frame().equals(plain.to_frame())
+    with pytest.raises(SettingError, match="a strategy's name must be new, got 'mine'"):
+        register("mine", "somewhere:Else")
+    with pytest.raises(SettingError, match="a strategy's name must be new, got 'random'"):
+        register("random", "somewhere:Else")
+
+
+@pytest.mark.parametrize("path", ["nowhere", "module:Class:more", "", ":Class", "module:", 5])
+def test_a_path_is_a_module_and_a_class(registry, path):
+    with pytest.raises(SettingError, match=f"module:Class.*got {path!r}"):
+        register("lost", path)
+    assert "lost" not in registry
+
+
+# Progress
+
+
+def test_progress_is_called():
+    seen = []
+
+    def slow(X):
+        import time
+
+        time.sleep(0.02)
+        return BOX.model(X)
+
+    search(slow, BOX.domain, max_inputs=2000, n_walkers=50, n_global=100, progress=seen.append)
+    assert seen
+    judged = [status.figures["n_judged"] for status in seen]
+    assert judged == sorted(judged)
+    assert all(status.figures["n_queries"] == 2 * n for status, n in zip(seen, judged, strict=True))
+    assert [status.fraction for status in seen] == [n / 2000 for n in judged]
+
+
+def test_progress_is_called_over_many_short_shards():
+    """Also where each shard takes less time than lies between two calls."""
+    seen = []
+    search(
+        BOX.model,
+        testing.box(n_free=8).domain,
+        max_cases=None,
+        max_seconds=1,
+        shard_inputs=1000,
+        n_global=500,
+        progress=seen.append,
+    )
+    assert len(seen) >= 3
+
+
+def test_a_line_of_progress_is_for_terminals(capsys):
+    search(BOX.model, BOX.domain, max_inputs=2000, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
