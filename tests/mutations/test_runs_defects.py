@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "retrain"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "retraining"))
 
 import test_known_rows as known
 

@@ -13,7 +13,7 @@ import pytest
 from fairprobe import Domain, Integer, Link, audit, breakdown, estimate, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 
-verdicts, surveys = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("verdict", "survey"))
+verdicts, surveys = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("verdict", "survey"))
 """The modules: the package has a function of the one name."""
 
 PARAMETERS = [Integer("age", 0, 99), Integer("sex", 0, 1), Integer("foreign", 0, 1)]
@@ -62,7 +62,7 @@ def test_error_split_over_sets_that_no_limit_binds_is_caught(monkeypatch):
     split = surveys.split_confidence
     check_a_further_column_costs_nothing()
     for module in ("estimation", "parameter_sets"):
-        home = importlib.import_module(f"fairprobe.estimate.{module}")
+        home = importlib.import_module(f"fairprobe.estimation.{module}")
         monkeypatch.setattr(home, "split_confidence", lambda confidence, n: split(confidence, 3 * n))
     with pytest.raises(AssertionError):
         check_a_further_column_costs_nothing()

@@ -25,7 +25,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
 from fairprobe.store import distinct
 
-compare, verdict = (importlib.import_module(f"fairprobe.estimate.{name}") for name in ("compare", "verdict"))
+compare, verdict = (importlib.import_module(f"fairprobe.estimation.{name}") for name in ("compare", "verdict"))
 """The modules: the package has functions of these names."""
 
 MUTATIONS = {}
