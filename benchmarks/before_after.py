@@ -147,7 +147,7 @@ def _retrain(tree: Any, domain: Any) -> str:
 
 @cache
 def _pipeline() -> tuple[Any, Any, Any, Any]:
-    """A tree on the natural census, people that it was not fitted to, their labels, and a domain with a link and a rule."""
+    """A tree of the natural census, people it was not fitted to, their labels, and a domain with a link and a rule."""
     from sklearn import compose, pipeline, preprocessing, tree
 
     import fairprobe
