@@ -111,9 +111,9 @@ def _tasks(only: str) -> Iterator[tuple[str, Callable[[], str]]]:
         "explanation of a search from rows": _explain,
         "audit of a pipeline": _audit,
     }
-    for title, task in people.items():
+    for title, asked in people.items():
         if only in title:
-            yield title, partial(task, *_pipeline())
+            yield title, partial(asked, *_pipeline())
 
 
 def _measured(task: Callable[[], str]) -> tuple[float, str]:
@@ -171,7 +171,7 @@ def _rows(model: Any, people: Any, earn: Any, domain: Any) -> str:
     shares = [fairprobe.estimate(model, each, people, favourable=">50K") for each in asked.values()]
     every = [one for share in shares for one in (share, share.plain) if one is not None]
     figures = [(s.hits, s.n, s.n_not_comparable, s.low, s.high, s.lower, s.upper, s.worse_off) for s in every]
-    flips = [(s.cases.to_csv(), s.twins.to_csv(), s.answers.to_csv()) for s in every if s.cases is not None]
+    flips = [str(each.to_csv()) for s in every for each in (s.cases, s.twins, s.answers) if each is not None]
     return _digest(figures, flips)
 
 
