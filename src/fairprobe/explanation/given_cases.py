@@ -1,4 +1,4 @@
-"""The cases that are given to be explained, shrunk or repaired, asked about again; and the real rows given with them."""
+"""The cases given to be explained, shrunk or repaired, asked about again; and the real rows given with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explanation.evidence import Budget, careful_oracle, holding
+from fairprobe.explanation.budget import Budget
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -59,20 +59,23 @@ class GivenCases:
         """Roles of each case in the columns that are neither sensitive nor derived."""
         return coordinates(self.domain, self.cases.codes)
 
-    def health(self) -> list[Remark]:
-        """Remarks on cases given that are left out."""
-        remarks = list(self.oracle.health)
-        n_given = len(self) + self.n_gone + self.n_unasked
-        if self.n_unasked:
+    def health(self, n_lost: int = 0) -> list[Remark]:
+        """Remarks on cases given that are left out, `n_lost` of them since they were asked about here."""
+        remarks, unasked, gone = list(self.oracle.health), self.n_unasked, self.n_gone + n_lost
+        n_given = len(self) + self.n_gone + unasked
+        if unasked:
             text = (
-                f"{self.n_unasked:,} of {n_given:,} cases were not asked about, as the limit of "
-                f"{self.budget.limit:,} queries leaves no room: a case and its twins take {self.budget.cost:,}. Those "
-                "that were are evenly taken"
+                f"{unasked:,} of {n_given:,} cases were not asked about, as the limit of "
+                f"{self.budget.max_queries or 0:,} queries leaves no room: a case and its twins take "
+                f"{self.budget.cost:,}. Those that were are evenly taken"
             )
             remarks.append(("fewer-cases", text))
-        if self.n_gone:
-            text = f"{self.n_gone:,} of the cases given no longer hold, or not each time that the model is asked"
-            remarks.append(("gone", f"{text}: they are left out"))
+        if gone and not self.oracle.health:
+            text = (
+                f"{gone:,} of {n_given:,} cases are none any more, as the model treats them and their twins alike. "
+                "They are left out: is it the model that was searched?"
+            )
+            remarks.append(("cases-gone", text))
         return remarks
 
 
@@ -104,7 +107,7 @@ def given_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = careful_oracle(asker, threshold, resolution)
+    oracle = Oracle.careful(asker, threshold, resolution)
     checked_count("max_queries", max_queries)
     n_given, cost = len(codes), Budget(oracle, None).cost
     n_asked = n_given
@@ -114,15 +117,16 @@ def given_cases(
     codes = codes[numbers]
     if len(codes):
         oracle.resolution = max(resolution, resolution_of(asker, max(0, max_queries - 2 * len(codes) * cost)))
-    judgement, still = holding(oracle, codes)
+    judgement = oracle.judge_anew(codes)
+    still = np.flatnonzero(judgement.hits)
     numbers = numbers[still]
     return GivenCases(
         domain,
         oracle,
-        judgement,
+        judgement.take(still, codes.dtype),
         index[numbers],
         numbers,
-        n_gone=int((~still).sum()),
+        n_gone=n_asked - len(still),
         n_unasked=n_given - n_asked,
         budget=Budget(oracle, max_queries, reserved=(n_times - 1) * len(numbers) * cost),
     )

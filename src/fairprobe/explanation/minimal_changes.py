@@ -18,7 +18,6 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower
-from fairprobe.explanation.evidence import judged_in_batches
 from fairprobe.explanation.given_cases import GivenCases
 from fairprobe.oracle import Judgement
 
@@ -147,7 +146,7 @@ class MinimalChanges:
         asked = asked[:n]
         is_wanted = np.zeros(len(which), dtype=bool)
         if n:
-            is_wanted[asked] = self._wanted(which[asked], judged_in_batches(given.oracle, codes[asked]))
+            is_wanted[asked] = self._wanted(which[asked], given.oracle.judge_batches(codes[asked]))
         self.keep(which[is_wanted], coordinates[is_wanted])
         return is_wanted
 
