@@ -4,7 +4,8 @@
 
 Each turn is a process of each version, one after the other, that does everything once; seconds are those of the
 processor, as others use the machine too. A ratio is the median over turns of new / old, with its range. Digests are of
-cases, twins, gaps and counts: they must be the same, on one machine (fitted models differ between machines).
+cases, twins, gaps, counts, shares, regions and an audit's figures: they must be the same, on one machine (fitted models
+differ between machines). Where a digest has parts, each is of one kind of figure, in the order of the code.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def _print(turns: list[tuple[dict[str, tuple[float, str]], dict[str, tuple[float
                 f"{statistics.median(old[name][0] for old, _ in turns):.3f}",
                 f"{statistics.median(ratios):.2f}",
                 f"{ratios[0]:.2f}-{ratios[-1]:.2f}",
-                "same" if len(digests) == 1 else "DIFFERENT",
+                "same" if len(digests) == 1 else f"DIFFERENT: {' / '.join(sorted(digests))}",
             ]
         )
     print_table(["", "old, s", "new / old", "range", "result"], rows)
@@ -105,6 +106,14 @@ def _tasks(only: str) -> Iterator[tuple[str, Callable[[], str]]]:
     for title, task in (("estimate of the tree", _estimate), ("retraining of the tree", _retrain)):
         if only in title:
             yield title, partial(task, model("decision-tree"), domain)
+    people = {
+        "shares of rows, plain and linked": _rows,
+        "explanation of a search from rows": _explain,
+        "audit of a pipeline": _audit,
+    }
+    for title, asked in people.items():
+        if only in title:
+            yield title, partial(asked, *_pipeline())
 
 
 def _measured(task: Callable[[], str]) -> tuple[float, str]:
@@ -134,6 +143,82 @@ def _retrain(tree: Any, domain: Any) -> str:
     better = fairprobe.retrain(tree, X, y, domain, augment=["twins", "flip"], max_rounds=3, seed=0)
     shares = [(share.hits, share.n) for share in (*better.before.values(), *better.after.values())]
     return _digest(shares, better.accuracy_before, better.accuracy_after, len(better.rounds))
+
+
+@cache
+def _pipeline() -> tuple[Any, Any, Any, Any]:
+    """A tree of the natural census, people it was not fitted to, their labels, and a domain with a link and a rule."""
+    from sklearn import compose, pipeline, preprocessing, tree
+
+    import fairprobe
+
+    (X, y), (people, earn) = (fairprobe.datasets.load_census(encoded=False, split=part) for part in ("train", "test"))
+    X, people = (rows.drop(columns=["fnlwgt", "education-num"]) for rows in (X, people))
+    codes = preprocessing.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = compose.make_column_transformer((codes, [*X.select_dtypes(exclude="number")]), remainder="passthrough")
+    model = pipeline.make_pipeline(columns, tree.DecisionTreeClassifier(min_samples_leaf=20, random_state=0)).fit(X, y)
+    domain = fairprobe.Domain.from_frame(X, sensitive=["sex", "race"])
+    domain = domain.with_links([fairprobe.Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])])
+    domain = domain.with_constraints(["`capital-gain` == 0 or `capital-loss` == 0"])
+    return model, people, earn, domain
+
+
+def _rows(model: Any, people: Any, earn: Any, domain: Any) -> str:
+    import fairprobe
+
+    one = fairprobe.Domain.from_frame(people, sensitive=["sex"])
+    asked = {"plain": one, "linked": domain, "apart": domain.with_sensitive(["race"])}
+    shares = [fairprobe.estimate(model, each, people, favourable=">50K") for each in asked.values()]
+    every = [one for share in shares for one in (share, share.plain) if one is not None]
+    figures = [(s.hits, s.n, s.n_not_comparable, s.low, s.high, s.lower, s.upper, s.worse_off) for s in every]
+    flips = [str(each.to_csv()) for s in every for each in (s.cases, s.twins, s.answers) if each is not None]
+    return _digest(figures, flips)
+
+
+def _explain(model: Any, people: Any, earn: Any, domain: Any) -> str:
+    import fairprobe
+
+    found = fairprobe.search(model, domain, start=people, max_cases=2_000, seed=0)
+    why = fairprobe.explain(found, model, people, earn, favourable=">50K", max_queries=200_000, seed=0)
+    return "-".join(
+        [
+            _digest(found.to_frame().to_csv()),
+            _digest(why.table.to_csv()),
+            _digest(why.influence.table.to_csv(), why.directions.table.to_csv()),
+            _digest(why.n_cases, why.coverage),
+        ]
+    )
+
+
+def _audit(model: Any, people: Any, earn: Any, domain: Any) -> str:
+    import fairprobe
+
+    audit = fairprobe.audit(
+        model,
+        people[:4000],
+        earn[:4000],
+        domain=domain,
+        max_share=0.01,
+        favourable=">50K",
+        rows_are="held-out",
+        explain_queries=100_000,
+        selfcheck=False,
+        seed=0,
+    )
+    content = audit.content
+    named = ("population", "twins", "sensitive", "value", "low", "high", "hits", "n", "confidence")
+    shares = [[share[name] for name in named] for share in content["shares"]]
+    regions = [[region[name] for name in ("text", "precision", "low", "high")] for region in content["why"]["regions"]]
+    flips = [[flip[name] for name in ("row", "changes", "answers")] for flip in content["rows"]["flips"]]
+    return "-".join(
+        [
+            _digest(content["verdict"]["outcome"], shares),
+            _digest(flips, content["rows"]["n_flipped"]),
+            _digest(content["cases"]),
+            _digest(regions),
+            _digest(content["impact"]),
+        ]
+    )
 
 
 def _digest(*content: object) -> str:

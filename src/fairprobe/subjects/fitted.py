@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import warnings
 import zipfile
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from fairprobe.arrays import Codes
 from fairprobe.datasets import load_census
 from fairprobe.errors import HealthWarning
+from fairprobe.files import write_bytes
 from fairprobe.subjects.catalogue import make
 
 _FORMAT: Final = 2
@@ -91,14 +91,7 @@ def write(path: Path, model: Any) -> None:
     data = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it under a name of its own, so that processes that write at once do not mix their halves.
-        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(part).replace(path)
-        finally:
-            Path(part).unlink(missing_ok=True)
+        write_bytes(path, data)
     except OSError as error:
         warnings.warn(
             f"subject-cache: fitted subjects are kept in a folder that can be written, got {str(path.parent)!r} "
