@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.linear_model._base import LinearClassifierMixin
-from sklearn.svm import LinearSVC
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError, SettingError
 
 
-class FairSVM(LinearClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class FairSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear support vector machine with a constraint on covariance, after Zafar et al.
 
     It minimises the hinge loss plus the squared norm of the weights subject to ``mean((s - mean(s)) * score) = 0``,
@@ -59,6 +58,8 @@ class FairSVM(LinearClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def fit(self, X: Any, y: Any) -> FairSVM:
         """Fit to rows X and their labels y, of two classes."""
+        from sklearn.svm import LinearSVC  # it starts joblib, which changes the environment
+
         X, y = validate_data(self, X, y, dtype=np.float64)
         _check_two_classes(y)
         centre, scale = X.mean(axis=0), np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
@@ -71,6 +72,16 @@ class FairSVM(LinearClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.coef_ = machine.coef_ @ projection / scale
         self.intercept_ = machine.intercept_ - self.coef_ @ centre
         return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Give the score of each row."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_[0] + self.intercept_[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Give the label of each row."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
