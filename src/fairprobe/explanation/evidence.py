@@ -22,7 +22,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import meant
 from fairprobe.estimation.populations import chunk
 from fairprobe.frames import as_values
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import Remark
@@ -267,7 +267,7 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
 def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
     """Refuse a good outcome that the model is not known to give and that was never seen."""
     favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
-    classes = abilities_of(evidence.model).classes
+    classes = adapter_for(evidence.model).classes
     known = [] if classes is None else np.asarray(classes).tolist()
     if output != "label":
         n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
