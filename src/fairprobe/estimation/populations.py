@@ -25,13 +25,10 @@ from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
-from fairprobe.oracle import Oracle
+from fairprobe.oracle import ROWS_A_CALL, Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROWS_A_CALL = 20_000
-"""About as many rows as stay in a core's cache."""
 
 FEW = 256
 """Rows that are enough to measure a model's rounding."""
@@ -63,11 +60,6 @@ class JudgedFamilies:
     """The real rows, where they are some."""
 
 
-def chunk(oracle: Oracle, n_wanted: int) -> int:
-    """How many inputs to judge in one call."""
-    return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.families)))
-
-
 def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> JudgedFamilies:
     """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
     judgement = oracle.judge(codes)
@@ -90,10 +82,7 @@ def _asked_again(
     rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
     if not len(rows):
         return batch
-    second = batch.outputs.copy()
-    with oracle.asker.afresh():
-        second[:, rows] = ask(rows)
-    other = oracle.differ(batch.outputs, second, batch.present)
+    second, other = oracle.second_outputs(batch.outputs, batch.present, rows, ask)
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 
@@ -111,7 +100,7 @@ def judged_rows(
 
 def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Rows in batches, in order."""
-    size = chunk(oracle, len(rows))
+    size = oracle.batch_size(len(rows))
     return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
 
 
@@ -254,7 +243,7 @@ class Population:
             return
         rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
         while done < n:
-            codes = (self.density or self.domain).sample_codes(chunk(self.oracle, n - done), rng)
+            codes = (self.density or self.domain).sample_codes(self.oracle.batch_size(n - done), rng)
             yield codes
             done += len(codes)
 
@@ -266,7 +255,7 @@ class Population:
 
     def enumerated_parts(self) -> Iterator[Codes]:
         """An input of every family of the domain, in batches."""
-        return self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL))
+        return self.oracle.families.enumerate(self.oracle.batch_size(ROWS_A_CALL))
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
         """A batch of such families, counted as each of their members that the constraints allow."""

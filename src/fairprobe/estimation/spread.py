@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fairprobe.engine import Counts, Report, Skipped, make_engine
-from fairprobe.estimation.populations import JudgedFamilies, Population, chunk
+from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.model.adapters import Adapter
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import bears_copying
@@ -120,7 +120,7 @@ class JudgingTask:
         """How many there are, as far as that is known beforehand."""
         rows = self.population.rows
         n = self.n if rows is None else len(rows)
-        return None if self.is_enumerated else math.ceil(n / chunk(self.population.oracle, n) / BATCHES)
+        return None if self.is_enumerated else math.ceil(n / self.population.oracle.batch_size(n) / BATCHES)
 
 
 class KeptAnswers:

@@ -12,7 +12,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explanation.evidence import Budget, careful_oracle, holding
+from fairprobe.explanation.evidence import Budget, holding
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -75,7 +75,7 @@ def given_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = careful_oracle(asker, threshold, resolution)
+    oracle = Oracle.careful(asker, threshold, resolution)
     checked_count("max_queries", max_queries)
     n_given, cost = len(codes), Budget(oracle, None).cost
     chosen = np.arange(n_given)

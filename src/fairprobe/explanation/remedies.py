@@ -28,7 +28,7 @@ from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
 from fairprobe.estimation.share import POPULATIONS, percent
-from fairprobe.explanation.evidence import Evidence, judged_in_batches
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
@@ -240,7 +240,7 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
         density = None if population.density is None else population.density.within(domain)
         population = replace(population, domain=domain, density=density)
     with _asking(evidence, population.domain) as oracle:
-        judgement = judged_in_batches(oracle, population.sample(n, evidence.rng("remedies")))
+        judgement = oracle.judge_batches(population.sample(n, evidence.rng("remedies")))
     shape = judgement.outputs.shape[:2]
     present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
     regions = [_region(rule, side) for rule in rules]
