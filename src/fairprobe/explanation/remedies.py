@@ -260,7 +260,7 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     """Real rows as they are, all of them or so many drawn."""
     assert evidence.rows is not None
     try:
-        rows, known = known_rows(side, evidence.rows)
+        rows, known = known_rows(side.rows(evidence.rows))
     except DataError:
         return None  # nobody's sensitive value is known
     labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
