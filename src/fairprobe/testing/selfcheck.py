@@ -207,7 +207,7 @@ def _region(seed: int) -> str | None:
     toy = toys.box()
     found = search(toy.model, toy.domain, max_cases=None, seed=seed)
     regions = explain(found, toy.model, max_queries=30_000, seed=seed).rules
-    everything = toy.domain.decode(np.indices(toy.domain.levels).reshape(len(toy.domain.levels), -1).T)
+    everything = toy.domain.decode(np.indices(toy.domain.levels.tolist()).reshape(len(toy.domain.levels), -1).T)
     told = np.any([region.rule.matches(everything) for region in regions], axis=0)
     planted = toy.is_case(everything.to_numpy())
     f1 = 2 * (told & planted).sum() / (told.sum() + planted.sum())
