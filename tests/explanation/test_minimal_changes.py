@@ -154,7 +154,8 @@ def test_wide_parameters_are_repaired_at_the_boundary():
     assert result.gaps.to_numpy().tolist() == [[1, 0]] * 3
     assert result.in_words(1) == ["case 0, with gain 5001 -> 5000: it gets False as its twins do"]
     assert result.sentences()[0] == (
-        "3 of 3 cases end with 1.0 changes on average, most often of gain, age. For 3 of them no smaller number is enough."
+        "3 of 3 cases end with 1.0 changes on average, most often of gain, age. For 3 of them no smaller number is "
+        "enough."
     )
 
 
@@ -372,10 +373,10 @@ def test_only_sensitive_parameters():
 @pytest.mark.parametrize(
     ("cases", "settings", "words"),
     [
-        (CASES.drop(columns="age"), {}, "the cases must have a column for every parameter .* got none for age"),
+        (CASES.drop(columns="age"), {}, "cases must have a column for every parameter, got none for age"),
         (CASES.assign(age=200), {}, "the cases must be inputs of the domain, got age=200 and the like in 3 of 3"),
         (CASES, {"towards": ROW.drop(columns=["age"])}, "towards must have a column for every parameter, got none for"),
-        (CASES, {"towards": ROW.iloc[:0]}, "towards must have one row at least, got none"),
+        (CASES, {"towards": ROW.iloc[:0]}, "towards must have one row at least, got an empty frame"),
         (CASES, {"max_queries": 0}, "max_queries must be a whole number of at least 1, got 0"),
         (CASES, {"max_queries": -1}, "max_queries must be a whole number of at least 1"),
         (CASES, {"output": "score"}, "needs a threshold"),

@@ -20,8 +20,7 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import meant
 from fairprobe.explanation.budget import Budget
-from fairprobe.frames import as_values
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -142,30 +141,14 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
         if y is not None:
             raise DataError.about("y", "goes with the rows X, got no rows")
         return None, None
-    rows = domain.as_frame(X)
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    if not len(rows):
-        raise DataError("the rows X must be one at least, got an empty frame")
-    rows = domain.typed(rows)
-    if y is None:
-        return rows, None
-    y = as_values(y)
-    if len(y) != len(rows):
-        raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
-    if isinstance(y, pd.Series) and not y.index.equals(rows.index) and set(y.index) == set(rows.index):
-        raise DataError.about(
-            "y", "must be in the order of X, got the same index in another: give y.loc[X.index], or y.to_numpy()"
-        )
-    # Any other index was made anew since: labels go with rows by their place.
-    return rows, pd.Series(np.asarray(y), index=rows.index)
+    rows = domain.rows(X, y=y)
+    return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
 def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
     """Refuse a good outcome that the model is not known to give and that was never seen."""
     favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
-    classes = abilities_of(evidence.model).classes
+    classes = adapter_for(evidence.model).classes
     known = [] if classes is None else np.asarray(classes).tolist()
     if output != "label":
         n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)

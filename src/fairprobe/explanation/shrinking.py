@@ -185,8 +185,8 @@ class Shrunk(ChangedCases):
     def _sentence(self) -> str:
         before, after = self.before["n_changes"].mean(), self.n_changes.mean()
         return (
-            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} before. "
-            f"For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
+            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
+            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
         )
 
     def _shown(self) -> pd.DataFrame:
