@@ -139,8 +139,7 @@ class Explain(Search):
         if self.rows is not None and source.label is not None and source.label in source.table().columns:
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
         self._check_labels(classes_of(self.model))
-        good = self.good_outcome(self.compared, self.rows)
-        self.favourable = None if good is None else good.in_explanations
+        self.favourable = self.good_outcome(self.compared, self.rows)
         self.population = self._population()
         if self.request["cases"] is None:
             self._limit_cases()

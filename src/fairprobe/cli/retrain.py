@@ -16,7 +16,7 @@ from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
-from fairprobe.estimation.favourable import match
+from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
@@ -148,12 +148,8 @@ class Retrain(Command):
             self._load_held_out(classes)
         if self.request["cases"] is not None:
             self._load_cases()
-        favourable = self.request["favourable"]
-        if favourable is not None:
-            found = match(favourable, classes)
-            if found is None:
-                raise SettingError(f"--favourable must be one of the labels {listed(classes)}; got {favourable!r}")
-            self.keywords["favourable"] = found[0]
+        if self.request["favourable"] is not None:
+            self.keywords["favourable"] = favourable_label(self.request["favourable"], classes, as_text=True)
         self.model = self.load_model()
         if self.out is not None and hasattr(self.model, "fit"):
             check_writable(self.model)

@@ -18,7 +18,7 @@ from fairprobe.domain.families import FrameMembers, comparable
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
+from fairprobe.estimation.favourable import Favourable, classes_of, in_order, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.record import Record, RowAnswers, as_plain, joined_answers
 from fairprobe.estimation.share import UNBOUND, WHICH, Remark, Share, checked_role
@@ -391,7 +391,7 @@ def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.D
     """How often each combination gets each outcome, by its position and the outcome's name."""
     import pandas as pd
 
-    names = sorted({name for _, name in counts}, key=lambda name: (str(type(name)), name))
+    names = in_order(name for _, name in counts)
     positions = range(len(domain.combinations))
     table = [[counts.get((position, name), 0) for name in names] for position in positions]
     index = pd.Index([combination_words(domain, position) for position in positions], name="sensitive")

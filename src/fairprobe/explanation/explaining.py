@@ -18,7 +18,7 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explanation.box import Axes, Box
 from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import directions_of
-from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_favourable, checked_rows
+from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_rows, favourable_among
 from fairprobe.explanation.explanation import Explanation
 from fairprobe.explanation.given import given_cases
 from fairprobe.explanation.influence import influence_of
@@ -111,7 +111,6 @@ def explain(
         domain=domain,
         output=output,
         threshold=threshold,
-        favourable=favourable,
         max_queries=max_queries,
         seed=checked_seed(seed),
         batch=batch,
@@ -123,7 +122,7 @@ def explain(
         return make()
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
-    checked_favourable(evidence, sampled)
+    evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     axes = Axes(evidence.domain)
     learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
     pool = Pool(learning, axes, "learning")
@@ -174,7 +173,6 @@ def evidence_of(
     domain: Domain | None = None,
     output: str | None = None,
     threshold: float | None = None,
-    favourable: Any = None,
     max_queries: int = MAX_QUERIES,
     seed: int = 0,
     batch: str | None = None,
@@ -208,7 +206,6 @@ def evidence_of(
         density=density,
         rows=rows,
         labels=labels,
-        favourable=favourable,
         seed=seed,
         n_unasked=given.n_unasked,
         n_off=n_off,
