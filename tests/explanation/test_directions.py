@@ -226,7 +226,9 @@ def test_a_one_sided_model_is_called_out():
 
 
 @pytest.mark.parametrize(
-    ("output", "favourable"), [("label", 1), ("value", "highest"), ("proba", "highest")], ids=["label", "value", "proba"]
+    ("output", "favourable"),
+    [("label", 1), ("value", "highest"), ("proba", "highest")],
+    ids=["label", "value", "proba"],
 )
 def test_no_case_gives_an_empty_result(tmp_path, output, favourable):
     toy = never()

@@ -20,7 +20,6 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
-from fairprobe.frames import as_values
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -169,24 +168,8 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
         if y is not None:
             raise DataError.about("y", "goes with the rows X, got no rows")
         return None, None
-    rows = domain.as_frame(X)
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    if not len(rows):
-        raise DataError("the rows X must be one at least, got an empty frame")
-    rows = domain.typed(rows)
-    if y is None:
-        return rows, None
-    y = as_values(y)
-    if len(y) != len(rows):
-        raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
-    if isinstance(y, pd.Series) and not y.index.equals(rows.index) and set(y.index) == set(rows.index):
-        raise DataError.about(
-            "y", "must be in the order of X, got the same index in another: give y.loc[X.index], or y.to_numpy()"
-        )
-    # Any other index was made anew since: labels go with rows by their place.
-    return rows, pd.Series(np.asarray(y), index=rows.index)
+    rows = domain.rows(X, y=y)
+    return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
 def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favourable | None:

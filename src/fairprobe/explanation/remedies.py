@@ -260,7 +260,7 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     """Real rows as they are, all of them or so many drawn."""
     assert evidence.rows is not None
     try:
-        rows, known = known_rows(side, evidence.rows)
+        rows, known = known_rows(side.rows(evidence.rows))
     except DataError:
         return None  # nobody's sensitive value is known
     labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
@@ -492,5 +492,5 @@ def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None)
     if outputs.ndim == 2:
         return names[outputs.argmax(axis=1)]
     # A score above its middle means the second of two classes.
-    middle = 0.5 if getattr(getattr(oracle.asker, "adapter", None), "gives_probabilities", False) else 0.0
+    middle = 0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0
     return names[(outputs > middle).astype(np.int64)] if len(names) == 2 else None

@@ -34,7 +34,7 @@ from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.share import percent
 from fairprobe.estimation.survey import combination_words, split_confidence
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -389,7 +389,7 @@ class _ModelMeans:
         self._present = np.ones(shape, dtype=bool) if cases.present is None else cases.present[:, inside]
         self._evidence = evidence
         self._output = evidence.oracle.asker.output
-        classes = abilities_of(evidence.model).classes
+        classes = adapter_for(evidence.model).classes
         self._classes = None if classes is None else np.asarray(classes).tolist()
         self._of_rows: NDArray[Any] | None = None
         self._means: dict[tuple[_Group, Any], float] = {}

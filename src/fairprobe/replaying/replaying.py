@@ -155,7 +155,7 @@ def replay(
     >>> replay(cases, lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Replayed(of 3 cases 1 still holds, 1 were fixed, 1 can no longer be asked (age=99 is none of the domain's values))
     """
-    columns = adapter_for(model).abilities(model).columns
+    columns = adapter_for(model).columns
     dropped = [name for name in domain.sensitive if columns is not None and name not in (*columns, *domain.hidden)]
     domain = domain.hiding(dropped) if dropped else domain
     try:
