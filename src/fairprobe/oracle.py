@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.values import plain
@@ -118,7 +119,7 @@ class Oracle:
         self.is_label = asker.output == "label"
 
     @property
-    def health(self) -> tuple[tuple[str, str], ...]:
+    def health(self) -> tuple[Remark, ...]:
         """What tells against the answers so far."""
         return ()
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
@@ -25,7 +26,7 @@ from fairprobe.frames import as_values
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:

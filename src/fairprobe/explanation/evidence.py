@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
@@ -25,7 +26,6 @@ from fairprobe.frames import as_values
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import Remark
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -68,7 +68,7 @@ class TwiceOracle(Oracle):
             f"the model answered {self.n_contradicted:,} inputs otherwise when asked again: what is a case only now "
             "and then is none here, nothing tells if cases hold or ended, and all figures are less sure than they say"
         )
-        return (("stochastic-model", text),)
+        return (Remark("stochastic-model", text),)
 
 
 def careful_oracle(asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:

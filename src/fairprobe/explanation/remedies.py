@@ -27,12 +27,12 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
-from fairprobe.estimation.share import POPULATIONS, percent
 from fairprobe.explanation.evidence import Evidence, judged_in_batches
 from fairprobe.model.adapters import abilities_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
 from fairprobe.oracle import Oracle
+from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
