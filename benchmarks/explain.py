@@ -56,7 +56,6 @@ from sklearn.tree import DecisionTreeClassifier
 import fairprobe
 from _common import model, print_table
 from fairprobe.explanation.box import Axes
-from fairprobe.explanation.evidence import judged_in_batches
 from fairprobe.explanation.explaining import MAX_QUERIES, evidence_of
 from fairprobe.explanation.learning import MAX_REGIONS, learn
 from fairprobe.testing.planted_regions import PLANTED, planted_regions
@@ -129,7 +128,7 @@ def census(name: str) -> list[object]:
     boxes = learn(evidence, axes)
     assert len(boxes) <= MAX_REGIONS
     rng = np.random.default_rng(99)
-    fresh, others = (judged_in_batches(evidence.oracle, density.sample_codes(n, rng)) for n in (N_FRESH, N_TREE))
+    fresh, others = (evidence.oracle.judge_batches(density.sample_codes(n, rng)) for n in (N_FRESH, N_TREE))
     inside = axes.inside_any(boxes, axes.coordinates(fresh.codes))
     coverage, precision = fresh.hits[inside].sum() / fresh.hits.sum(), fresh.hits[inside].mean()
     theirs = precision_of_tree(axes, fresh, others, coverage)

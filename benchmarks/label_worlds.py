@@ -15,7 +15,7 @@ import pandas as pd
 from fairprobe import Category, Domain, Integer
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, checked_rows, judged_in_batches
+from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, checked_rows
 from fairprobe.explanation.training_data import InData, region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
@@ -117,7 +117,7 @@ def made_evidence(
 ) -> Evidence:
     """What an explanation stands on, its cases those among so many inputs of the domain."""
     oracle = Oracle(Asker(model, domain, output=output), threshold)
-    judgement = judged_in_batches(oracle, domain.sample_codes(n, np.random.default_rng(seed)))
+    judgement = oracle.judge_batches(domain.sample_codes(n, np.random.default_rng(seed)))
     cases = judgement.take(np.flatnonzero(judgement.hits), judgement.codes.dtype)
     oracle.asker.n_queries = 0
     given, named = checked_rows(domain, rows, labels)

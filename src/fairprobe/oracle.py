@@ -7,7 +7,7 @@ above the threshold. Who its members are is known by `domain.families` alone.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,15 @@ from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.model.answers import checked_output
-from fairprobe.model.asking import Answering
+from fairprobe.model.asking import Answering, Asker
+from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import tolerance
 
 LAST_BITS = 2.0
 """Roundings of an output, within which a gap may be the threshold: each of two outputs is off by half of one."""
+
+ROWS_A_CALL = 20_000
+"""Rows sent to a model in one call: about as many as stay in a core's cache."""
 
 MOST_SETS = 62
 """Sets of sensitive parameters that a case is held against; of six parameters, the one of all is left out."""
@@ -107,9 +111,15 @@ class Ends:
 
 
 class Oracle:
-    """Judges batches of inputs by one model call each."""
+    """Judges batches of inputs by one model call each.
 
-    def __init__(self, asker: Answering, threshold: float | None = None, resolution: float = 0.0) -> None:
+    Hits are counted by what the model says once, unless `asks_twice`: then every hit is asked about again, and is one
+    only if it is one each time.
+    """
+
+    def __init__(
+        self, asker: Answering, threshold: float | None = None, resolution: float = 0.0, *, asks_twice: bool = False
+    ) -> None:
         self.asker = asker
         self.domain: Domain = asker.domain
         self.families: Families = asker.domain.families
@@ -117,20 +127,54 @@ class Oracle:
         self.resolution = resolution
         """What a gap must exceed beyond the threshold: how far apart rounding may put the outputs for one row."""
         self.is_label = asker.output == "label"
+        self.asks_twice = asks_twice
+        self.n_contradicted = 0
+        """Inputs that got other outputs when asked about again."""
+
+    @classmethod
+    def careful(cls, asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
+        """One that asks about hits again, unless the model is known to repeat itself."""
+        return cls(asker, threshold, resolution, asks_twice=not is_repeatable(asker.model))
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """What tells against the answers so far."""
-        return ()
+        """The remark that the model contradicted itself, if it did."""
+        if not self.n_contradicted:
+            return ()
+        text = (
+            f"the model answered {self.n_contradicted:,} inputs otherwise when asked again: what is a case only now "
+            "and then is none here, nothing tells if cases hold or ended, and all figures are less sure than they say"
+        )
+        return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
-        """One that judges as this one does, but asks another."""
+        """One that judges by the answers of another asker, each taken as it is."""
         return Oracle(asker, self.threshold, self.resolution)
+
+    def batch_size(self, n_inputs: int) -> int:
+        """How many of these inputs to judge in one call."""
+        return max(1, min(n_inputs, ROWS_A_CALL // len(self.families)))
 
     def judge(self, inputs: Codes | Members) -> Judgement:
         """Compute the gap of each input: all members in one model call, those that do not count left out."""
         members = inputs if isinstance(inputs, Members) else self.families.of(inputs)
-        return self.judgement(members, self.asker.ask_members(members))
+        first = self.judgement(members, self.asker.ask_members(members))
+        rows = np.flatnonzero(first.hits) if self.asks_twice else np.empty(0, dtype=np.int64)
+        if len(rows):
+            second = self.again(first.take(rows, first.codes.dtype))
+            self.n_contradicted += int(second.unsure.sum())
+            first.hits[rows] = second.hits
+        return first
+
+    def judge_batches(self, codes: Codes) -> Judgement:
+        """Judge inputs in batches; of none, nothing is asked, as many models refuse an empty batch."""
+        if not len(codes):
+            shape = (len(self.families), 0)
+            present = None if self.families.is_complete else np.zeros(shape, dtype=bool)
+            return Judgement(codes, np.zeros(shape), present, np.zeros(0), np.zeros(0, dtype=bool))
+        size = self.batch_size(len(codes))
+        with self.asker.quiet():
+            return Judgement.join([self.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
 
     def judgement(self, members: Members, outputs: NDArray[Any]) -> Judgement:
         """What follows from the outputs of an input's members."""
@@ -148,10 +192,47 @@ class Oracle:
 
         Members whose outputs differ from those of before, by more than rounding, are `contradicted`.
         """
+
+        def ask(_: Codes) -> NDArray[Any]:
+            return self.asker.ask_members(judgement.members(self.families))
+
+        second, contradicted = self.second_outputs(
+            judgement.outputs, judgement.present, np.arange(len(judgement.codes)), ask
+        )
+        hits = judgement.hits & self.are_discriminatory(second, judgement.present)
+        return replace(judgement, hits=hits, contradicted=contradicted)
+
+    def judge_anew(self, codes: Codes) -> Judgement:
+        """Judge inputs past any cache; with `asks_twice` all of them twice, hits or not.
+
+        Members that are answered otherwise the second time are `contradicted`, and so are inputs that are hits only
+        once.
+        """
+        once = self.by(self.asker)
         with self.asker.afresh():
-            second = Oracle.judge(self, judgement.members(self.families))
-        contradicted = self.differ(judgement.outputs, second.outputs, judgement.present)
-        return replace(judgement, hits=judgement.hits & second.hits, contradicted=contradicted)
+            first = once.judge_batches(codes)
+            if not self.asks_twice:
+                return first
+            second = once.judge_batches(codes)
+        is_there = True if first.present is None else first.present
+        contradicted = self.differ(first.outputs, second.outputs, first.present) | (
+            (first.hits != second.hits) & is_there
+        )
+        self.n_contradicted += int(contradicted.any(axis=0).sum())
+        return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
+
+    def second_outputs(
+        self, first: NDArray[Any], present: Mask | None, rows: Codes, ask: Callable[[Codes], NDArray[Any]]
+    ) -> tuple[NDArray[Any], Mask]:
+        """Ask about the members of some inputs once more, past any cache; `ask` takes the inputs' places.
+
+        Gives all outputs, of the other inputs the first ones, and by member, then input, which differ from the first
+        by more than rounding.
+        """
+        second = first.copy()
+        with self.asker.afresh():
+            second[:, rows] = ask(rows)
+        return second, self.differ(first, second, present)
 
     def differ(self, first: NDArray[Any], second: NDArray[Any], present: Mask | None) -> Mask:
         """By member, then input: which outputs are others the second time, by more than rounding."""

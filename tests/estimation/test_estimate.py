@@ -421,7 +421,7 @@ def misses_of_sequences(monkeypatch, n_repetitions, n_samples):
 
     The limit is the share itself: any decision is wrong. Calls are small, so that it looks often.
     """
-    monkeypatch.setattr(populations, "ROWS_A_CALL", 200)
+    monkeypatch.setattr("fairprobe.oracle.ROWS_A_CALL", 200)
     toy = score(threshold=0.75)
     share = Fraction(1, 8)
     misses = 0

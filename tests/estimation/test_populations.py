@@ -22,7 +22,6 @@ from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, Ordinal, Real, estimate
 from fairprobe.datasets import census_domain, load_census
 from fairprobe.errors import DataError, ModelError
-from fairprobe.estimation import populations
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.testing import CountingModel
 
@@ -298,7 +297,7 @@ def test_rows_may_be_many_calls(monkeypatch):
     frame = people(100)
     model = Arbitrary(answers=("no",) * 9 + ("yes",))
     whole = estimate(model, ROWS_DOMAIN, frame)
-    monkeypatch.setattr(populations, "ROWS_A_CALL", 60)
+    monkeypatch.setattr("fairprobe.oracle.ROWS_A_CALL", 60)
     parts = estimate(model, ROWS_DOMAIN, frame)
     assert len(model.batches) == 1 + 10
     assert (parts.hits, parts.n) == (whole.hits, whole.n)
@@ -408,7 +407,7 @@ def test_rows_all_of_which_are_unknown():
 
 
 def test_no_rows():
-    with pytest.raises(DataError, match="a population of rows must have one row at least, got an empty frame"):
+    with pytest.raises(DataError, match="population must have one row at least, got an empty frame"):
         estimate(Arbitrary(), ROWS_DOMAIN, people().iloc[:0])
 
 
@@ -533,7 +532,7 @@ def test_the_index_of_the_rows_does_not_matter(sensitive, monkeypatch):
     assert expected > 0
     for index in (np.arange(100, 160), np.zeros(60, dtype=int), [f"row {i}" for i in range(60)], np.arange(60)[::-1]):
         assert estimate(model, domain, frame.set_axis(index)).hits == expected
-    monkeypatch.setattr(populations, "ROWS_A_CALL", 24)
+    monkeypatch.setattr("fairprobe.oracle.ROWS_A_CALL", 24)
     assert estimate(model, domain, frame).hits == expected
 
 

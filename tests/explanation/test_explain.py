@@ -269,7 +269,11 @@ def test_a_model_that_answers_by_chance_has_no_regions():
             DataError,
             r"give y.loc\[X.index\]",
         ),
-        ({"X": DOMAIN.sample(5, seed=0), "y": [1, 2]}, DataError, "a label for each row of X, got 2 for 5"),
+        (
+            {"X": DOMAIN.sample(5, seed=0), "y": [1, 2]},
+            DataError,
+            "y must have one label a row, got 5 rows",
+        ),
         ({"y": [1, 2]}, DataError, "goes with the rows X"),
         ({"X": DOMAIN.sample(5, seed=0).drop(columns="age")}, DataError, "got none for age"),
         ({"max_queries": 0}, SettingError, "max_queries"),

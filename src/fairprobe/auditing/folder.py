@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.csv_tables import write_csv
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import SettingError
+from fairprobe.files import check_folder, not_written, write_results
 
 if TYPE_CHECKING:
     from fairprobe.auditing.result import Audit
@@ -30,8 +30,7 @@ class RunFolder:
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
+            check_folder(self.path)
         except OSError as error:
             rule = "must be a folder that can be written to"
             raise SettingError.about("folder", f"{rule}, got {error.strerror or error}: {self.path}") from None
@@ -67,7 +66,7 @@ class RunFolder:
                 if file.write(line) != len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
+            raise not_written(error, path) from None
 
     def _read(self) -> list[dict[str, Any]]:
         """The attempts, each as it is said to have ended last, in the order that they began in."""
@@ -111,16 +110,7 @@ class RunFolder:
 
     def write_by(self, name: str, write: Callable[[Path], object]) -> None:
         """Let a function write a file under another name, which becomes the right one when all is written."""
-        path = self.path / name
-        part = path.with_name(f".{name}.{os.getpid()}.part")
-        try:
-            part.unlink(missing_ok=True)  # whatever it may be a link to
-            write(part)
-            part.replace(path)
-        except OSError as error:
-            raise RunError(f"the results must be written, got {error.strerror or error}: {path}") from None
-        finally:
-            part.unlink(missing_ok=True)
+        write_results(self.path / name, write)
 
 
 def _identity(attempt: dict[str, Any]) -> tuple[Any, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairprobe.csv_tables import write_csv
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import SettingError
+from fairprobe.files import check_folder, write_results
 from fairprobe.progress import visible
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ class Destination:
         try:
             if path.exists() and not os.access(path, os.W_OK):
                 raise PermissionError(13, "Permission denied")
-            # Only writing shows whether a folder can be written to: it may be full, or a disk that is read only.
-            with tempfile.TemporaryFile(dir=path.parent):
-                pass
+            check_folder(path.parent)
         except OSError as error:
             raise SettingError(f"{option} must be a file that can be written, got {error.strerror}: {name}") from None
         if not overwrite and path.exists():
@@ -88,16 +86,7 @@ class Destination:
 
     def write_by(self, write: Callable[[Path], object]) -> None:
         """Let a function write the file; it is given another name, which becomes the right one when all is written."""
-        path = self.path
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            part.unlink(missing_ok=True)  # whatever it may be a link to
-            write(part)
-            part.replace(path)
-        except OSError as error:
-            raise RunError(f"the results must be written, got {error.strerror or error}: {self.name}") from None
-        finally:
-            part.unlink(missing_ok=True)
+        write_results(self.path, write, self.name)
 
 
 def _print(text: str) -> None:
@@ -123,8 +112,7 @@ def checked_folder(name: str | None, option: str) -> Path | None:
     if not path.is_dir() and not path.resolve().parent.is_dir():
         raise SettingError(f"{option} must lie in a folder that exists, got {name}")
     try:
-        with tempfile.TemporaryFile(dir=path if path.is_dir() else path.resolve().parent):
-            pass
+        check_folder(path if path.is_dir() else path.resolve().parent)
     except OSError as error:
         raise SettingError(f"{option} must be a folder that can be written, got {error.strerror}: {name}") from None
     return path

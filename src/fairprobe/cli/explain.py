@@ -23,7 +23,7 @@ from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import Explanation, explain
-from fairprobe.explanation.evidence import Budget, careful_oracle
+from fairprobe.explanation.evidence import Budget
 from fairprobe.explanation.explaining import MAX_QUERIES
 from fairprobe.explanation.given import as_inputs
 from fairprobe.explanation.learning import MAX_REGIONS
@@ -170,7 +170,7 @@ class Explain(Search):
 
     def _oracle(self) -> Oracle:
         asker = Asker(self.model, self.compared, output=self.keywords["output"], batch=self.keywords["batch"])
-        return careful_oracle(asker, self.keywords["threshold"])
+        return Oracle.careful(asker, self.keywords["threshold"])
 
     def _cost(self) -> int:
         """Queries that a case and its twins take; of a model that may not repeat itself, twice as many."""

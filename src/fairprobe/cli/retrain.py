@@ -15,6 +15,7 @@ from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
+from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import match
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
@@ -209,9 +210,7 @@ class Retrain(Command):
     def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)
         table = self.request.source.table(path, is_ours=True)
-        absent = [name for name in self.domain.names if name not in table.columns]
-        if absent:
-            raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")
+        check_parameters(self.domain, table, "--cases")
         checked_cases(self.domain, table)
         cases = table[list(self.domain.names)]
         if self.keywords["labels"] == "given":

@@ -90,7 +90,7 @@ class Density:
             X: the rows, best those that the model was fitted to or is used on.
             seed: says which rows are held out.
         """
-        codes = checked_domain(domain).encode(X, nearest=True)
+        codes = checked_domain(domain).rows(X, may_be_empty=True).nearest_codes
         inside = domain.contains(codes)
         n = int(inside.sum())
         if n < LEAST_ROWS:
@@ -156,13 +156,13 @@ class Density:
     def _said(self, rows: Any, of: Any, otherwise: float, name: str) -> pd.Series:
         import pandas as pd
 
-        frame = self.domain.as_frame(rows)
-        codes = self.domain.encode(frame, nearest=True)
+        given = self.domain.rows(rows, called={"X": "rows"}, may_be_empty=True)
+        codes = given.nearest_codes
         inside = self.domain.contains(codes)
         said = np.full(len(codes), otherwise)
         if inside.any():
             said[inside] = of(codes[inside])
-        return pd.Series(said, index=frame.index, name=name)
+        return pd.Series(said, index=given.index, name=name)
 
     @property
     def health(self) -> tuple[Remark, ...]:

@@ -22,11 +22,9 @@ from fairprobe.estimation.bounds.sequence import ConfidenceSequence
 from fairprobe.estimation.exact import Solved, solve
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import (
-    ROWS_A_CALL,
     JudgedFamilies,
     Population,
     bound,
-    chunk,
     judged_rows,
     sides_of,
 )
@@ -37,6 +35,7 @@ from fairprobe.estimation.survey import Count, Survey, beside, n_bound, outcome_
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.model.tables import N_RANDOM
+from fairprobe.oracle import ROWS_A_CALL
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.identity import checked_id
@@ -484,6 +483,6 @@ def _plan_of(model: Any, domain: Domain, population: Any, arguments: dict[str, A
             count.add(batch)
         return count.hits - before
 
-    seen = measured(judge, chunk(target.oracle, planned.n_inputs))
+    seen = measured(judge, target.oracle.batch_size(planned.n_inputs))
     seconds = planned.n_queries / len(domain.families) * seen.per_input
     return replace(planned, n_measured=seen.n_inputs, seconds=seconds)

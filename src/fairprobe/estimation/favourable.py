@@ -16,7 +16,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.populations import FEW, Population
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +132,7 @@ def favourable_in(
 
 def classes_of(model: Any) -> list[Any] | None:
     """The model's classes, in order; None if it does not tell them."""
-    classes = abilities_of(model).classes
+    classes = adapter_for(model).classes
     return np.asarray(classes).tolist() if classes is not None and np.ndim(classes) == 1 else None
 
 

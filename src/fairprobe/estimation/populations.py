@@ -20,20 +20,16 @@ from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.families import FrameMembers
+from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.bounds.clustered import checked_groups, checked_weights
-from fairprobe.frames import as_values
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
-from fairprobe.oracle import Oracle
+from fairprobe.oracle import ROWS_A_CALL, Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ROWS_A_CALL = 20_000
-"""About as many rows as stay in a core's cache."""
 
 FEW = 256
 """Rows that are enough to measure a model's rounding."""
@@ -65,11 +61,6 @@ class JudgedFamilies:
     """The real rows, where they are some."""
 
 
-def chunk(oracle: Oracle, n_wanted: int) -> int:
-    """How many inputs to judge in one call."""
-    return max(1, min(n_wanted, ROWS_A_CALL // len(oracle.families)))
-
-
 def judged(oracle: Oracle, codes: Codes, *, twice: bool = False) -> JudgedFamilies:
     """Inputs of the oracle's domain; with `twice`, those that are hits are asked about again."""
     judgement = oracle.judge(codes)
@@ -92,10 +83,7 @@ def _asked_again(
     rows = np.flatnonzero(oracle.are_discriminatory(batch.outputs, batch.present))
     if not len(rows):
         return batch
-    second = batch.outputs.copy()
-    with oracle.asker.afresh():
-        second[:, rows] = ask(rows)
-    other = oracle.differ(batch.outputs, second, batch.present)
+    second, other = oracle.second_outputs(batch.outputs, batch.present, rows, ask)
     n = int(other.any(axis=0).sum())
     return replace(batch, second=second, n_contradicted=n, contradicted=rows_of(other) if n else None)
 
@@ -113,7 +101,7 @@ def judged_rows(
 
 def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
     """Rows in batches, in order."""
-    size = chunk(oracle, len(rows))
+    size = oracle.batch_size(len(rows))
     return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
 
 
@@ -158,32 +146,13 @@ def bound(population: Any, domain: Domain) -> Any:
     return checked_density(population, domain) if isinstance(population, Density) else population
 
 
-def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
+def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
     """The rows whose sensitive values are known, as the model is used to them, and which they are."""
-    rows = domain.as_frame(frame)
-    if not len(rows):
-        raise DataError("a population of rows must have one row at least, got an empty frame")
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    unknown = np.zeros(len(rows), dtype=bool)
-    for name in domain.sensitive:
-        if not domain[name].missing:
-            unknown |= rows[name].isna().to_numpy()
-    if unknown.all():
-        raise DataError(
-            f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
-        )
-    return domain.typed(rows[~unknown]), ~unknown
-
-
-def _in_order(name: str, values: Any, index: Any) -> Any:
-    """A series must belong to the rows, or it would count others than are meant."""
-    values = as_values(values)
-    own = getattr(values, "index", None)
-    if own is not None and not callable(own) and index is not None and not own.equals(index):
-        raise DataError.about(name, "must have the index of the rows, got another: give an array for their order")
-    return values
+    known = rows.known
+    if not known.any():
+        names = ", ".join(rows.domain.sensitive)
+        raise DataError(f"a row must have a known value of {names}, got none among {len(rows):,} rows")
+    return rows.take(known).typed, known
 
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
@@ -225,14 +194,14 @@ class Population:
         self.groups: Codes | None = None
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
-            self.rows, known = known_rows(self.domain, population)
+            called = {"X": "population", "sample_weight": "weights"}
+            given = self.domain.rows(population, sample_weight=weights, groups=groups, called=called)
+            self.rows, known = known_rows(given)
             self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
-            index = getattr(population, "index", None)
-            if weights is not None:
-                every = checked_weights(_in_order("weights", weights, index), len(known))
-                self.weights, self.total_weight = every[known], float(every.sum())
-            if groups is not None:
-                self.groups = checked_groups(_in_order("groups", groups, index), len(known))[known]
+            if given.weights is not None:
+                self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
+            if given.group_numbers is not None:
+                self.groups = given.group_numbers[known]
         elif weights is not None or groups is not None:
             name = "groups" if weights is None else "weights"
             raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
@@ -275,7 +244,7 @@ class Population:
             return
         rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
         while done < n:
-            codes = (self.density or self.domain).sample_codes(chunk(self.oracle, n - done), rng)
+            codes = (self.density or self.domain).sample_codes(self.oracle.batch_size(n - done), rng)
             yield codes
             done += len(codes)
 
@@ -287,7 +256,7 @@ class Population:
 
     def enumerated_parts(self) -> Iterator[Codes]:
         """An input of every family of the domain, in batches."""
-        return self.oracle.families.enumerate(chunk(self.oracle, ROWS_A_CALL))
+        return self.oracle.families.enumerate(self.oracle.batch_size(ROWS_A_CALL))
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
         """A batch of such families, counted as each of their members that the constraints allow."""

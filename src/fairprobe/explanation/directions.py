@@ -24,7 +24,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.notebook import as_html
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.wording import percent
@@ -327,7 +327,7 @@ class _Classes(_Outcomes):
     """
 
     def __init__(self, evidence: Evidence, n_classes: int) -> None:
-        given = abilities_of(evidence.model).classes
+        given = adapter_for(evidence.model).classes
         classes = list(range(n_classes)) if given is None else [plain(label) for label in given]
         what = "probability" if evidence.oracle.asker.output == "proba" else "score"
         favourable = evidence.favourable

@@ -5,27 +5,21 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
-from fairprobe.domain.families import Members
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import meant
-from fairprobe.estimation.populations import chunk
-from fairprobe.frames import as_values
-from fairprobe.model.adapters import abilities_of
-from fairprobe.model.asking import Asker
-from fairprobe.model.known import is_repeatable
+from fairprobe.model.adapters import adapter_for
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -40,50 +34,13 @@ LEAST_SEEN = 100
 """Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
 
 
-class TwiceOracle(Oracle):
-    """Asks about every hit again: it is one only if it is one each time. For models not known to repeat themselves."""
-
-    n_contradicted = 0
-    """Inputs that got other outputs the second time."""
-
-    def judge(self, inputs: Codes | Members) -> Judgement:
-        """Compute the gap of each input, and again that of hits."""
-        first = super().judge(inputs)
-        rows = np.flatnonzero(first.hits)
-        if not len(rows):
-            return first
-        some = first.take(rows, first.codes.dtype)
-        second = self.again(some)
-        assert second.contradicted is not None
-        self.n_contradicted += int(second.contradicted.any(axis=0).sum())
-        first.hits[rows] = second.hits
-        return first
-
-    @property
-    def health(self) -> tuple[Remark, ...]:
-        """Whether the model contradicted itself."""
-        if not self.n_contradicted:
-            return ()
-        text = (
-            f"the model answered {self.n_contradicted:,} inputs otherwise when asked again: what is a case only now "
-            "and then is none here, nothing tells if cases hold or ended, and all figures are less sure than they say"
-        )
-        return (Remark("stochastic-model", text),)
-
-
-def careful_oracle(asker: Asker, threshold: float | None, resolution: float = 0.0) -> Oracle:
-    """One that takes the model at its word only where it is known to repeat itself."""
-    kind = Oracle if is_repeatable(asker.model) else TwiceOracle
-    return kind(asker, threshold, resolution)
-
-
 class Budget:
     """Rows that may still be sent to a model; without a limit, as many as one likes."""
 
     def __init__(self, oracle: Oracle, max_queries: int | None) -> None:
         self._oracle = oracle
         self.max_queries = max_queries
-        self.cost = len(oracle.families) * (2 if isinstance(oracle, TwiceOracle) else 1)
+        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
         """Of an input, in rows, at most."""
 
     @property
@@ -184,24 +141,13 @@ class Evidence:
 
     def judge(self, codes: Codes) -> Judgement:
         """Inputs judged by the model, in batches that stay in a core's cache."""
-        return judged_in_batches(self.oracle, codes)
+        return self.oracle.judge_batches(codes)
 
     @cached_property
     def row_codes(self) -> Codes:
         """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
         assert self.rows is not None
         return self.domain.encode(self.rows, nearest=True)
-
-
-def judged_in_batches(oracle: Oracle, codes: Codes) -> Judgement:
-    """Inputs judged by one model call a batch; of none, nothing is asked, as many models refuse an empty batch."""
-    if not len(codes):
-        shape = (len(oracle.families), 0)
-        present = None if oracle.families.is_complete else np.zeros(shape, dtype=bool)
-        return Judgement(codes, np.zeros(shape), present, np.zeros(0), np.zeros(0, dtype=bool))
-    size = chunk(oracle, max(1, len(codes)))
-    with oracle.asker.quiet():
-        return Judgement.join([oracle.judge(codes[i : i + size]) for i in range(0, len(codes), size)])
 
 
 def base_domain(domain: Domain) -> Domain:
@@ -211,28 +157,9 @@ def base_domain(domain: Domain) -> Domain:
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
-def judged_anew(oracle: Oracle, codes: Codes) -> Judgement:
-    """Inputs judged past whatever was remembered: twice, hits or not, by a model not known to repeat itself.
-
-    Members that it answers otherwise the second time are `contradicted`, and so are inputs that are hits only once.
-    """
-    plainly = oracle.by(oracle.asker)
-    with oracle.asker.afresh():
-        first = judged_in_batches(plainly, codes)
-        if not isinstance(oracle, TwiceOracle):
-            return first
-        second = judged_in_batches(plainly, codes)
-    is_there = True if first.present is None else first.present
-    contradicted = oracle.differ(first.outputs, second.outputs, first.present) | (
-        (first.hits != second.hits) & is_there
-    )
-    oracle.n_contradicted += int(contradicted.any(axis=0).sum())
-    return replace(first, hits=first.hits & second.hits, contradicted=contradicted)
-
-
 def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
     """The cases among these inputs, which are judged anew, and which they are."""
-    judgement = judged_anew(oracle, codes)
+    judgement = oracle.judge_anew(codes)
     return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
 
 
@@ -244,30 +171,14 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
         if y is not None:
             raise DataError.about("y", "goes with the rows X, got no rows")
         return None, None
-    rows = domain.as_frame(X)
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    if not len(rows):
-        raise DataError("the rows X must be one at least, got an empty frame")
-    rows = domain.typed(rows)
-    if y is None:
-        return rows, None
-    y = as_values(y)
-    if len(y) != len(rows):
-        raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
-    if isinstance(y, pd.Series) and not y.index.equals(rows.index) and set(y.index) == set(rows.index):
-        raise DataError.about(
-            "y", "must be in the order of X, got the same index in another: give y.loc[X.index], or y.to_numpy()"
-        )
-    # Any other index was made anew since: labels go with rows by their place.
-    return rows, pd.Series(np.asarray(y), index=rows.index)
+    rows = domain.rows(X, y=y)
+    return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
 def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
     """Refuse a good outcome that the model is not known to give and that was never seen."""
     favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
-    classes = abilities_of(evidence.model).classes
+    classes = adapter_for(evidence.model).classes
     known = [] if classes is None else np.asarray(classes).tolist()
     if output != "label":
         n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)

@@ -19,7 +19,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower
-from fairprobe.explanation.evidence import Budget, judged_in_batches
+from fairprobe.explanation.evidence import Budget
 from fairprobe.oracle import Judgement, Oracle
 
 ENDS: Sequence[int] = (1,)
@@ -74,7 +74,7 @@ class Asking:
         asked = asked[:n]
         wanted = np.zeros(len(which), dtype=bool)
         if n:
-            wanted[asked] = self._wanted(which[asked], judged_in_batches(self._oracle, codes[asked]))
+            wanted[asked] = self._wanted(which[asked], self._oracle.judge_batches(codes[asked]))
         return wanted
 
     def inputs_each(self, n: int, part: float) -> int:

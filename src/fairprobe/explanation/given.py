@@ -13,7 +13,7 @@ from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
 from fairprobe.errors import DataError, SettingError
-from fairprobe.explanation.evidence import Budget, careful_oracle, holding
+from fairprobe.explanation.evidence import Budget, holding
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
@@ -75,7 +75,7 @@ def given_cases(
         codes, index = as_inputs(domain, frame), frame.index
     asker = Asker(model, domain, output=output or "label", batch=batch)
     asker.limit = max_queries
-    oracle = careful_oracle(asker, threshold, resolution)
+    oracle = Oracle.careful(asker, threshold, resolution)
     checked_count("max_queries", max_queries)
     n_given, cost = len(codes), Budget(oracle, None).cost
     chosen = np.arange(n_given)
@@ -114,13 +114,7 @@ def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:
 
 def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     """Cases as codes; every value must be one of the domain's."""
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError(
-            f"the cases must have a column for every parameter of the domain, got none for {', '.join(absent)}: give "
-            "the domain that they were found in"
-        )
-    codes = domain.encode(frame)
+    codes = domain.rows(frame, called={"X": "cases"}, may_be_empty=True).codes
     outside = codes < 0
     if outside.any():
         column = int(outside.any(axis=0).argmax())
@@ -157,15 +151,8 @@ class RealRows:
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
     """Rows to go towards: at the nearest step, and whatever their sensitive value, as that does not matter."""
-    frame = domain.as_frame(towards)
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError.about(
-            "towards", f"must have a column for every parameter, got none for {', '.join(absent)}: give rows with all"
-        )
-    if not len(frame):
-        raise DataError.about("towards", "must have one row at least, got none")
-    codes, sensitive = domain.encode(frame, nearest=True), list(domain.sensitive_columns)
+    rows = domain.rows(towards, called={"X": "towards"})
+    frame, codes, sensitive = rows.frame, rows.nearest_codes, list(domain.sensitive_columns)
     used = np.flatnonzero((np.delete(codes, sensitive, axis=1) >= 0).all(axis=1))
     codes, own = codes[used], codes[used][:, sensitive]
     others = np.flatnonzero((own < 0).any(axis=1))

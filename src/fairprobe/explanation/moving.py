@@ -13,7 +13,6 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
-from fairprobe.estimation.populations import chunk
 from fairprobe.explanation.evidence import Evidence
 
 N_OTHERS = 50_000
@@ -111,7 +110,7 @@ class Mover:
         return may
 
     def _are_comparable(self, codes: Codes) -> Mask:
-        size = chunk(self._evidence.oracle, len(codes))
+        size = self._evidence.oracle.batch_size(len(codes))
         parts = []
         for first in range(0, len(codes), size):
             members = self._families.of(codes[first : first + size])

@@ -27,8 +27,8 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
-from fairprobe.explanation.evidence import Evidence, judged_in_batches
-from fairprobe.model.adapters import abilities_of
+from fairprobe.explanation.evidence import Evidence
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
 from fairprobe.oracle import Oracle
@@ -240,7 +240,7 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
         density = None if population.density is None else population.density.within(domain)
         population = replace(population, domain=domain, density=density)
     with _asking(evidence, population.domain) as oracle:
-        judgement = judged_in_batches(oracle, population.sample(n, evidence.rng("remedies")))
+        judgement = oracle.judge_batches(population.sample(n, evidence.rng("remedies")))
     shape = judgement.outputs.shape[:2]
     present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
     regions = [_region(rule, side) for rule in rules]
@@ -260,7 +260,7 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
     """Real rows as they are, all of them or so many drawn."""
     assert evidence.rows is not None
     try:
-        rows, known = known_rows(side, evidence.rows)
+        rows, known = known_rows(side.rows(evidence.rows))
     except DataError:
         return None  # nobody's sensitive value is known
     labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
@@ -479,7 +479,7 @@ def _most_frequent(evidence: Evidence) -> int:
 
 
 def _classes(evidence: Evidence) -> list[Any] | None:
-    classes = abilities_of(evidence.model).classes
+    classes = adapter_for(evidence.model).classes
     return None if classes is None else np.asarray(classes).tolist()
 
 
@@ -499,5 +499,5 @@ def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None)
     if outputs.ndim == 2:
         return names[outputs.argmax(axis=1)]
     # A score above its middle means the second of two classes.
-    middle = 0.5 if getattr(getattr(oracle.asker, "adapter", None), "gives_probabilities", False) else 0.0
+    middle = 0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0
     return names[(outputs > middle).astype(np.int64)] if len(names) == 2 else None

@@ -14,7 +14,6 @@ from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation.evidence import judged_anew, judged_in_batches
 from fairprobe.explanation.fewest import (
     ALL,
     ENDS,
@@ -181,7 +180,7 @@ def _towards_others(given: Given, likely: _Plausible, pool: Codes, reached: Reac
     if not len(left):
         return
     families = given.domain.families
-    judged = judged_in_batches(given.oracle, pool[: given.budget.inputs(len(pool), 0.25)])
+    judged = given.oracle.judge_batches(pool[: given.budget.inputs(len(pool), 0.25)])
     places = families.place(given.cases.codes)
     target = reached.origin.copy()
     for place in np.unique(places[left]).tolist():
@@ -216,7 +215,7 @@ def _result(given: Given, reached: Reached, rows: RealRows | None, *, has_ended:
     found = np.flatnonzero(reached.is_found)
     places = domain.families.place(given.cases.codes)
     codes, _ = inputs_at(domain, reached.values[found], places[found])
-    judged = judged_anew(given.oracle, codes)
+    judged = given.oracle.judge_anew(codes)
     still = judged.comparable & ~judged.hits & ~judged.unsure
     found, codes, judged = found[still], codes[still], judged.take(np.flatnonzero(still), codes.dtype)
     changed = np.zeros(reached.origin.shape, dtype=bool)

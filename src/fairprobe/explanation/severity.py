@@ -13,7 +13,7 @@ from fairprobe.blocks import Remark
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
 from fairprobe.notebook import as_html
@@ -124,7 +124,7 @@ def _measure(evidence: Evidence) -> str:
     output = evidence.oracle.asker.output
     if output != "label":
         return output
-    abilities = abilities_of(evidence.model)
+    abilities = adapter_for(evidence.model)
     return "proba" if abilities.probabilities else "score" if abilities.scores else "label"
 
 
@@ -151,7 +151,7 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArr
     own = evidence.oracle.asker
     batch = None
     if isinstance(own, Asker):
-        batch = "frame" if isinstance(own.adapter.form, FrameForm) else "array"  # as the labels were asked for
+        batch = "frame" if isinstance(own.form, FrameForm) else "array"  # as the labels were asked for
     asker = Asker(evidence.model, evidence.domain, output=output, batch=batch)
     ends = evidence.oracle.ends(evidence.cases)
 

@@ -12,7 +12,6 @@ from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.domain.values import changes_in_words
-from fairprobe.explanation.evidence import judged_anew
 from fairprobe.explanation.fewest import (
     ALL,
     ENDS,
@@ -115,7 +114,7 @@ def _result(
 
     domain, families = given.domain, given.domain.families
     own = families.place(given.cases.codes)
-    judgement = judged_anew(given.oracle, inputs_at(domain, reached.values, own)[0])
+    judgement = given.oracle.judge_anew(inputs_at(domain, reached.values, own)[0])
     kept = np.flatnonzero(judgement.hits)  # a model that answers anew each time may have lost some
     judgement = judgement.take(kept, judgement.codes.dtype)
     places = _shown_places(judgement, rows.places[nearest[kept]], own[kept])

@@ -32,8 +32,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
 from fairprobe.estimation.survey import combination_words, split_confidence
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.adapters import abilities_of
-from fairprobe.wording import percent
+from fairprobe.model.adapters import adapter_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,7 +357,7 @@ def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     if output == "score" and favourable in ("highest", "lowest"):
         return None if len(labels) != 2 else plain(labels[-1 if favourable == "highest" else 0])
     if output == "proba" and favourable not in labels and isinstance(favourable, int):
-        classes = abilities_of(evidence.model).classes
+        classes = adapter_for(evidence.model).classes
         favourable = None if classes is None or favourable >= len(classes) else classes[favourable]
     return next((plain(label) for label in labels if label == favourable), None)
 
@@ -389,7 +388,7 @@ class _ModelMeans:
         self._present = np.ones(shape, dtype=bool) if cases.present is None else cases.present[:, inside]
         self._evidence = evidence
         self._output = evidence.oracle.asker.output
-        classes = abilities_of(evidence.model).classes
+        classes = adapter_for(evidence.model).classes
         self._classes = None if classes is None else np.asarray(classes).tolist()
         self._of_rows: NDArray[Any] | None = None
         self._means: dict[tuple[_Group, Any], float] = {}

@@ -170,7 +170,7 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
         ranked = np.sort(scores, axis=1)
         margins = ranked[:, -1] - ranked[:, -2]
     else:
-        margins = np.abs(scores - (0.5 if asker.adapter.gives_probabilities else 0.0))
+        margins = np.abs(scores - (0.5 if asker.gives_probabilities else 0.0))
     return bool((margins <= TIE * np.abs(usual).max(initial=0.0)).all())
 
 

@@ -15,10 +15,10 @@ from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
-from fairprobe.explanation.evidence import careful_oracle, judged_anew
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import are_ties, resolution_of
+from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,14 +156,14 @@ def replay(
     >>> replay(cases, lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
     Replayed(of 3 cases 1 still holds, 1 were fixed, 1 can no longer be asked (age=99 is none of the domain's values))
     """
-    columns = adapter_for(model).abilities(model).columns
+    columns = adapter_for(model).columns
     dropped = [name for name in domain.sensitive if columns is not None and name not in (*columns, *domain.hidden)]
     domain = domain.hiding(dropped) if dropped else domain
     try:
         asker = Asker(model, domain, output=output, batch=batch)
     except DataError as error:  # cases of another model, say, that takes other columns
         return Replayed.unasked(cases, f"{error}")
-    oracle = careful_oracle(asker, threshold)
+    oracle = Oracle.careful(asker, threshold)
     absent = [name for name in domain.names if name not in cases.columns]
     if absent or not len(cases):
         return Replayed.unasked(cases, f"without {', '.join(absent)}")
@@ -174,7 +174,7 @@ def replay(
     asked = np.flatnonzero([not reason for reason in reasons])
     if len(asked):
         oracle.resolution = resolution_of(asker)
-        judged = judged_anew(oracle, codes[asked])
+        judged = oracle.judge_anew(codes[asked])
         if judged.contradicted is not None and judged.contradicted.any():
             rows = domain.families.members(judged.codes)[judged.contradicted.ravel()]
             is_tie = output == "label" and are_ties(model, domain, batch, rows)

@@ -20,7 +20,7 @@ from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jo
 from fairprobe.engine.interrupts import deferred, interruptible, terminable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
@@ -203,7 +203,7 @@ def search(
         seed=seed,
         start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_use,
-        n_threads=n_jobs if abilities_of(model).threads and name != "dask" else 1,
+        n_threads=n_jobs if adapter_for(model).threads and name != "dask" else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
@@ -321,7 +321,7 @@ class _Run:
         self.tally = Tally(job.domain, limits, n_asked)
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        if job.n_threads > 1 or abilities_of(job.model).connections:
+        if job.n_threads > 1 or adapter_for(job.model).connections:
             engine = "local"  # threads keep the cores busy, or connections a service, whose limits are for all together
         if limits.max_queries is not None and job.costs_vary:
             engine = "local"  # only the shards before tell how many queries are left

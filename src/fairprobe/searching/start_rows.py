@@ -53,13 +53,9 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     One whose sensitive value is none of those compared is taken as the first that is, with what changes along. A number
     between two steps goes to the nearer one, unless values are to be kept.
     """
-    frame = domain.as_frame(rows)
-    frame = domain.typed(frame) if len(frame) else frame
-    own = np.column_stack([domain[name].encode(frame[name], nearest=True) for name in domain.sensitive])
-    unknown = np.zeros(len(frame), dtype=bool)
-    for place, name in enumerate(domain.sensitive):
-        unknown |= (own[:, place] < 0) & frame[name].isna().to_numpy()
-    known, own = frame[~unknown], own[~unknown]
+    given = domain.rows(rows, called={"X": "start"})
+    frame, unknown = given.typed, ~given.known
+    known, own = frame[~unknown], given.nearest_codes[~unknown][:, list(domain.sensitive_columns)]
     compared = as_compared(domain, known, own) if (own < 0).any() else known
     if keep:
         domain = domain.holding(compared)

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.errors import FairprobeError, RunError, SettingError
+from fairprobe.files import UNSUPPORTED, flush, flush_folder, write_bytes
 
 try:
     import fcntl
 except ImportError:  # Windows, where an open file is not renamed over, and a folder is not flushed
     fcntl = None  # type: ignore[assignment]
-
-UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
-"""What a file system answers that does not know what it is asked."""
 
 LOCK = "lock"
 
@@ -62,19 +60,10 @@ def read_own(path: Path) -> bytes:
 
 def write_whole(path: Path, data: Any) -> None:
     """Write a file; whatever happens, it is whole or as it was before."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.unlink(missing_ok=True)
-        with part.open("xb") as file:
-            file.write(data)
-            flush(file.fileno())
-        part.replace(path)
-        flush_folder(path.parent)
+        write_bytes(path, data, is_durable=True)
     except OSError as error:
         raise not_written(error, path) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def append(path: Path, data: bytes) -> None:
@@ -105,42 +94,16 @@ def not_written(error: OSError, path: Path) -> RunError:
     )
 
 
-def flush(descriptor: int) -> None:
-    """Wait until a file is on the disk; a file system that cannot tell was found out by `probe`."""
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in UNSUPPORTED:
-            raise
-
-
-def flush_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    if fcntl is None:
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        flush(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def probe(folder: Path) -> bool:
     """Make sure that files can be written and renamed here; says whether they can be flushed to the disk, too."""
     first, second = (folder / f".probe.{os.getpid()}.{name}" for name in ("part", "whole"))
-    flushes = True
     try:
         for path in (first, second):
             path.unlink(missing_ok=True)
         with first.open("xb") as file:
             file.write(b"probe")
             file.flush()
-            try:
-                os.fsync(file.fileno())
-            except OSError as error:
-                if error.errno not in UNSUPPORTED:
-                    raise
-                flushes = False
+            flushes = flush(file.fileno())
         second.open("xb").close()
         os.replace(first, second)  # what the tests put a file system without it in place of
     except OSError as error:

@@ -1,0 +1,245 @@
+"""Arguments of the public functions, each declared once: by the signature and the `Args:` of the docstring.
+
+Command-line options, keys of a configuration file, their help and their defaults are derived from what is read here.
+The names below (`Outcome`, `WrittenFolder` and so on) are used as annotations where a plain type would not tell what
+an argument is for: whether a text can stand for it, and what a configuration of a stranger may do with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
+
+from fairprobe.checks import nearest
+from fairprobe.errors import SettingError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Column = Any
+"""The name of a column of the data, or its values by row."""
+Outcome = Any
+"""A label or a class that the model gives, or "highest" or "lowest"."""
+Flag = bool
+"""True or False, where only True is ever said: the command line has no option for False."""
+ReadFile = str | PathLike[str]
+"""A file or a folder that is read."""
+WrittenFile = str | PathLike[str]
+"""A file that is written."""
+WrittenFolder = str | PathLike[str]
+"""A folder that is written to."""
+ModelSource = str
+"""Where a model is to be found: a file, an address, a program, or an object in Python."""
+DomainSource = str
+"""Where a domain is to be found: a file, or an object in Python."""
+TrustedTypes = Iterable[str]
+"""Names of types that may be made, which runs their code."""
+AllowsCode = bool
+"""Whether code of a file may run."""
+SecretHeaders = Mapping[str, str]
+"""Headers of a request, by name, and the variables of the environment that hold their values."""
+TrustedFile = str | PathLike[str]
+"""A file that says who is told secrets."""
+
+
+class Danger(StrEnum):
+    """What an argument can do if a stranger chose its value."""
+
+    RUNS_CODE = "allows code to run"
+    TELLS_SECRETS = "decides who is told secrets"
+    NAMES_OBJECT = "names what is run or asked"
+    WRITES = "is written to"
+    READS = "is read"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the value of an argument is, and how it is written."""
+
+    rule: str
+    """What a value in a configuration file must be."""
+    metavar: str | None = None
+    """What stands for the value in the help of an option; None for a switch."""
+    form: str = ""
+    """How the value is written on the command line, where its kind does not tell."""
+    is_list: bool = False
+    """Whether an option may be given several times."""
+    danger: Danger | None = None
+
+
+AGAIN = "Give it again for more."
+PATH, TEXT, TEXTS = "a text", "a text", "a list of texts"
+LIMIT = "a number, or a table of numbers by who is worse off"
+SENSITIVE = "a list of names, or a table of the values to compare by name"
+
+KINDS: dict[str, Kind | None] = {
+    "Progress": None,
+    "Mapping[str, float]": Kind(LIMIT, "LIMIT", 'As 0.01; or by who is worse off, as "sex=Female: 0.01".', True),
+    "Mapping[str, Sequence[Any] | None]": Kind(
+        SENSITIVE, "NAME", "As sex,race. To compare only some values: age=25,45,65, in an option of its own.", True
+    ),
+    "AllowsCode": Kind("true or false", danger=Danger.RUNS_CODE),
+    "TrustedTypes": Kind(TEXTS, "TYPE", AGAIN, True, Danger.RUNS_CODE),
+    "SecretHeaders": Kind(TEXTS, "HEADER=VARIABLE", AGAIN, True, Danger.TELLS_SECRETS),
+    "TrustedFile": Kind(PATH, "FILE", danger=Danger.TELLS_SECRETS),
+    "ModelSource": Kind(PATH, "MODEL", danger=Danger.NAMES_OBJECT),
+    "DomainSource": Kind(PATH, "FILE", danger=Danger.NAMES_OBJECT),
+    "ReadFile": Kind(PATH, "FILE", danger=Danger.READS),
+    "WrittenFile": Kind(PATH, "FILE", danger=Danger.WRITES),
+    "WrittenFolder": Kind(PATH, "FOLDER", danger=Danger.WRITES),
+    "Mapping[str, str]": Kind(TEXTS, "NAME=VALUE", AGAIN, True),
+    "Flag": Kind("true or false"),
+    "bool": Kind("true or false"),
+    "int": Kind("a whole number", "N"),
+    "float": Kind("a number", "NUMBER"),
+    "Outcome": Kind("a text, a number, true or false", "OUTCOME"),
+    "Column": Kind(TEXT, "COLUMN"),
+    "Sequence[Column]": Kind(TEXTS, "COLUMN", "Give it again for more, or put commas between them.", True),
+    "str": Kind(TEXT, "NAME"),
+    "Sequence[str]": Kind(TEXTS, "NAME", AGAIN, True),
+}
+"""By a part of an annotation, the first that is there counts; None where no text can stand for the value."""
+
+REQUIRED = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a public function, as its signature and docstring declare it."""
+
+    name: str
+    annotation: str
+    default: Any
+    """`REQUIRED` where there is none."""
+    help: str
+    """The text of the docstring, on one line."""
+    old_names: tuple[str, ...] = ()
+    """Names that earlier versions had for it; they are still accepted."""
+
+    @property
+    def kind(self) -> Kind | None:
+        """What its value is; None if no text can stand for it."""
+        types = list(_alternatives(self.annotation))
+        return next((kind for name, kind in KINDS.items() if name in types), None)
+
+    @property
+    def may_be_none(self) -> bool:
+        """Whether None is a value of it."""
+        return "None" in _alternatives(self.annotation)
+
+    @property
+    def sentence(self) -> str:
+        """The first sentence of its help, with a capital letter."""
+        first = re.split(r"(?<=\.)\s+(?=[A-Z`])", self.help, maxsplit=1)[0]
+        return first[:1].upper() + first[1:]
+
+    @property
+    def choices(self) -> list[str]:
+        """The words in quotes in its help: values that it may have."""
+        return list(dict.fromkeys(re.findall(r'"([\w-]+)"', self.help)))
+
+    def named(self, name: str) -> Argument:
+        """The argument under another name, where two functions use one name for two things."""
+        return replace(self, name=name)
+
+
+@functools.cache
+def arguments_of(function: Callable[..., Any], described_by: Callable[..., Any] | None = None) -> dict[str, Argument]:
+    """The arguments of a function by name, in order; another function's docstring may hold their help.
+
+    >>> def search(model, *, max_cases: int | None = 10_000):
+    ...     '''Search.
+    ...
+    ...     Args:
+    ...         max_cases: stop after this many cases. None is no limit.
+    ...     '''
+    >>> argument = arguments_of(search)["max_cases"]
+    >>> argument.sentence, argument.default, argument.kind.rule, argument.may_be_none
+    ('Stop after this many cases.', 10000, 'a whole number', True)
+    """
+    help_of = dict(_described(inspect.getdoc(described_by or function) or ""))
+    old: Mapping[str, str] = vars(function).get("old_names", {}) if callable(function) else {}
+    return {
+        name: Argument(
+            name,
+            "" if parameter.annotation is REQUIRED else str(parameter.annotation),
+            parameter.default,
+            help_of.get(name, ""),
+            tuple(before for before, now in old.items() if now == name),
+        )
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
+
+
+def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable[str] = ()) -> dict[str, Any]:
+    """All arguments of a function that have a default, with those given in their place.
+
+    An argument that the function does not have, or that is among `but`, is refused; an old name is accepted.
+    """
+    arguments = arguments_of(function)
+    old = {before: argument.name for argument in arguments.values() for before in argument.old_names}
+    todays = renamed(given, old)
+    known = [name for name in arguments if name not in set(but)]
+    for name in todays:
+        if name not in known:
+            raise TypeError(f"{function.__name__}() got an unexpected argument {name!r}{nearest(name, known)}")
+    return {name: arguments[name].default for name in known if arguments[name].default is not REQUIRED} | todays
+
+
+def accepts_old_names(**old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function accept names that earlier versions had for its keyword arguments; the command line follows.
+
+    >>> @accepts_old_names(max_inputs="max_judged")
+    ... def search(*, max_judged=None):
+    ...     return max_judged
+    >>> search(max_inputs=5), list(arguments_of(search))
+    (5, ['max_judged'])
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*arguments: P.args, **given: P.kwargs) -> R:
+            todays: Any = renamed(given, old)
+            return function(*arguments, **todays)
+
+        vars(call)["old_names"] = old
+        return call
+
+    return decorate
+
+
+def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments under the names of today, by their old names; both names at once are refused."""
+    for before, now in old.items():
+        if before in given and now in given:
+            raise SettingError.about(now, f"is the new name of {before}, got both")
+    return {old.get(name, name): value for name, value in given.items()}
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """The parts of an annotation between bars that stand in no brackets.
+
+    >>> _alternatives("str | Mapping[str, int | None] | None")
+    ['str', 'Mapping[str, int | None]', 'None']
+    """
+    parts, depth = [""], 0
+    for letter in annotation:
+        depth += {"[": 1, "]": -1}.get(letter, 0)
+        if letter == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def _described(docstring: str) -> Iterator[tuple[str, str]]:
+    """The names and texts of the arguments that a docstring describes, in each of its sections."""
+    entry = re.compile(r"^    (\w+)(?: \([^)]*\))?: (.*(?:\n {5,}.*)*)", re.MULTILINE)
+    for match in entry.finditer(docstring):
+        yield match[1], " ".join(match[2].split())
