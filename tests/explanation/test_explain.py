@@ -15,13 +15,13 @@ import pytest
 from evidences import evidence_of, sampled_of
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.explanation.box import Axes, Interval
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom, checked_rows
 from fairprobe.explanation.learning import learn
-from fairprobe.testing.planted_regions import PLANTED, planted_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
