@@ -33,6 +33,7 @@ from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_
 from fairprobe.estimation.survey import combination_words, split_confidence
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import adapter_for
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
