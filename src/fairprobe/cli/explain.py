@@ -18,7 +18,7 @@ from fairprobe.cli.destination import Destination, checked_folder
 from fairprobe.cli.explain_words import figure_parts, title_of
 from fairprobe.cli.options import option, setting, whole
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
+from fairprobe.cli.words import flag, in_flags, note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
@@ -33,6 +33,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.progress import visible
 from fairprobe.searching import StopReason
 from fairprobe.searching.settings import settled
+from fairprobe.wording import counted, duration, listed
 
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"

@@ -14,7 +14,7 @@ from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
-from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
+from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import favourable_label
@@ -30,6 +30,7 @@ from fairprobe.retraining.retrain_settings import ACCEPT, AllSettings
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.supply import checked_cases
 from fairprobe.searching import STRATEGIES
+from fairprobe.wording import counted, duration, listed
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"

@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.favourable import in_order
-from fairprobe.estimation.share import Remark, percent
 from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
 from fairprobe.model.adapters import adapter_for
 from fairprobe.notebook import as_html
 from fairprobe.oracle import Judgement, Oracle
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,7 +207,7 @@ def _left_out(evidence: Evidence) -> Iterator[Remark]:
     n = len(evidence.domain.combinations)
     if _are_many(np.arange(n)):
         text = f"of {math.comb(n, 2):,} pairs of sensitive values those {MOST_PAIRS} that most cases found are ends of"
-        yield "many-pairs", f"{text} were looked at"
+        yield Remark("many-pairs", f"{text} were looked at")
 
 
 # What they get
@@ -289,7 +290,7 @@ class _Labels(_Outcomes):
             self.is_told = good in self.names
             if not self.is_told:
                 seen_words = ", ".join(map(repr, self.names))
-                self.health = (("favourable-unseen", f"no case gets the outcome {good!r}, only {seen_words}"),)
+                self.health = (Remark("favourable-unseen", f"no case gets the outcome {good!r}, only {seen_words}"),)
         if self.is_told:
             others = [label for label in self.names if label != good]
             self.names = [others[0] if len(others) == 1 else f"not {good}", good]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
@@ -17,7 +18,6 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
-from fairprobe.searching.job import Remark
 from fairprobe.searching.start_rows import as_compared
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class RealRows:
             return []
         n = self.n_unused + len(self.frame)
         text = f"{self.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
-        return [("rows-outside", text)]
+        return [Remark("rows-outside", text)]
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:

@@ -28,11 +28,11 @@ from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
-from fairprobe.estimation.share import POPULATIONS, percent
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
 from fairprobe.oracle import Oracle
+from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.blocks import Remark
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.estimation.share import Remark
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
 from fairprobe.model.adapters import adapter_for
@@ -93,7 +93,7 @@ def severity_of(evidence: Evidence) -> Severity:
         n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
         if n < evidence.n_cases:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
-            health = (("fewer-scores", text),)
+            health = (Remark("fewer-scores", text),)
         gaps = np.full(evidence.n_cases, np.nan)
         case, twin, n_queries = _asked(evidence, measure, n)
         gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0

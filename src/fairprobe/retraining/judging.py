@@ -14,11 +14,12 @@ from fairprobe.domain.domain import Domain
 from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.compare import Comparison, paired
 from fairprobe.estimation.populations import Population
-from fairprobe.estimation.share import POPULATIONS, Share
+from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey, combination_words
 from fairprobe.model.asking import Asker
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.standins import quick_asker
+from fairprobe.wording import POPULATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
