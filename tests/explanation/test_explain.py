@@ -308,7 +308,13 @@ def test_labels_with_an_index_of_their_own_go_by_place():
 
 @pytest.mark.parametrize(
     ("output", "good", "bad"),
-    [("label", "b", "B"), ("score", "highest", "b"), ("proba", "b", "B"), ("proba", 1, 2), ("value", "lowest", "low")],
+    [
+        ("label", "b", "B"),
+        ("score", "highest", "b"),
+        ("proba", "b", 1),
+        ("proba", "lowest", 2),
+        ("value", "lowest", "low"),
+    ],
 )
 def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
     class Model:

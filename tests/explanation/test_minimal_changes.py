@@ -139,7 +139,7 @@ def test_wide_parameters_are_shrunk_to_the_boundary():
     assert (shrunk.distance <= shrunk.before["distance"]).all()
     assert shrunk.in_words(1) == ["row 7, with age 30 -> 41, gain 0 -> 5001: sex 1 -> 0 changes True to False"]
     assert shrunk.sentences()[0] == (
-        "3 cases differ from a real row in 2.0 parameters on average, in 3.0 before. For 0 of them no smaller number "
+        "3 cases differ from a real row in 2.0 parameters on average, in 3.0 before. For 2 of them no smaller number "
         "gives a case."
     )
 

@@ -160,4 +160,4 @@ def test_a_hidden_typo_is_caught(monkeypatch):
         except pytest.fail.Exception as error:
             raise AssertionError from error
 
-    caught(monkeypatch, forgiving, explaining, "checked_favourable", lambda *of: None)
+    caught(monkeypatch, forgiving, explaining, "favourable_among", lambda *of: None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
@@ -79,7 +80,7 @@ class ChangedCases:
 
 def health_of(
     given: GivenCases, rows: RealRows | None, search: MinimalChanges, is_fewest: Mask, n_lost: int = 0
-) -> list[tuple[str, str]]:
+) -> list[Remark]:
     """Remarks on what was left out, or not asked about."""
     remarks = given.health(n_lost)
     if rows is not None:
@@ -87,9 +88,9 @@ def health_of(
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} cases max_queries is too small to ask about all with fewer changes"
-        remarks.append(("not-minimal", text))
+        remarks.append(Remark("not-minimal", text))
     if search.has_ended:
-        remarks.append(("ended", "max_queries ended before every change was made as small as it can be"))
+        remarks.append(Remark("ended", "max_queries ended before every change was made as small as it can be"))
     return remarks
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
@@ -18,7 +19,6 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
-from fairprobe.searching.job import Remark
 from fairprobe.searching.start_rows import as_compared
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class GivenCases:
                 f"{self.budget.max_queries or 0:,} queries leaves no room: a case and its twins take "
                 f"{self.budget.cost:,}. Those that were are evenly taken"
             )
-            remarks.append(("fewer-cases", text))
+            remarks.append(Remark("fewer-cases", text))
         if gone and not self.oracle.health:
             text = (
                 f"{gone:,} of {n_given:,} cases are none any more, as the model treats them and their twins alike. "
                 "They are left out: is it the model that was searched?"
             )
-            remarks.append(("cases-gone", text))
+            remarks.append(Remark("cases-gone", text))
         return remarks
 
 
@@ -176,7 +176,7 @@ class RealRows:
             return []
         n = self.n_unused + len(self.frame)
         text = f"{self.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
-        return [("rows-outside", text)]
+        return [Remark("rows-outside", text)]
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:

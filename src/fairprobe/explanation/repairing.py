@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
@@ -226,7 +227,7 @@ def _asked_again(given: GivenCases, search: MinimalChanges, rows: RealRows | Non
     if len(found) < len(index):
         by_then = " before max_queries ended" if search.has_ended else ""
         text = f"for {len(index) - len(found):,} cases nothing was found that ends them{by_then}"
-        health.append(("unrepaired", text))
+        health.append(Remark("unrepaired", text))
 
     def of_all(values: Any) -> Any:
         """Values of the repaired cases, set among all cases."""
