@@ -18,7 +18,6 @@ from fairprobe.engine import Counts, Report, Skipped, make_engine
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.model.adapters import Adapter
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import bears_copying
 from fairprobe.store.answer_log import AnswerLog, Call, NotTold, recorded
 
 BATCHES = 4
@@ -167,7 +166,6 @@ def spread_families(
     log: AnswerLog | None = None,
 ) -> Iterator[JudgedFamilies | LostInputs]:
     """The batches of all shards in order, with what is lost in its place."""
-    population = task.population
     engine = make_engine(
         task,
         workers.n_jobs,
@@ -175,7 +173,6 @@ def spread_families(
         engine=workers.engine,
         n_shards=task.n_shards,
         foreseen=foreseen,
-        may_copy=bears_copying(population.model) and not population.domain.restrictions.callables,
     )
     try:
         for result in engine.results():
