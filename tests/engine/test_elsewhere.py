@@ -84,7 +84,7 @@ def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
     kept = reusable_executor._executor
     made = make_engine(at_leisure, n_jobs=2, n_shards=6)
     assert len(list(made.results())) == 6
-    assert made._executor is not None
+    assert made._pool is not None
     assert reusable_executor._executor is kept
     made.close()
 

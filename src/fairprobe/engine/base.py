@@ -61,7 +61,7 @@ class Kept(Protocol):
         """The result of a shard that an earlier run has finished, or None."""
 
     def save(self, shard: int, result: Any) -> None:
-        """Keep a result. An engine calls this in the process that made it, as soon as it sees that a shard has ended."""
+        """Keep a result. An engine calls this, in the process that made it, as soon as it sees that a shard ended."""
 
 
 @dataclass(frozen=True)
