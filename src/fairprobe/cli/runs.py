@@ -13,13 +13,13 @@ from fairprobe.checks import nearest
 from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
 from fairprobe.cli.options import HOW, Option, option, out, switch, whole
-from fairprobe.cli.words import aligned, counted, note, say
+from fairprobe.cli.words import aligned, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.estimation.share import percent
 from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
 from fairprobe.store.shard_file import summary_of
 from fairprobe.store.whole_files import as_written, read_own
+from fairprobe.wording import counted, percent
 
 ACTIONS = ("list", "show", "merge", "export")
 SUMMARY = "List, show, merge and export runs that were kept by --store."

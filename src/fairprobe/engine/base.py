@@ -1,7 +1,7 @@
 """The engines by name, what they have in common, and the local engine, which runs everything in this process.
 
 A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
-in `ENGINES`. `fairprobe.testing.engine_checks` has its tests.
+in `ENGINES`. `tests/engine/conformance.py` has its tests.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe._version import __version__
+from fairprobe.blocks import Remark
 from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
@@ -41,8 +42,6 @@ HASH_DIGITS = 16
 
 MOST_DIFFERENCES = 5
 """Differences that a message lists when a run is refused. Chosen."""
-
-Remark = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,9 @@ class RunReader:
                 return data
         except OSError as error:
             what = error.strerror or str(error)
-        self.remarks.append(("damaged-shard", f"{entry.path} must be as it was written, got {what}: it does not count"))
+        self.remarks.append(
+            Remark("damaged-shard", f"{entry.path} must be as it was written, got {what}: it does not count")
+        )
         del self.entries[name]
         return None
 
@@ -148,12 +149,14 @@ class StoredRun(RunReader):
     def _remark_on_folder(self, begun: Mapping[str, Any], *, flushes: bool, is_locked: bool) -> None:
         folder = self.path
         if (why := _untold(begun)) is not None:
-            self.remarks.append(("untold-model", f"{folder} cannot be taken up again: {why}"))
+            self.remarks.append(Remark("untold-model", f"{folder} cannot be taken up again: {why}"))
         if not flushes:
             text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
-            self.remarks.append(("no-fsync", f"{folder}: {text}the process, not one of the machine"))
+            self.remarks.append(Remark("no-fsync", f"{folder}: {text}the process, not one of the machine"))
         if not is_locked:
-            self.remarks.append(("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it"))
+            self.remarks.append(
+                Remark("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
+            )
 
     def _check_same(self, ours: Mapping[str, Any]) -> None:
         """Refuse the run of anything else; a remark lists other versions."""
@@ -176,7 +179,7 @@ class StoredRun(RunReader):
         others = [f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name)]
         if others:
             text = f"{self.path} was begun with {', '.join(others)}: its shards are of both"
-            self.remarks.append(("other-versions", text))
+            self.remarks.append(Remark("other-versions", text))
 
     def save(self, name: str, content: ShardContent) -> None:
         """Keep a shard, in place of what there is by this name."""
