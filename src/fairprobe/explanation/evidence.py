@@ -1,7 +1,4 @@
-"""What an explanation stands on: the cases that still hold, and a way to ask about others like them.
-
-Everything here is in codes. Who a case's twins are is known by `domain.families`, and whether it is one by the oracle.
-"""
+"""The input of all parts of an explanation: the cases that still hold, the model, the population and real rows."""
 
 from __future__ import annotations
 
@@ -31,12 +28,12 @@ if TYPE_CHECKING:
 
 POPULATIONS = ("domain", "valid")
 LEAST_SEEN = 100
-"""Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
+"""Smallest number of fresh inputs after which an outcome that none of them got is refused. Chosen."""
 
 
 @dataclass(frozen=True)
 class DrawnFrom:
-    """Who inputs are drawn from: all that the constraints allow, or a density, above a floor of plausibility."""
+    """The population that inputs are drawn from: all allowed inputs, or a density above a floor of plausibility."""
 
     name: str
     domain: Domain
@@ -45,7 +42,7 @@ class DrawnFrom:
 
     @classmethod
     def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> DrawnFrom:
-        """The one asked for; by default the search's own, or all that is allowed."""
+        """The population asked for; by default that of the search, or all allowed inputs."""
         if population is None:
             if found is None or found.density is None:
                 return cls("valid" if domain.is_restricted else "domain", domain)
@@ -59,7 +56,7 @@ class DrawnFrom:
         return cls(population, domain.without_constraints() if population == "domain" else domain)
 
     def sample(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs drawn from it."""
+        """Draw inputs."""
         if self.density is None:
             return self.domain.sample_codes(n, rng)
         return self.density.sample_codes(n, rng, self.density.floor(self.min_plausibility))
@@ -67,55 +64,53 @@ class DrawnFrom:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The cases that still hold, the model that judges, and what else is known."""
+    """The cases that still hold, the model that judges, and everything given with them."""
 
     model: Any
     domain: Domain
     oracle: Oracle
-    """Asks the model itself, and counts."""
     budget: Budget
     cases: Judgement
-    """Of the cases that still hold, each as it was shown."""
+    """The cases that still hold."""
+    numbers: Codes
+    """Position of these cases among those given."""
     n_given: int
-    """Cases given, those that no longer hold included."""
+    """Number of cases given, with those that no longer hold."""
     population: DrawnFrom
     density: Density | None
-    """Whatever says how likely inputs are: that of the search, or the population itself."""
+    """The density of the population, or of the search."""
     rows: pd.DataFrame | None
-    """Real rows, as they are, whether or not they lie in the domain."""
+    """Real rows, whether or not they lie in the domain."""
     labels: pd.Series | None
-    """Of the rows."""
+    """The labels of the rows."""
     seed: int
     n_unasked: int = 0
     """Cases given that were not asked about, as the budget left no room."""
     n_off: int = 0
     """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
     favourable: Favourable | None = None
-    """The good outcome, where it was told."""
-    places: Codes | None = None
-    """Where the cases stand among those given; None where these are all."""
 
     @property
     def n_queries(self) -> int:
-        """Rows sent to the model so far."""
+        """Number of rows sent to the model so far."""
         return self.oracle.asker.n_queries
 
     @property
     def n_cases(self) -> int:
-        """Cases that still hold."""
+        """Number of cases that still hold."""
         return len(self.cases.codes)
 
     @property
     def n_gone(self) -> int:
-        """Cases that the model no longer treats differently."""
+        """Number of cases that the model no longer treats differently."""
         return self.n_given - self.n_cases - self.n_unasked - self.n_off
 
     def rng(self, name: str) -> np.random.Generator:
-        """Random numbers of a part's own, so that no part's draws hang on another's."""
+        """A generator of a part's own, so that the draws of one part do not change those of another."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
-        """Inputs judged by the model, in batches that stay in a core's cache."""
+        """Judge inputs by the model."""
         return self.oracle.judge_batches(codes)
 
     @property
@@ -143,14 +138,14 @@ class Evidence:
 
 
 def base_domain(domain: Domain) -> Domain:
-    """The domain without what only stands in rows that a search started from."""
+    """The domain without the values that only occur in the rows that a search started from."""
     if not any(isinstance(each, Extended) for each in domain.parameters):
         return domain
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
-    """Real rows and their labels, made sure of."""
+    """Check real rows and their labels."""
     import pandas as pd
 
     if X is None:
