@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import sys
@@ -15,10 +14,12 @@ from typing import Any, ClassVar
 
 import typer
 
+from fairprobe.arguments import REQUIRED, arguments_of, filled
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.options import NONE, loading, pairs
-from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
+from fairprobe.cli.flags import NONE, in_flags
+from fairprobe.cli.options import LOADED, LOADING, pairs
+from fairprobe.cli.words import Line, counted, magnitude, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
@@ -50,12 +51,10 @@ class Request:
         return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__}).with_remembered()
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """All keyword arguments of a function of the library: those given, the others as its signature says."""
-        parameters = inspect.signature(function).parameters.values()
-        # The library's own defaults, so that the command line has none that could differ from them.
-        keywords = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-        given = {name: self.given[name] for name in keywords if self.given.get(name) is not None}
-        return {**keywords, **{name: None if value == NONE else value for name, value in given.items()}}
+        """All keyword arguments of a function of the library: those given, the others by default."""
+        optional = [name for name, argument in arguments_of(function).items() if argument.default is not REQUIRED]
+        given = {name: self.given[name] for name in optional if self.given.get(name) is not None}
+        return filled(function, {name: None if value == NONE else value for name, value in given.items()})
 
     def again(self, **changes: Any) -> str:
         """The command as it was given, with some options changed."""
@@ -143,11 +142,11 @@ class Command(ABC):
 
     def _loading(self) -> dict[str, Any]:
         """What the options say of how it is loaded."""
-        given = {each.name: self.request[each.name] for each in loading()}
-        given["weights"] = given.pop("model_weights")
-        given["answers"] = pairs("answer", given.pop("answer"))
+        called = {option: argument for argument, option in {**LOADED, "answers": "answer"}.items()}
+        given = {called.get(each.name, each.name): self.request[each.name] for each in LOADING}
+        given["answers"] = pairs("answer", given["answers"])
         given["header_from_env"] = pairs("header_from_env", given["header_from_env"])
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None and name != "source"}
 
     def exit_code(self) -> int:
         """How it ended."""

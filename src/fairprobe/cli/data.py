@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest, opened_regular
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
@@ -33,21 +34,38 @@ Compared = dict[str, list[str] | None]
 
 @dataclass(frozen=True)
 class Source:
-    """What the options say of data and domain."""
+    """Where the rows and the domain come from, as the options say it.
 
-    data: str | None = None
-    domain: str | None = None
-    label: str | None = None
-    ignore: Sequence[str] | None = None
-    sensitive: Sequence[str] | None = None
+    Args:
+        data: a table of real rows, .csv, .csv.gz (UTF-8, commas, a header) or .parquet. The domain is inferred from it
+            unless `domain` is given.
+        domain: the domain: a TOML file (see fairprobe domain), or module:attribute in Python.
+        label: the column to predict. It is left out of the inputs.
+        ignore: columns that are no inputs of the model.
+        sensitive: parameters that must not change the outcome.
+        missing: a text that stands for a missing value in a CSV file, as "?".
+        constraint: a rule that every input keeps: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no
+            plain words in backticks; and, or, not, in, is missing, + - * /).
+        link: what changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a
+            semicolon before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit".
+        hidden: sensitive parameters that the model does not take: only links can carry them.
+        weights: the column of weights of the rows.
+        groups: the column that says which rows are of one person.
+        remembered: the options that the domain file says, not the command line.
+    """
+
+    data: DataFile | None = None
+    domain: DomainSource | None = None
+    label: Column | None = None
+    ignore: Sequence[Column] | None = None
+    sensitive: SensitiveNames | None = None
     missing: Sequence[str] | None = None
     constraint: Sequence[str] | None = None
     link: Sequence[str] | None = None
     hidden: Sequence[str] | None = None
-    weights: str | None = None
-    groups: str | None = None
+    weights: Column | None = None
+    groups: Column | None = None
     remembered: Sequence[str] | None = None
-    """The options that the domain file says, not the command line."""
 
     def with_remembered(self) -> Source:
         """With what the domain file remembers of the data, where the options do not say it."""

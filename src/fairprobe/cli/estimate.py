@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +20,13 @@ from fairprobe.cli.estimate_words import (
     side_by_side,
     verdict_lines,
 )
-from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
+from fairprobe.cli.flags import flag
+from fairprobe.cli.words import counted, duration, note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
+from fairprobe.estimation.estimation import EstimatePlan, options_of, plan
 from fairprobe.estimation.populations import sides_of
 from fairprobe.estimation.share import POPULATIONS, UNBOUND, WHICH, percent
 from fairprobe.estimation.verdict import GATES
@@ -37,65 +36,25 @@ from fairprobe.progress import Status
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("auto", "sample", "exact")
-VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
-
-GOOD = "The good outcome, to say who is worse off"
-APART = "a column of --data that is left out of the inputs; for the share of the rows."
-EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
-
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-_setting = partial(setting, estimate)
+PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable")}
 
 OPTIONS = [
-    *o.inputs(
-        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "Rows, a population of their own; the domain is inferred from them unless --domain is given",
-        weights=("--model-weights",),
-    ),
-    o.several(
+    *o.INPUTS,
+    o.own(
         "population",
-        "NAME",
-        f"Whose share: {', '.join(POPULATIONS)} (valid is the part of the domain that its constraints allow, density "
-        "what is fitted to the rows of --data); give it again or put commas between them. Default: all there are but "
-        "the density.",
+        "Sequence[Column] | None",
+        'whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow) and '
+        '"density" (what is fitted to the rows of `data`); by default all there are but the density.',
         o.HOW,
-        POPULATIONS,
     ),
-    _setting(
-        "method", str, "exact where it can be had (auto), or sample. Rows are always all judged.", choices=METHODS
+    *o.options_of(estimate, PANELS, but=("population",)),
+    o.own("by_parameter", "bool | None", "also the share by sensitive parameter, alone and combined.", o.HOW),
+    o.out(
+        "write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is overwritten."
     ),
-    _setting("n_experiments", whole, f"Experiments of a sample. {EXPERIMENTS}"),
-    _setting("n_samples", whole, "Inputs of an experiment."),
-    _setting("confidence", number, "Of the intervals, between 0 and 1."),
-    _setting("width", number, "Sample until the interval is no wider, as 0.01 for one percentage point."),
-    _setting("max_seconds", number_or_none, "Sample no longer; the interval is valid whenever it stops."),
-    _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
-    o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
-    o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
-    o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
-    o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
-    o.ROWS_ARE,
-    *o.ASKED,
-    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
-    o.ENGINE,
-    _setting(
-        "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
-    ),
-    o.option(
-        "gate",
-        "NAME",
-        "What --max-share is about. Default: rows if any, else domain; with links both shares, linked and plain, "
-        'unless it names one: plain, or "rows linked".',
-        VERDICT,
-        choices=(*GATES, *WHICH),
-    ),
-    o.STORE,
-    o.MODEL_ID,
-    o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
-    o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
-    o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
+    o.own("plot", "WrittenFile | None", "draw how the sample converges, as .svg; an older file is overwritten."),
     *o.PRINTED,
 ]
 
@@ -113,9 +72,6 @@ def run(request: Request) -> int:
     the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
     plain share and the linked one, with what changes along.
     """
-    given = request.given
-    if given["model_weights"] is None and str(given["weights"]).endswith(".safetensors"):  # no column is meant
-        request = replace(request, given={**given, "model_weights": given["weights"], "weights": None})
     return Estimate(request).run()
 
 

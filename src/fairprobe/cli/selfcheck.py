@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import FAILED
-from fairprobe.cli.options import HOW, option, whole
 from fairprobe.cli.words import say
 from fairprobe.errors import SettingError
 
-OPTIONS = [option("seed", "N", "Another seed draws other inputs.", HOW, kind=Any, parser=whole, default=0)]
+OPTIONS = [o.own("seed", "int", "another seed draws other inputs.", o.HOW, default=0)]
 
 
 def run(request: Request) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.arguments import Column, Outcome, WrittenFolder
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.domain import Domain, magnitude
 from fairprobe.domain.health import health_of_domain
@@ -67,15 +68,15 @@ def estimate(
     max_seconds: float | None = None,
     threshold: float | None = None,
     output: str = "label",
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     seed: int | None = 0,
     batch: str | None = None,
     linked: bool | None = None,
-    weights: Any = None,
-    groups: Any = None,
+    weights: Column | None = None,
+    groups: Column | None = None,
     rows_are: str | None = None,
     gate: str | None = None,
-    store: str | PathLike[str] | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     n_jobs: int = 1,
     engine: str | None = None,
