@@ -152,7 +152,7 @@ class Argument:
 
     def named(self, name: str) -> Argument:
         """The argument under another name, where two functions use one name for two things."""
-        return replace(self, name=name)
+        return self if name == self.name else replace(self, name=name, old_names=(*self.old_names, self.name))
 
 
 @functools.cache

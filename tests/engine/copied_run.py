@@ -10,11 +10,11 @@ import warnings
 from functools import partial
 
 import numpy as np
+from conformance import engine_checks
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, estimate, search
 from fairprobe.engine import Counts, Skipped, make_engine, processes
-from fairprobe.testing import engine_checks
 
 DOMAIN = Domain([*(Integer(f"x{i}", 0, 19) for i in range(5)), Integer("group", 0, 1)], sensitive=["group"])
 SETTINGS = {"max_cases": None, "max_barren": None, "shard_inputs": 50_000, "max_inputs": 1_000_000}

@@ -21,7 +21,7 @@ from fairprobe.engine.copies import may_copy
 from fairprobe.errors import SettingError
 from fairprobe.model.known import bears_copying
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.testing import engine_checks
+from tests.engine.conformance import engine_checks
 
 SCRIPT = Path(copied_run.__file__)
 

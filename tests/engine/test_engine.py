@@ -1,4 +1,4 @@
-"""Engines: shards in order, whoever runs them. What all of them must do, `fairprobe.testing.engine_checks` knows."""
+"""Engines: shards in order, whoever runs them. What all of them must do, `engine_checks` in conformance.py knows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from fairprobe.engine import Counts, Skipped, checked_engine, checked_jobs, make_engine, processes
 from fairprobe.errors import RunError, SettingError
-from fairprobe.testing import check_engine, engine_checks
+from tests.engine.conformance import check_engine, engine_checks
 
 EVERY = {"argvalues": engine_checks(), "ids": lambda value: value if isinstance(value, str) else ""}
 

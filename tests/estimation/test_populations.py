@@ -407,7 +407,7 @@ def test_rows_all_of_which_are_unknown():
 
 
 def test_no_rows():
-    with pytest.raises(DataError, match="a population of rows must have one row at least, got an empty frame"):
+    with pytest.raises(DataError, match="population must have one row at least, got an empty frame"):
         estimate(Arbitrary(), ROWS_DOMAIN, people().iloc[:0])
 
 

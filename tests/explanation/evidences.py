@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, holding
+from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, favourable_among, holding
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -36,7 +38,7 @@ def evidence_of(
     if most is not None:
         cases = cases.take(np.arange(min(most, len(cases.codes))), cases.codes.dtype)
     limit = None if max_queries is None else oracle.asker.n_queries + max_queries
-    return Evidence(
+    evidence = Evidence(
         model=model,
         domain=domain,
         oracle=oracle,
@@ -47,9 +49,9 @@ def evidence_of(
         density=density,
         rows=rows,
         labels=None,
-        favourable=favourable,
         seed=seed,
     )
+    return replace(evidence, favourable=favourable_among(favourable, evidence, cases))
 
 
 def sampled_of(evidence, n, seed=0):

@@ -15,13 +15,13 @@ import pytest
 from evidences import evidence_of, sampled_of
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.explanation.box import Axes, Interval
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom, checked_rows
 from fairprobe.explanation.learning import learn
-from fairprobe.testing.planted_regions import PLANTED, planted_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -269,7 +269,11 @@ def test_a_model_that_answers_by_chance_has_no_regions():
             DataError,
             r"give y.loc\[X.index\]",
         ),
-        ({"X": DOMAIN.sample(5, seed=0), "y": [1, 2]}, DataError, "a label for each row of X, got 2 for 5"),
+        (
+            {"X": DOMAIN.sample(5, seed=0), "y": [1, 2]},
+            DataError,
+            "y must have one label a row, got 5 rows",
+        ),
         ({"y": [1, 2]}, DataError, "goes with the rows X"),
         ({"X": DOMAIN.sample(5, seed=0).drop(columns="age")}, DataError, "got none for age"),
         ({"max_queries": 0}, SettingError, "max_queries"),
@@ -304,7 +308,13 @@ def test_labels_with_an_index_of_their_own_go_by_place():
 
 @pytest.mark.parametrize(
     ("output", "good", "bad"),
-    [("label", "b", "B"), ("score", "highest", "b"), ("proba", "b", "B"), ("proba", 1, 2), ("value", "lowest", "low")],
+    [
+        ("label", "b", "B"),
+        ("score", "highest", "b"),
+        ("proba", "b", 1),
+        ("proba", "lowest", 2),
+        ("value", "lowest", "low"),
+    ],
 )
 def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
     class Model:

@@ -74,14 +74,14 @@ def test_a_model_that_hands_on_to_another_tells_what_the_adapter_of_that_one_dec
     class Wrapped:
         def __init__(self, model):
             self.feature_names_in_ = model.feature_names_in_
-            self.categories_in_ = Asker(model, DOMAIN).adapter.categories
+            self.categories_in_ = Asker(model, DOMAIN).form.categories
             self.predict = model.predict
 
     wrapped = Wrapped(Boosted(LISTS))
     assert wrapped.categories_in_ == {"job": tuple(JOBS), "sex": ("m", "f")}
-    assert Asker(wrapped, DOMAIN).adapter.categories == wrapped.categories_in_
+    assert Asker(wrapped, DOMAIN).form.categories == wrapped.categories_in_
     assert Asker(wrapped, DOMAIN).ask_frame(ROWS).tolist() == [0, 1, 0, 0]
-    assert Asker(lambda rows: rows, DOMAIN).adapter.categories == {}
+    assert Asker(lambda rows: rows, DOMAIN).form.categories == {}
 
 
 def test_searches_and_estimates_work_on_strings():
@@ -97,14 +97,14 @@ def test_numbers_are_categories_where_the_model_says_so():
     model = Boosted([[3, 2, 1], ["f", "m"]], ("age", "zone", "sex"), {"categorical_column": [2, 1]})
     told = fitted_categories(model, numbers, numbers.names)
     assert told == {"zone": (3, 2, 1), "sex": ("f", "m")}
-    batch = Asker(model, numbers).adapter.form.rows(np.array([[0, 0, 1], [3, 2, 0]]))
+    batch = Asker(model, numbers).form.rows(np.array([[0, 0, 1], [3, 2, 0]]))
     assert batch["zone"].cat.codes.tolist() == [2, 0]
     assert batch["zone"].tolist() == [1, 3]
 
 
 def test_a_missing_value_is_no_category():
     domain = Domain([Integer("age", 0, 9), Category("job", JOBS, missing=True), DOMAIN["sex"]], sensitive=["sex"])
-    form = Asker(Boosted(LISTS), domain).adapter.form
+    form = Asker(Boosted(LISTS), domain).form
     assert form.rows(np.array([[0, 3, 0]]))["job"].cat.codes.tolist() == [-1]
     assert form.of_frame(ROWS.assign(job=[None, *JOBS]))["job"].cat.codes.tolist() == [-1, 0, 1, 2]
 

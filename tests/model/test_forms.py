@@ -105,8 +105,8 @@ def test_fitted_on_a_frame_gets_a_frame_in_its_own_order_without_a_warning():
         asker = Asker(model, NUMBERS)
         codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
         answer, families = asker.ask(codes), asker.ask_families(codes)
-    assert isinstance(asker.adapter.form, FrameForm)
-    assert list(asker.adapter.form.rows(codes).columns) == ["sex", "age", "hours"]
+    assert isinstance(asker.form, FrameForm)
+    assert list(asker.form.rows(codes).columns) == ["sex", "age", "hours"]
     plain = NUMBERS.decode(codes)[["sex", "age", "hours"]]
     np.testing.assert_array_equal(answer, model.predict(plain))
     assert families.shape == (2, 50)
@@ -120,7 +120,7 @@ def test_fitted_on_an_array_gets_an_array():
         asker = Asker(model, NUMBERS)
         codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
         answer = asker.ask(codes)
-    assert isinstance(asker.adapter.form, ArrayForm)
+    assert isinstance(asker.form, ArrayForm)
     np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes).to_numpy()))
 
 
@@ -148,7 +148,7 @@ def test_a_pipeline_fitted_on_objects_gets_objects():
     rows = frame.to_numpy(dtype=object)
     model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(rows, y)
     asker = Asker(model, WORDS)
-    assert isinstance(asker.adapter.form, ObjectForm)
+    assert isinstance(asker.form, ObjectForm)
     codes = WORDS.encode(frame)
     np.testing.assert_array_equal(asker.ask(codes), model.predict(rows))
 
@@ -188,7 +188,7 @@ def tree_for(domain, kind=DecisionTreeClassifier, **options):
 
 def form_dtype(model, domain):
     output = "value" if isinstance(model, DecisionTreeRegressor) else "label"
-    return Asker(model, domain, output=output).adapter.form.dtype
+    return Asker(model, domain, output=output).form.dtype
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_trees_get_float64_where_float32_is_not_exact(parameter, dtype):
 @pytest.mark.parametrize("low", [-(2**24), -(2**24) + 1, -(2**23) - 1])
 def test_every_number_reaches_a_tree_as_it_is(low):
     domain = Domain([Integer("x", low, 2**24), Integer("s", 0, 1)], sensitive=["s"])
-    form = Asker(tree_for(domain), domain).adapter.form
+    form = Asker(tree_for(domain), domain).form
     codes = np.array([[0, 0], [1, 1], [2**24 - 1, 0], [2**24 + 1, 0], [2**24 - low - 1, 1], [2**24 - low, 1]])
     assert form.rows(codes)[:, 0].astype(float).tolist() == (low + codes[:, 0]).tolist()
 

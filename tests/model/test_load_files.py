@@ -100,7 +100,7 @@ def test_whole_numbers_above_what_single_precision_holds(tmp_path):
     )
     model = fairprobe.load_model(path)
     domain = Domain([fairprobe.Integer("money", 2**24, 2**24 + 3), fairprobe.Integer("sex", 0, 1)], ["sex"])
-    batch = Asker(model, domain).adapter.form.rows(np.array([[0, 0], [1, 0]]))
+    batch = Asker(model, domain).form.rows(np.array([[0, 0], [1, 0]]))
     assert model._run("label", batch)[:, 0].tolist() == [False, True]
 
 

@@ -119,7 +119,7 @@ def test_text_as_plain_strings_is_the_same_text(make, census):
     X, y = census
     domain, model = domain_of(X), make(X).fit(X, y)
     codes = domain.sample_codes(500, np.random.default_rng(0))
-    plain, whole = Asker(model, domain).adapter.form.rows(codes), domain.decode(codes)
+    plain, whole = Asker(model, domain).form.rows(codes), domain.decode(codes)
     for name in text_of(X):
         assert plain[name].dtype == "str" or plain[name].dtype == object  # pandas 2
         assert plain[name].astype(object).equals(whole[name].astype(object))
@@ -130,5 +130,5 @@ def test_text_as_plain_strings_is_the_same_text(make, census):
         """May look at what pandas holds text as."""
 
     model.__class__ = Own
-    given = Asker(model, domain).adapter.form.rows(codes)
+    given = Asker(model, domain).form.rows(codes)
     assert given.dtypes.equals(whole.dtypes[list(given)])

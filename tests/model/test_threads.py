@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import ModelError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import LEAST_ROWS, Asker, InThreads
 
 DOMAIN = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
@@ -50,10 +50,10 @@ def test_a_model_that_raises_in_a_thread() -> None:
 
 
 def test_which_models_release_the_lock() -> None:
-    assert abilities_of(SVC()).threads
-    assert abilities_of(make_pipeline(StandardScaler(), SVC())).threads
+    assert adapter_for(SVC()).threads
+    assert adapter_for(make_pipeline(StandardScaler(), SVC())).threads
     for model in (LinearSVC(), DecisionTreeClassifier(), len):
-        assert not abilities_of(model).threads
+        assert not adapter_for(model).threads
 
 
 @pytest.mark.parametrize("accelerate", ["auto", "off"])

@@ -137,9 +137,9 @@ FRAME, LABELS = make(40, 0)
         (FRAME, np.array([1.0, np.nan] * 20), None, "a known label for every row, got 20 unknown"),
         (FRAME, np.array([None, *LABELS[1:]]), None, "a known label for every row, got 1 unknown"),
         (FRAME, pd.Series([1] * 39 + [None], dtype="Int64"), None, "a known label for every row, got 1 unknown"),
-        (FRAME, LABELS, np.ones(39), "one finite weight of at least 0 a row, got the shape (39,)"),
-        (FRAME, LABELS, np.full(40, -1.0), "one finite weight of at least 0 a row"),
-        (FRAME, LABELS, np.full(40, np.inf), "one finite weight of at least 0 a row"),
+        (FRAME, LABELS, np.ones(39), "sample_weight must be one number for each of the 40 rows, got the shape (39,)"),
+        (FRAME, LABELS, np.full(40, -1.0), "sample_weight must be finite and not negative"),
+        (FRAME, LABELS, np.full(40, np.inf), "sample_weight must be finite and not negative"),
         (np.zeros((40, 2)), LABELS, None, "3 columns in domain order, got the shape (40, 2)"),
     ],
 )

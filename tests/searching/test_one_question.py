@@ -94,8 +94,9 @@ def test_labels_that_do_not_follow_are_asked_for(monkeypatch):
     plain = run(model)
     from fairprobe.searching import hints
 
-    said = hints.abilities_of(model)
-    monkeypatch.setattr(hints, "abilities_of", lambda _: type(said)(**{**vars(said), "labels_follow": "score"}))
+    said = hints.adapter_for(model)
+    said.labels_follow = "score"
+    monkeypatch.setattr(hints, "adapter_for", lambda _: said)
     found = run(model)
     text = dict(found.health)["asked-twice"]
     assert "are not those that follow from the model's score, so it was asked for both" in text

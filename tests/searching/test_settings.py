@@ -224,7 +224,6 @@ def test_a_row_with_an_unlisted_value_starts_as_a_member_that_is_allowed():
 @pytest.mark.parametrize(
     "rows",
     [
-        pd.DataFrame(columns=list(BOX.domain.names)),
         np.full((2, 4), 99),
         pd.DataFrame([[0, 0, 9999, 0]], columns=BOX.domain.names),
     ],

@@ -167,7 +167,7 @@ def test_scores_near_0_are_computed_in_double_precision():
     model = SVC(gamma=0.7).fit(np.array([[0.0, 1], [1.0, 1], [0, -1], [1, -1]]), [0, 0, 1, 1])
     middle = domain["a"].levels // 2
     codes = np.stack([np.zeros(201, dtype=np.int64), np.arange(middle - 100, middle + 101)], axis=1)
-    scores = model.decision_function(Asker(model, domain).adapter.form.rows(codes))
+    scores = model.decision_function(Asker(model, domain).form.rows(codes))
     assert 0 < np.abs(scores[np.abs(scores) > 0]).min() < 1e-6
     assert agrees(compile_stand_in(model, domain), Asker(model, domain), codes[np.abs(scores) > 1e-12])
 

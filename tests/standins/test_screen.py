@@ -71,8 +71,8 @@ def test_a_stand_in_that_is_wrong_at_once_is_not_used(function: Callable[[Any], 
 def test_small_batches_are_checked_by_one_call() -> None:
     asker, oracle = screened(model)
     calls = []
-    ask = asker.adapter.function
-    asker.adapter = replace(asker.adapter, function=lambda rows: (calls.append(len(rows)), ask(rows))[1])
+    ask = asker.function
+    asker.function = lambda rows: (calls.append(len(rows)), ask(rows))[1]
     for codes in batches(30, 20):
         oracle.judge(DOMAIN.families.of(codes))
     assert calls == [2 * CHECKED]

@@ -170,15 +170,16 @@ def a_search_drops_rows_with_unlisted_values(patch):
 @mutation(seed=0)
 def rows_left_out_are_not_said(patch):
     known_rows = populations.known_rows
-    patch.setattr(populations, "known_rows", lambda domain, frame: (known_rows(domain, frame)[0],) * 2)
+    patch.setattr(populations, "known_rows", lambda given: (known_rows(given)[0],) * 2)
 
 
 @mutation(seed=115)
 def real_rows_are_moved_to_the_grid(patch):
     known_rows = populations.known_rows
 
-    def moved(domain, frame):
-        rows, n_left_out = known_rows(domain, frame)
+    def moved(given):
+        rows, n_left_out = known_rows(given)
+        domain = given.domain
         codes = domain.encode(rows, nearest=True)
         inside = (codes >= 0).all(axis=1)
         if inside.any():

@@ -31,7 +31,6 @@ from fairprobe.estimation.share import UNBOUND
 from fairprobe.estimation.survey import combination_words
 from fairprobe.estimation.verdict import GATES
 from fairprobe.explanation import explain
-from fairprobe.frames import as_values
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
@@ -185,8 +184,10 @@ class Auditing:
         checked_threshold(settings.threshold, settings.output)
         self.model = model
         self.domain = domain
-        self.rows = domain.as_frame(X)
-        self.labels = _checked_labels(y, self.rows, needed=settings.retrain)
+        if y is None and settings.retrain:
+            raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
+        given = domain.rows(X, y=y)
+        self.rows, self.labels = given.frame, given.labels
         self.settings = settings
         self.seed = seed
         self.progress = teller(progress)
@@ -424,11 +425,11 @@ class Auditing:
     def _impact(self) -> None:
         """How often real rows get the good outcome as they are, by sensitive value."""
         settings, parts = self.settings, self.parts
-        if settings.favourable is None or settings.output != "label":
+        if self.favourable is None or not self.favourable.is_label:
             return
         asker = Asker(self.model, self.domain, output="label", batch=settings.batch)
-        rows, _ = known_rows(self.domain, self.rows)  # as for shares: what is unknown is not asked about
-        good = np.asarray(asker.ask_frame(rows) == settings.favourable)
+        rows, _ = known_rows(self.domain.rows(self.rows))  # as for shares: what is unknown is not asked about
+        good = np.asarray(asker.ask_frame(rows) == self.favourable.word)
         parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
         for name in self.domain.sensitive:
             column = rows[name].astype(object)
@@ -484,7 +485,7 @@ class Auditing:
             self.model,
             self.rows,
             self.labels,
-            favourable=None if self.favourable is None else self.favourable.in_explanations,
+            favourable=self.favourable,
             max_queries=settings.explain_queries,
             seed=self.seed,
             batch=settings.batch,
@@ -526,7 +527,7 @@ class Auditing:
             self.labels,
             self.domain,
             max_seconds=settings.retrain_seconds,
-            favourable=None if good is None or not (good.is_label or good.is_class) else good.word,
+            favourable=None if good is None else good.label,
             seed=self.seed,
             confidence=settings.confidence,
             threshold=settings.threshold,
@@ -596,19 +597,6 @@ def checked_inputs(model: Any, X: Any, sensitive: Any, domain: Domain | None) ->
 def _can_differ(domain: Domain) -> bool:
     """Whether twins can be different rows to the model at all."""
     return bool(domain.links) or set(domain.sensitive) != set(domain.hidden)
-
-
-def _checked_labels(y: Any, rows: pd.DataFrame, *, needed: bool) -> Any:
-    if y is None:
-        if needed:
-            raise SettingError.about("retrain", "needs the labels of the rows: give y, got None")
-        return None
-    y = as_values(y)
-    if len(y) != len(rows):
-        raise DataError.about("y", f"must have a label for each of the {len(rows):,} rows, got {len(y):,}")
-    index = getattr(y, "index", None)
-    # In the order of the rows, whatever these go by.
-    return y.to_numpy() if index is not None and not callable(index) and index.equals(rows.index) else y
 
 
 def _check_directions(settings: AuditSettings, domain: Domain) -> None:

@@ -133,8 +133,12 @@ def _made(name: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(name, cls=_Command, help=file.run.__doc__, epilog=epilog)(call)
     made: Any = typer.main.get_command(alone)
+    names = {option.name for option in file.OPTIONS}
     made.old_flags = {
-        flag(before): flag(option.name) for option in file.OPTIONS for before in option.argument.old_names
+        flag(before): flag(option.name)
+        for option in file.OPTIONS
+        for before in option.argument.old_names
+        if before not in names
     }
     return made
 

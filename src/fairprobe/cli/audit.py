@@ -20,13 +20,14 @@ from fairprobe.cli.config import OUTSIDE, Config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
+from fairprobe.cli.words import aligned, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
-from fairprobe.estimation.share import ROLES, percent
+from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
 from fairprobe.report.phrases import between, flips_words
+from fairprobe.wording import counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 TOLD = "What is told"

@@ -18,15 +18,15 @@ from fairprobe.arguments import REQUIRED, arguments_of, filled
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.flags import NONE, in_flags
-from fairprobe.cli.options import LOADED, LOADING, pairs
-from fairprobe.cli.words import Line, counted, magnitude, notes, say, say_parts, spinner
+from fairprobe.cli.options import LOADING, declared_name, pairs
+from fairprobe.cli.words import Line, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
-from fairprobe.estimation.share import percent
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
+from fairprobe.wording import counted, magnitude, percent
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,13 @@ class Command(ABC):
         """The model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
-        with spinner(f"loading {self.request.model_name}{fitted}"):
-            return load_model(name, **self._loading())
+        try:
+            with spinner(f"loading {self.request.model_name}{fitted}"):
+                return load_model(name, **self._loading())
+        except InputError as error:
+            for each in LOADING:
+                error = error.calling(declared_name(each), each.name)
+            raise error from None
 
     def good_outcome(self, domain: Domain, rows: Any) -> Favourable | None:
         """The outcome that the text of --favourable stands for."""
@@ -142,8 +147,7 @@ class Command(ABC):
 
     def _loading(self) -> dict[str, Any]:
         """What the options say of how it is loaded."""
-        called = {option: argument for argument, option in {**LOADED, "answers": "answer"}.items()}
-        given = {called.get(each.name, each.name): self.request[each.name] for each in LOADING}
+        given = {declared_name(each): self.request[each.name] for each in LOADING}
         given["answers"] = pairs("answer", given["answers"])
         given["header_from_env"] = pairs("header_from_env", given["header_from_env"])
         return {name: value for name, value in given.items() if value is not None and name != "source"}

@@ -56,8 +56,8 @@ class Config:
             got = ", ".join(f"{key_of(name)} ({danger})" for name, danger in self.dangers.items())
             raise SettingError(
                 f"{self.file} must only hold settings that run nothing, tell no secret and stay in its folder, unless "
-                f"you trust it; got {got}: say {' and '.join(map(flag, self.dangers))} on the command line after the file, "
-                f"or trust the file: fairprobe audit {shlex.quote(str(self.file))} --trust-config"
+                f"you trust it; got {got}: say {' and '.join(map(flag, self.dangers))} on the command line after the "
+                f"file, or trust the file: fairprobe audit {shlex.quote(str(self.file))} --trust-config"
             )
         self.settings = {
             name: _as_option(self.keys[name], value, self.file)
@@ -72,7 +72,7 @@ class Config:
         checked: dict[str, Any] = {}
         old = {before: each.name for each in self.keys.values() for before in each.old_names}
         for given, value in settings.items():
-            name = "model_weights" if given == "weights" else given.replace("-", "_")
+            name = given.replace("-", "_")
             name = old.get(name, name)
             if name not in self.keys:
                 known = sorted(map(key_of, self.keys))
@@ -89,7 +89,7 @@ class Config:
         name = error.argument
         if name is None or name not in self.settings:
             return error
-        return type(error)(f"{self.file}: {key_of(name)}{str(error).removeprefix(name)}")
+        return error.calling(name, f"{self.file}: {key_of(name)}")
 
 
 def _found(named: str | None, model: str | None, *, is_trusted: bool) -> tuple[Path | None, Any]:

@@ -17,10 +17,12 @@ from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest, opened_regular
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
-from fairprobe.cli.words import listed, note
+from fairprobe.cli.words import note
 from fairprobe.csv_tables import restored
 from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter
+from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -459,12 +461,7 @@ def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:
 
 def check_columns(rows: pd.DataFrame, domain: Domain, what: str = "the data") -> None:
     """Refuse rows whose columns are not the domain's parameters."""
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(
-            f"{what} must have a column for every parameter, got none for {listed(absent)}"
-            f"{nearest(absent[0], rows.columns)}"
-        )
+    check_parameters(domain, rows, what)
     unknown = [str(name) for name in rows.columns if name not in domain.names]
     if unknown:
         raise DataError(

@@ -42,7 +42,7 @@ OPTIONS = [o.own("seed", "int", "another seed finds other cases.", o.HOW, defaul
 
 def run(request: Request) -> int:
     """Search a decision tree fitted on the US census by all strategies. Takes some seconds."""
-    seed = request["seed"]
+    seed = request["seed"] or 0
     if seed < 0:
         raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
     domain = datasets.census_domain()

@@ -158,11 +158,8 @@ def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
 
 TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
 
-LOADED = {"source": "model", "weights": "model_weights"}
-"""Arguments of `load_model`, and what their options are called."""
-
 LOADING = [
-    *options_of(load_model, names=LOADED, panel=WHAT),
+    *options_of(load_model, names={"source": "model", "weights": "model_weights"}, panel=WHAT),
     *options_of(connect, but=("url",), names={"answers": "answer"}, panel=SERVICES),
 ]
 """Which model, and how it is loaded."""
@@ -174,6 +171,12 @@ DATA = [*options_of(Source, but=[*(each.name for each in COLUMNS), "weights", "g
 
 INPUTS = [*LOADING, *DATA, *COLUMNS]
 """The model, and what it is asked about."""
+
+
+def declared_name(option: Option) -> str:
+    """The name that the argument of an option has in the function that declares it."""
+    return option.argument.old_names[-1] if option.argument.old_names else option.name
+
 
 ASKED = ("output", "threshold", "batch", "seed")
 """Arguments that say how the model is asked."""

@@ -12,9 +12,10 @@ from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
-from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
+from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
+from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
-from fairprobe.estimation.favourable import match
+from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
@@ -25,6 +26,7 @@ from fairprobe.retraining.parts import checked_rows, classes_of
 from fairprobe.retraining.retrain_settings import AllSettings
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.supply import checked_cases
+from fairprobe.wording import counted, duration, listed
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
@@ -119,12 +121,8 @@ class Retrain(Command):
             self._load_held_out(classes)
         if self.request["cases"] is not None:
             self._load_cases()
-        favourable = self.request["favourable"]
-        if favourable is not None:
-            found = match(favourable, classes)
-            if found is None:
-                raise SettingError(f"--favourable must be one of the labels {listed(classes)}; got {favourable!r}")
-            self.keywords["favourable"] = found[0]
+        if self.request["favourable"] is not None:
+            self.keywords["favourable"] = favourable_label(self.request["favourable"], classes, as_text=True)
         self.model = self.load_model()
         if self.out is not None and hasattr(self.model, "fit"):
             check_writable(self.model)
@@ -179,9 +177,7 @@ class Retrain(Command):
     def _load_cases(self) -> None:
         path, label = self.request["cases"], str(self.labels.name)
         table = self.request.source.table(path, is_ours=True)
-        absent = [name for name in self.domain.names if name not in table.columns]
-        if absent:
-            raise DataError(f"--cases must have a column for every parameter, got none for {listed(absent)}")
+        check_parameters(self.domain, table, "--cases")
         checked_cases(self.domain, table)
         cases = table[list(self.domain.names)]
         if self.keywords["labels"] == "given":

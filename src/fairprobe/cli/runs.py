@@ -12,12 +12,12 @@ from fairprobe.checks import nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
-from fairprobe.cli.words import aligned, counted, note, say
+from fairprobe.cli.words import aligned, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.estimation.share import percent
 from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
 from fairprobe.store.whole_files import as_written
+from fairprobe.wording import counted, percent
 
 ACTIONS = ("list", "show", "merge", "export")
 SUMMARY = "List, show, merge and export runs that were kept by --store."

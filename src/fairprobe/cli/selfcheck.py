@@ -18,9 +18,10 @@ def run(request: Request) -> int:
     """
     from fairprobe.testing.selfcheck import selfcheck
 
-    if request["seed"] < 0:
-        raise SettingError(f"--seed must be a whole number of at least 0, got {request['seed']}")
-    result = selfcheck(request["seed"])
+    seed = request["seed"] or 0
+    if seed < 0:
+        raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
+    result = selfcheck(seed)
     for check in result.checks:
         say(f"  {'ok    ' if check.ok else 'FAILED'}  {check.name}{f': {check.detail}' if check.detail else ''}", 10)
     say(result.line)

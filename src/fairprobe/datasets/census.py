@@ -53,10 +53,10 @@ CENSUS_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """The words behind an encoded column's codes: code i is the i-th word."""
 
-# How many numbers in a row share a code, by column.
+# By column, how many consecutive numbers share one code.
 _WIDTHS: Final = {"age": 10, "fnlwgt": 20_000, "capital-gain": 1_000, "capital-loss": 100, "hours-per-week": 1}
 
-# In the paper's order. The bounds are those it searched: some rows lie outside.
+# The bounds that the paper searched, in its order. Some rows lie outside them.
 _BOUNDS: Final = {
     "age": (1, 9),
     "workclass": (0, 7),
@@ -75,11 +75,11 @@ _BOUNDS: Final = {
 
 
 def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.DataFrame, pd.Series]:
-    """Load the census: what is known of each person, and whether the income is above 50,000 dollars.
+    """Load the census: the attributes of each person, and whether the income is above 50,000 dollars.
 
     Args:
-        encoded: the 13 integer columns of the paper's experiments, a missing value as 100, and labels -1 and +1;
-            otherwise the 14 columns as they were published, and labels "<=50K" and ">50K".
+        encoded: give the 13 integer columns of the paper's experiments, with 100 for a missing value, and labels -1 and
+            +1; otherwise the 14 columns as they were published, and labels "<=50K" and ">50K".
         split: "train" (32,561 rows) or "test" (16,281 rows).
     """
     if split not in get_args(Split):
@@ -90,7 +90,7 @@ def load_census(*, encoded: bool = True, split: Split = "train") -> tuple[pd.Dat
 
 @cache
 def _read(*, encoded: bool, split: Split) -> tuple[pd.DataFrame, pd.Series]:
-    """What is loaded, kept: a subject is loaded with its rows each time."""
+    """Read a split once; loading a subject needs its rows each time."""
     import pandas as pd
 
     with files("fairprobe.datasets").joinpath("census", f"{split}.csv.gz").open("rb") as file:
@@ -108,20 +108,20 @@ def census_domain(
     """Give the domain of the census.
 
     Args:
-        encoded: the bounds that the paper searched; otherwise what the natural training rows span.
+        encoded: use the bounds that the paper searched; otherwise the range of the natural training rows.
         sensitive: the sensitive columns; as a mapping with the values to compare.
     """
     from fairprobe.domain import Domain, Integer
 
     if not encoded:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HealthWarning)  # that education goes with education-num is well known
+            warnings.simplefilter("ignore", HealthWarning)  # education-num is a function of education
             return Domain.from_frame(load_census(encoded=False)[0], sensitive=sensitive)
     return Domain([Integer(name, low, high) for name, (low, high) in _BOUNDS.items()], sensitive=sensitive)
 
 
 def describe_census(row: Mapping[str, int]) -> dict[str, str]:
-    """Turn an encoded row into words, column by column; a code without a word reads "unknown".
+    """Describe an encoded row in words, column by column. A code without a word becomes "unknown".
 
     >>> describe_census({"age": 3, "occupation": 4, "workclass": 100, "capital-gain": 5})
     {'age': 'age 30-39', 'occupation': 'Exec-managerial', 'workclass': 'unknown',

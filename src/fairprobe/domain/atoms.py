@@ -20,7 +20,6 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Category, Ordinal
-from fairprobe.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,9 +141,6 @@ def constant(number: float) -> int | float:
 
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """The columns that rules can be about: not the derived, the widest, nor one whose name no rule can hold."""
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
     own = [p.base if isinstance(p, Extended) else p for p in domain.parameters]
     kept = [p for p in own if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]

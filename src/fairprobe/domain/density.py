@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
-
-    from fairprobe.domain.health import Remark
+from fairprobe.blocks import Remark
 
 HELD_OUT = 0.2
 MOST_HELD_OUT = 10_000
@@ -91,7 +90,7 @@ class Density:
             X: the rows, best those that the model was fitted to or is used on.
             seed: says which rows are held out.
         """
-        codes = checked_domain(domain).encode(X, nearest=True)
+        codes = checked_domain(domain).rows(X, may_be_empty=True).nearest_codes
         inside = domain.contains(codes)
         n = int(inside.sum())
         if n < LEAST_ROWS:
@@ -157,13 +156,13 @@ class Density:
     def _said(self, rows: Any, of: Any, otherwise: float, name: str) -> pd.Series:
         import pandas as pd
 
-        frame = self.domain.as_frame(rows)
-        codes = self.domain.encode(frame, nearest=True)
+        given = self.domain.rows(rows, called={"X": "rows"}, may_be_empty=True)
+        codes = given.nearest_codes
         inside = self.domain.contains(codes)
         said = np.full(len(codes), otherwise)
         if inside.any():
             said[inside] = of(codes[inside])
-        return pd.Series(said, index=frame.index, name=name)
+        return pd.Series(said, index=given.index, name=name)
 
     @property
     def health(self) -> tuple[Remark, ...]:
@@ -172,14 +171,14 @@ class Density:
         n = len(self.held_out)
         if n < FEW_HELD_OUT:
             text = f"{n:,} rows were held out to say what is plausible, so a plausibility is a multiple of {1 / n:.2g}"
-            remarks.append(("few-rows", text))
+            remarks.append(Remark("few-rows", text))
         n_given = self.n_rows + n + self.n_left_out
         if self.n_left_out > n_given / 10:
             text = (
                 f"{self.n_left_out:,} of {n_given:,} rows are no inputs of the domain, or its rules forbid them: the "
                 "density knows nothing of them"
             )
-            remarks.append(("rows-outside", text))
+            remarks.append(Remark("rows-outside", text))
         return tuple(remarks)
 
     # Inputs as codes

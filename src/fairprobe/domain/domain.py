@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,9 @@ from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.values import check_once, is_missing
-from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
+from fairprobe.wording import magnitude
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from fairprobe.domain.mining import MinedRule
     from fairprobe.domain.propose import Proposals
+    from fairprobe.domain.rows import Rows
     from fairprobe.domain.toml import Content
 
     Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
@@ -434,10 +435,9 @@ class Domain:
 
         A number between two steps of its grid is outside too; with `nearest` it is the nearer step.
         """
-        frame = self.as_frame(rows)
-        absent = [name for name in self.names if name not in frame.columns]
-        if absent:
-            raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
+        from fairprobe.domain.rows import frame_of
+
+        frame = frame_of(self, rows)
         # A derived parameter's code is its source's, whatever stands in its column.
         sources = [p.source if isinstance(p, Derived) else p.name for p in self.parameters]
         return np.column_stack([self[name].encode(frame[name], nearest=nearest) for name in sources])
@@ -450,6 +450,33 @@ class Domain:
         """
         columns = {p.name: p.typed(frame[p.name]) for p in self.parameters}
         return frame[list(self.names)].assign(**columns)
+
+    def rows(
+        self,
+        X: Any,
+        *,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        called: Mapping[str, str] | None = None,
+        may_be_empty: bool = False,
+    ) -> Rows:
+        """Check real rows and all that belongs to them, once.
+
+        Args:
+            X: the rows: a frame with a column for every parameter, in any order, or an array with its columns in
+                domain order.
+            y: their labels; some may be missing.
+            sample_weight: a finite number for each, none negative, not all zero.
+            groups: whose each row is, by a name.
+            called: the caller's own names for these arguments, for messages, where they differ: {"X": "towards"}.
+            may_be_empty: accept a frame without rows.
+        """
+        from fairprobe.domain.rows import rows_of
+
+        return rows_of(
+            self, X, y=y, sample_weight=sample_weight, groups=groups, called=called, may_be_empty=may_be_empty
+        )
 
     def as_frame(self, rows: Any) -> pd.DataFrame:
         """A frame as it is; one of polars, a table of pyarrow, or an array with its columns in domain order, as one."""
@@ -493,15 +520,6 @@ def checked_domain(domain: Any) -> Domain:
             "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"
         )
     return domain
-
-
-def magnitude(n: int, exact_below: int = 10**9) -> str:
-    """A number of any size, exact while it can be read.
-
-    >>> magnitude(2_000_000), magnitude(4335206400000000), magnitude(10**400)
-    ('2,000,000', '4.3e+15', '1.0e+400')
-    """
-    return f"{n:,}" if n < exact_below else f"{Decimal(n):.1e}"
 
 
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:

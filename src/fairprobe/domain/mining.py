@@ -99,7 +99,7 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
     """The rules that rows keep, those that name a sensitive parameter last; see `Domain.mine_constraints`."""
     standard = _checked(min_expected, tolerance, error)
     least = standard.min_expected
-    frame = domain.as_frame(rows)
+    frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     columns = columns_of(domain, frame)
     if len(frame) < rows_needed(least):
         return []

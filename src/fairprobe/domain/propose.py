@@ -22,7 +22,7 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import Link, plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Category, Ordinal
-from fairprobe.errors import DataError, SettingError
+from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,10 +72,7 @@ def propose(domain: Domain, rows: Any, *, error: float, columns: Sequence[str] |
     """The links that rows suggest, of some columns or of all; see `Domain.propose_links`."""
     if not is_number(error) or not 0 < error < 1:
         raise SettingError.about("error", f"must lie between 0 and 1, got {error!r}")
-    frame = domain.as_frame(rows)
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError(f"the data must have a column for every parameter, got none for {', '.join(absent)}")
+    frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
     tables = [
         _Table.of(sensitive, parameter, frame)
         for sensitive in (domain[name] for name in domain.sensitive)

@@ -1,7 +1,7 @@
 """What an engine is, the engines by name, and the one that runs everything here and now.
 
 A new engine is one new module, with a class that is made of a `Work` and an address as `LocalEngine` is, and one line
-in `ENGINES`; `fairprobe.testing.engine_checks` has its tests.
+in `ENGINES`; `tests/engine/conformance.py` has its tests.
 """
 
 from __future__ import annotations

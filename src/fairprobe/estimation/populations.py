@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.families import FrameMembers
+from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.bounds.clustered import checked_groups, checked_weights
-from fairprobe.frames import as_values
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import ROWS_A_CALL, Oracle
 
 if TYPE_CHECKING:
@@ -146,32 +146,13 @@ def bound(population: Any, domain: Domain) -> Any:
     return checked_density(population, domain) if isinstance(population, Density) else population
 
 
-def known_rows(domain: Domain, frame: Any) -> tuple[pd.DataFrame, Mask]:
+def known_rows(rows: Rows) -> tuple[pd.DataFrame, Mask]:
     """The rows whose sensitive values are known, as the model is used to them, and which they are."""
-    rows = domain.as_frame(frame)
-    if not len(rows):
-        raise DataError("a population of rows must have one row at least, got an empty frame")
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    unknown = np.zeros(len(rows), dtype=bool)
-    for name in domain.sensitive:
-        if not domain[name].missing:
-            unknown |= rows[name].isna().to_numpy()
-    if unknown.all():
-        raise DataError(
-            f"a row must have a known value of {', '.join(domain.sensitive)}, got none among {len(rows):,} rows"
-        )
-    return domain.typed(rows[~unknown]), ~unknown
-
-
-def _in_order(name: str, values: Any, index: Any) -> Any:
-    """A series must belong to the rows, or it would count others than are meant."""
-    values = as_values(values)
-    own = getattr(values, "index", None)
-    if own is not None and not callable(own) and index is not None and not own.equals(index):
-        raise DataError.about(name, "must have the index of the rows, got another: give an array for their order")
-    return values
+    known = rows.known
+    if not known.any():
+        names = ", ".join(rows.domain.sensitive)
+        raise DataError(f"a row must have a known value of {names}, got none among {len(rows):,} rows")
+    return rows.take(known).typed, known
 
 
 def _as_taken(model: Any, domain: Domain) -> Domain:
@@ -213,14 +194,14 @@ class Population:
         self.groups: Codes | None = None
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
-            self.rows, known = known_rows(self.domain, population)
+            called = {"X": "population", "sample_weight": "weights"}
+            given = self.domain.rows(population, sample_weight=weights, groups=groups, called=called)
+            self.rows, known = known_rows(given)
             self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
-            index = getattr(population, "index", None)
-            if weights is not None:
-                every = checked_weights(_in_order("weights", weights, index), len(known))
-                self.weights, self.total_weight = every[known], float(every.sum())
-            if groups is not None:
-                self.groups = checked_groups(_in_order("groups", groups, index), len(known))[known]
+            if given.weights is not None:
+                self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
+            if given.group_numbers is not None:
+                self.groups = given.group_numbers[known]
         elif weights is not None or groups is not None:
             name = "groups" if weights is None else "weights"
             raise SettingError.about(name, f"are for a population of rows, got population={population!r}")

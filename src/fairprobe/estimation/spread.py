@@ -16,7 +16,6 @@ from typing import Any
 
 from fairprobe.engine import Counts, Report, Skipped, make_engine
 from fairprobe.estimation.populations import JudgedFamilies, Population
-from fairprobe.model.adapters import Adapter
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import bears_copying
 from fairprobe.store.answer_log import AnswerLog, Call, NotTold, recorded
@@ -64,14 +63,14 @@ class JudgingTask:
     keeps_calls: bool = False
     _stream: Iterator[Any] | None = field(default=None, repr=False)
     _next: int = 0
-    _adapter: Adapter | None = field(default=None, repr=False)
+    _functions: tuple[Any, Any] | None = field(default=None, repr=False)
     """As it was before anybody listened."""
 
     def __post_init__(self) -> None:
         self.population = copy.copy(self.population)  # with a count of queries of its own
         self.population.oracle = copy.copy(self.population.oracle)
         self.population.oracle.asker = copy.copy(self.population.oracle.asker)
-        self._adapter = self.asker.adapter
+        self._functions = self.asker.function, self.asker.careful
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_stream": None, "_next": 0}
@@ -86,8 +85,10 @@ class JudgingTask:
         """The shard's batches; None if it was stopped."""
         noting: AbstractContextManager[list[Call]] = nullcontext([])
         if self.keeps_calls:
-            assert self._adapter is not None
-            self.asker.adapter = self._adapter  # a copy of the process may have been made while it was listened to
+            assert self._functions is not None
+            self.asker.function, self.asker.careful = (
+                self._functions
+            )  # a copy of the process may have been made while it was listened to
             noting = recorded(self.asker)
         with noting as calls:
             batches = self._judged(shard, report)

@@ -5,6 +5,7 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import meant
-from fairprobe.frames import as_values
-from fairprobe.model.adapters import abilities_of
+from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POPULATIONS = ("domain", "valid")
-MOST_TOLD = 10
-"""Outcomes that a message lists."""
-
 LEAST_SEEN = 100
 """Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
 
@@ -111,13 +107,13 @@ class Evidence:
     """Real rows, as they are, whether or not they lie in the domain."""
     labels: pd.Series | None
     """Of the rows."""
-    favourable: Any
-    """The good outcome, where it was told."""
     seed: int
     n_unasked: int = 0
     """Cases given that were not asked about, as the budget left no room."""
     n_off: int = 0
     """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    favourable: Favourable | None = None
+    """The good outcome, where it was told."""
     places: Codes | None = None
     """Where the cases stand among those given; None where these are all."""
 
@@ -172,44 +168,26 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
         if y is not None:
             raise DataError.about("y", "goes with the rows X, got no rows")
         return None, None
-    rows = domain.as_frame(X)
-    absent = [name for name in domain.names if name not in rows.columns]
-    if absent:
-        raise DataError(f"the rows must have a column for every parameter, got none for {', '.join(absent)}")
-    if not len(rows):
-        raise DataError("the rows X must be one at least, got an empty frame")
-    rows = domain.typed(rows)
-    if y is None:
-        return rows, None
-    y = as_values(y)
-    if len(y) != len(rows):
-        raise DataError.about("y", f"must have a label for each row of X, got {len(y):,} for {len(rows):,} rows")
-    if isinstance(y, pd.Series) and not y.index.equals(rows.index) and set(y.index) == set(rows.index):
-        raise DataError.about(
-            "y", "must be in the order of X, got the same index in another: give y.loc[X.index], or y.to_numpy()"
-        )
-    # Any other index was made anew since: labels go with rows by their place.
-    return rows, pd.Series(np.asarray(y), index=rows.index)
+    rows = domain.rows(X, y=y)
+    return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
-def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
-    """Refuse a good outcome that the model is not known to give and that was never seen."""
-    favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
-    classes = abilities_of(evidence.model).classes
-    known = [] if classes is None else np.asarray(classes).tolist()
-    if output != "label":
-        n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
-        known = [*known, *range(n_classes)] if n_classes else []  # a class by its name or its position
-        known += ["highest", "lowest"] if n_classes in (0, 2) else []
-    elif not known:
-        seen = _seen(evidence, sampled)
-        known = seen if len(sampled.codes) >= LEAST_SEEN or nearest(favourable, seen) else []
-    if favourable is None or not known or meant(favourable, known) or not any(len(part.codes) for part in parts):
-        return
-    told = ", ".join(map(repr, known[:MOST_TOLD])) + (" ..." if len(known) > MOST_TOLD else "")
-    raise SettingError.about(
-        "favourable", f"must be an outcome of the model, one of {told}; got {favourable!r}{nearest(favourable, known)}"
-    )
+def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favourable | None:
+    """Read the word for the good outcome, by what the model said of the cases, of fresh inputs, and of rows.
+
+    Where few fresh inputs were judged, an outcome that was not seen is taken, unless it looks like one that was.
+    """
+    parts = (evidence.cases, sampled)
+
+    def seen() -> Iterator[list[Any]]:
+        labels = _seen(evidence, sampled)
+        are_few = len(sampled.codes) < LEAST_SEEN and not nearest(word, labels)
+        yield [*labels, plain(word)] if are_few else labels
+
+    def n_classes() -> int:
+        return max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
+
+    return read_favourable(word, evidence.model, evidence.oracle.asker.output, seen(), n_classes)
 
 
 def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
@@ -219,7 +197,7 @@ def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
     judged = [
         part.outputs if part.present is None else part.outputs[part.present] for part in (evidence.cases, sampled)
     ]
-    seen = {plain(label) for part in judged if part.size for label in pd.unique(part.ravel())}
+    seen = [label for part in judged if part.size for label in pd.unique(part.ravel())]
     if seen and evidence.labels is not None:
-        seen |= {plain(label) for label in evidence.labels.dropna().unique()}
-    return sorted(seen, key=lambda label: (str(type(label)), label))
+        seen += evidence.labels.dropna().unique().tolist()
+    return in_order(seen)

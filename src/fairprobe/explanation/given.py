@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.nearest import coordinates
@@ -17,7 +18,6 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import resolution_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
-from fairprobe.searching.job import Remark
 from fairprobe.searching.start_rows import as_compared
 
 if TYPE_CHECKING:
@@ -114,13 +114,7 @@ def _check_none_given(found: Found, domain: Domain | None, **told: Any) -> None:
 
 def as_inputs(domain: Domain, frame: pd.DataFrame) -> Codes:
     """Cases as codes; every value must be one of the domain's."""
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError(
-            f"the cases must have a column for every parameter of the domain, got none for {', '.join(absent)}: give "
-            "the domain that they were found in"
-        )
-    codes = domain.encode(frame)
+    codes = domain.rows(frame, called={"X": "cases"}, may_be_empty=True).codes
     outside = codes < 0
     if outside.any():
         column = int(outside.any(axis=0).argmax())
@@ -152,20 +146,13 @@ class RealRows:
             return []
         n = self.n_unused + len(self.frame)
         text = f"{self.n_unused:,} of {n:,} rows have values that are none of the domain's: they are not used"
-        return [("rows-outside", text)]
+        return [Remark("rows-outside", text)]
 
 
 def real_rows(domain: Domain, towards: Any) -> RealRows:
     """Rows to go towards: at the nearest step, and whatever their sensitive value, as that does not matter."""
-    frame = domain.as_frame(towards)
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError.about(
-            "towards", f"must have a column for every parameter, got none for {', '.join(absent)}: give rows with all"
-        )
-    if not len(frame):
-        raise DataError.about("towards", "must have one row at least, got none")
-    codes, sensitive = domain.encode(frame, nearest=True), list(domain.sensitive_columns)
+    rows = domain.rows(towards, called={"X": "towards"})
+    frame, codes, sensitive = rows.frame, rows.nearest_codes, list(domain.sensitive_columns)
     used = np.flatnonzero((np.delete(codes, sensitive, axis=1) >= 0).all(axis=1))
     codes, own = codes[used], codes[used][:, sensitive]
     others = np.flatnonzero((own < 0).any(axis=1))

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
-from fairprobe.estimation.share import percent
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.forms import FrameForm
 from fairprobe.model.known import known_kind
 from fairprobe.model.tables import Seen, Table, UnfitError
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
@@ -29,7 +30,6 @@ from fairprobe.explanation.fewest import (
 )
 from fairprobe.explanation.given import Given, RealRows, given_cases, real_rows
 from fairprobe.explanation.shrinking import gone_in_words, mean_of
-from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
@@ -259,16 +259,16 @@ def _health(
     remarks = [] if rows is None else rows.health
     if n_gone:
         text = f"{n_gone:,} of the cases given no longer hold, or not each time: they are left out"
-        remarks.append(("gone", text))
+        remarks.append(Remark("gone", text))
     if n_unrepaired:
         by_then = " before max_queries ended" if has_ended else ""
-        remarks.append(("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them{by_then}"))
+        remarks.append(Remark("unrepaired", f"for {n_unrepaired:,} cases nothing was found that ends them{by_then}"))
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} repairs not all with fewer changes could be asked about"
-        remarks.append(("not-minimal", text))
+        remarks.append(Remark("not-minimal", text))
     if has_ended:
-        remarks.append(("ended", "max_queries ended before every change was made as small as it can be"))
+        remarks.append(Remark("ended", "max_queries ended before every change was made as small as it can be"))
     return tuple(remarks)
 
 

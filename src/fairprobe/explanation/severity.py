@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.blocks import Remark
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.estimation.share import Remark
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.forms import FrameForm
 from fairprobe.notebook import as_html
@@ -93,7 +93,7 @@ def severity_of(evidence: Evidence) -> Severity:
         n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
         if n < evidence.n_cases:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
-            health = (("fewer-scores", text),)
+            health = (Remark("fewer-scores", text),)
         gaps = np.full(evidence.n_cases, np.nan)
         case, twin, n_queries = _asked(evidence, measure, n)
         gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0
@@ -124,7 +124,7 @@ def _measure(evidence: Evidence) -> str:
     output = evidence.oracle.asker.output
     if output != "label":
         return output
-    abilities = abilities_of(evidence.model)
+    abilities = adapter_for(evidence.model)
     return "proba" if abilities.probabilities else "score" if abilities.scores else "label"
 
 
@@ -151,7 +151,7 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArr
     own = evidence.oracle.asker
     batch = None
     if isinstance(own, Asker):
-        batch = "frame" if isinstance(own.adapter.form, FrameForm) else "array"  # as the labels were asked for
+        batch = "frame" if isinstance(own.form, FrameForm) else "array"  # as the labels were asked for
     asker = Asker(evidence.model, evidence.domain, output=output, batch=batch)
     ends = evidence.oracle.ends(evidence.cases)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.domain.values import changes_in_words
@@ -24,7 +25,6 @@ from fairprobe.explanation.fewest import (
     take_back,
 )
 from fairprobe.explanation.given import Given, RealRows, given_cases, real_rows
-from fairprobe.model.measuring import Remark
 from fairprobe.notebook import Health, as_html
 from fairprobe.oracle import Ends, Judgement
 from fairprobe.searching import Found
@@ -166,13 +166,13 @@ def _health(rows: RealRows, n_gone: int, is_fewest: Mask, *, has_ended: bool) ->
         text = (
             f"{n_gone:,} of the cases given no longer hold, or not each time that the model is asked: they are left out"
         )
-        remarks.append(("gone", text))
+        remarks.append(Remark("gone", text))
     if not is_fewest.all():
         n = int((~is_fewest).sum())
         text = f"for {n:,} of {len(is_fewest):,} cases max_queries is too small to ask about all with fewer differences"
-        remarks.append(("not-minimal", text))
+        remarks.append(Remark("not-minimal", text))
     if has_ended:
-        remarks.append(("ended", "max_queries ended before every difference was made as small as it can be"))
+        remarks.append(Remark("ended", "max_queries ended before every difference was made as small as it can be"))
     return tuple(remarks)
 
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,7 +19,7 @@ from fairprobe.errors import InputError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.answers import LabelNames, checked_answer, checked_output
 from fairprobe.model.elsewhere import AsHere
-from fairprobe.model.forms import FrameForm
+from fairprobe.model.forms import ArrayForm, FrameForm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,27 +68,31 @@ class Asker:
         checked_output(output)
         if batch not in (None, "array", "frame"):
             raise SettingError.about("batch", f"must be 'array', 'frame' or None, got {batch!r}")
-        adapting = adapter_for(model)
         self.model = model
         self.domain = domain
         self.output = output
-        adapter = adapting.adapt(model, domain, output, batch)
+        self.adapter = adapter = adapter_for(model)
+        self._n_sent_before = adapter.n_sent or 0  # before the form, which may ask about a row
+        self.form = adapter.form(domain, batch)
+        self.careful = adapter.method(output, self.form)
+        """Asks about rows from outside, which may be anything."""
+        self.function = adapter.fast(self.careful, output, self.form)
+        """Asks about inputs of the domain."""
         if n_threads > 1:
-            adapter = replace(adapter, function=InThreads(adapter.function, n_threads))
-        self.adapter = adapter
-        self._names = LabelNames(adapting.abilities(model).classes) if output == "label" else None
+            self.function = InThreads(self.function, n_threads)
+        self._names = LabelNames(adapter.classes) if output == "label" else None
         self.n_queries = 0
         self.limit: int | None = None
         """Rows that may be sent in all: the look for a row that fails keeps to it. Others keep to it themselves."""
 
     def ask(self, codes: Codes) -> NDArray[Any]:
         """One answer for each input."""
-        return self._send(self.adapter.form.rows(codes), len(codes), lambda: codes)
+        return self._send(self.form.rows(codes), len(codes), lambda: codes)
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
         """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
         families = self.domain.families
-        batch = self.adapter.form.families(codes)
+        batch = self.form.families(codes)
         answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
         return answer.reshape(len(families), len(codes), *answer.shape[1:])
 
@@ -101,8 +104,7 @@ class Asker:
         """One answer for each row of a frame that has the parameters' columns; values may lie outside the domain."""
         self.n_queries += len(frame)
         try:
-            ask = self.adapter.careful or self.adapter.function
-            raw = ask(self.adapter.form.of_frame(frame))
+            raw = self.careful(self.form.of_frame(frame))
         except (InputError, ModelError):
             raise  # the rows are at fault, or the adapter says what is
         except Exception as error:
@@ -116,7 +118,7 @@ class Asker:
         assert self.adapter.gradients is not None
         self.n_queries += len(codes)
         try:
-            return self.adapter.gradients(self.adapter.form.rows(codes))
+            return self.adapter.gradients(self.form.rows(codes))
         except Exception as error:
             raise ModelError(
                 f"the module must have gradients, got {type(error).__name__}: {str(error).strip()[:200]}"
@@ -125,25 +127,32 @@ class Asker:
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this: inputs are known to be finite, so scikit-learn is spared looking for NaN in each batch."""
         sklearn = sys.modules.get("sklearn")  # a model that works by it has brought it along
-        if sklearn is None or not self.adapter.finite_only:
+        may_be_missing = any(parameter.missing for parameter in self.domain.parameters)
+        if sklearn is None or not self.adapter.always_finite or may_be_missing or not isinstance(self.form, ArrayForm):
             return nullcontext()
         context: AbstractContextManager[Any] = sklearn.config_context(assume_finite=True)
         return context
 
     def afresh(self) -> AbstractContextManager[Any]:
         """Ask inside this to find out whether the model says the same again: nothing that it said before is used."""
-        return nullcontext() if self.adapter.afresh is None else self.adapter.afresh()
+        return self.adapter.afresh()
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the scores are the probability of a class."""
+        return self.output == "score" and self.adapter.probabilities and not self.adapter.scores
 
     @property
     def sent(self) -> int | None:
         """Rows sent since this was made, by whomever, to a model that counts them itself; None for any other."""
-        return None if self.adapter.n_sent is None else self.adapter.n_sent()
+        n_sent = self.adapter.n_sent
+        return None if n_sent is None else n_sent - self._n_sent_before
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
         """`codes` gives the rows sent as codes: only an error needs them."""
         self.n_queries += n_rows
         try:
-            raw = self.adapter.function(batch)
+            raw = self.function(batch)
         except (ModelError, SettingError):
             raise  # the adapter's own: it says what is wrong, and no row is to blame
         except Exception as error:
@@ -161,7 +170,7 @@ class Asker:
 
     def _advice(self) -> str:
         """A plain function may have wanted a frame."""
-        is_array = self.adapter.is_function and not isinstance(self.adapter.form, FrameForm)
+        is_array = self.adapter.is_function and not isinstance(self.form, FrameForm)
         return ". If the function expects a DataFrame, say batch='frame'" if is_array else ""
 
     def _guilty(self, codes: Codes) -> str:
@@ -187,7 +196,7 @@ class Asker:
             return None
         self.n_queries += len(codes)
         try:
-            self.adapter.function(self.adapter.form.rows(codes))
+            self.function(self.form.rows(codes))
         except Exception:
             return True
         return False

@@ -11,6 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.parameters import Parameter
+from fairprobe.errors import DataError
 from fairprobe.model.categories import as_fitted, category_places
 
 if TYPE_CHECKING:
@@ -19,9 +21,16 @@ if TYPE_CHECKING:
 MOST_TEXTS: Final = 100_000
 """Columns of more values are decoded batch by batch."""
 
+EXACT_IN_FLOAT32: Final = 2**24
+"""Up to this, a float of 32 bits tells all whole numbers apart."""
+
 
 class Form(Protocol):
     """Makes a model's batch of a batch of codes."""
+
+    domain: Domain
+    categories: Mapping[str, tuple[Any, ...]]
+    """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
 
     def rows(self, codes: Codes) -> Any:
         """The inputs themselves, one a row."""
@@ -37,7 +46,8 @@ class ArrayForm:
     """A plain array, its columns in domain order or in the model's own."""
 
     def __init__(self, domain: Domain, dtype: DTypeLike, columns: Sequence[str] | None = None) -> None:
-        self._domain = domain
+        self.domain = domain
+        self.categories: Mapping[str, tuple[Any, ...]] = {}
         self._columns = list(columns or domain.visible)
         self._order = None if self._columns == list(domain.names) else [domain.names.index(c) for c in self._columns]
         self.dtype = np.dtype(dtype)
@@ -58,7 +68,7 @@ class ArrayForm:
 
     def families(self, codes: Codes) -> NDArray[Any]:
         """A block of rows for each combination of the sensitive values."""
-        families = self._domain.families
+        families = self.domain.families
         if not families.is_plain:
             return self.rows(families.members(codes))
         batch = np.empty((len(families), *codes.shape), dtype=self.dtype)
@@ -78,7 +88,7 @@ class ArrayForm:
         if self._is_shifted:
             batch += self._offset
         for column in self._others:
-            batch[:, column] = self._domain.parameters[column].numbers(codes[:, column])
+            batch[:, column] = self.domain.parameters[column].numbers(codes[:, column])
 
     def of_frame(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Rows given as a frame; whole numbers only where they all are."""
@@ -93,11 +103,11 @@ class ArrayForm:
     @cached_property
     def _sensitive_values(self) -> list[tuple[int, NDArray[Any]]]:
         """By column in which members differ, the value that each block has in it: the same for all inputs."""
-        base = np.zeros((1, len(self._domain.levels)), dtype=np.int64)
-        members = self._domain.families.members(base)
+        base = np.zeros((1, len(self.domain.levels)), dtype=np.int64)
+        members = self.domain.families.members(base)
         rows = np.empty(members.shape, dtype=self.dtype)
         self._write(members, rows)
-        return [(column, rows[:, [column]]) for column, _ in self._domain.families.varied(base)]
+        return [(column, rows[:, [column]]) for column, _ in self.domain.families.varied(base)]
 
 
 class ObjectForm(ArrayForm):
@@ -107,7 +117,7 @@ class ObjectForm(ArrayForm):
         super().__init__(domain, object, columns)
 
     def _write(self, codes: Codes, batch: NDArray[Any]) -> None:
-        batch[:] = self._domain.decode(codes).to_numpy(dtype=object)
+        batch[:] = self.domain.decode(codes).to_numpy(dtype=object)
 
 
 class FrameForm:
@@ -126,10 +136,10 @@ class FrameForm:
         *,
         plain_text: bool = False,
     ) -> None:
-        self._domain = domain
+        self.domain = domain
         self._plain_text = plain_text
         self._columns = [domain.names.index(name) for name in columns]
-        self.categories = dict(categories or {})
+        self.categories: Mapping[str, tuple[Any, ...]] = dict(categories or {})
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
@@ -138,7 +148,7 @@ class FrameForm:
 
     def families(self, codes: Codes) -> pd.DataFrame:
         """A block of rows for each combination of the sensitive values."""
-        families = self._domain.families
+        families = self.domain.families
         by_column = {column: np.tile(codes[:, column], len(families)) for column in self._columns}
         for column, values in families.varied(codes):
             by_column[column] = np.broadcast_to(values, (len(families), len(codes))).reshape(-1)
@@ -148,7 +158,7 @@ class FrameForm:
         """Rows given as a frame, their columns in the model's order and with its dtypes."""
         import pandas as pd
 
-        columns = {name: frame[name] for name in (self._domain.names[column] for column in self._columns)}
+        columns = {name: frame[name] for name in (self.domain.names[column] for column in self._columns)}
         for name, categories in self.categories.items():
             columns[name] = as_fitted(columns[name], categories)
         return pd.DataFrame(columns, copy=False)
@@ -158,7 +168,7 @@ class FrameForm:
 
         columns = {}
         for column in self._columns:
-            parameter = self._domain.parameters[column]
+            parameter = self.domain.parameters[column]
             name = parameter.name
             if name in self.categories:
                 places, categories = self._places[name].take(codes[column]), list(self.categories[name])
@@ -176,10 +186,49 @@ class FrameForm:
 
         texts = {}
         for column in self._columns if self._plain_text else ():
-            parameter = self._domain.parameters[column]
+            parameter = self.domain.parameters[column]
             if parameter.dtype == "str" and parameter.levels <= MOST_TEXTS:
                 values = parameter.decode(np.arange(parameter.levels))
                 is_array = isinstance(values, pd.api.extensions.ExtensionArray)
                 if is_array and getattr(values.dtype, "storage", "python") != "python":
                     texts[column] = values.astype(pd.StringDtype("python", na_value=np.nan))
         return texts
+
+
+def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
+    """Refuse a model that was fitted on other columns than the domain's parameters, where its columns are known."""
+    hidden = [column for column in columns or () if column in domain.hidden]
+    if hidden:
+        raise DataError(f"a hidden parameter must be none that {name} was fitted on, got {hidden[0]!r}: leave it out")
+    absent = [column for column in columns or () if column not in domain.names]
+    if absent:
+        raise DataError(
+            f"every column the model was fitted on must be a parameter, got no {', '.join(absent)}: add the column"
+        )
+    unknown = [column for column in domain.visible if columns is not None and column not in columns]
+    if unknown and all(column in domain.sensitive for column in unknown):
+        raise DataError(
+            f"{name} was not fitted on the sensitive {', '.join(unknown)}: say so by hidden={unknown!r}, "
+            "--hidden on the command line, and by links what changes along with it"
+        )
+    if unknown:
+        raise DataError(
+            f"every parameter must be a column that {name} was fitted on, got {', '.join(unknown)}: "
+            "leave it out of the inputs (--ignore on the command line)"
+        )
+
+
+def natural_dtype(domain: Domain) -> type[Any]:
+    """Integers if all parameters are, else floats."""
+    whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.seen)
+    return np.int64 if whole else np.float64
+
+
+def is_exact_in_float32(parameter: Parameter) -> bool:
+    """Return True if a parameter's values, and the codes behind them, are whole numbers that float32 tells apart."""
+    if parameter.kind == "real" or parameter.levels - 1 > EXACT_IN_FLOAT32:
+        return False
+    is_line = parameter.kind == "integer"
+    codes = np.array([0, parameter.levels - 1 - parameter.missing]) if is_line else np.arange(parameter.levels)
+    numbers = parameter.numbers(codes)
+    return bool(((numbers == np.rint(numbers)) & (np.abs(numbers) <= EXACT_IN_FLOAT32) | np.isnan(numbers)).all())

@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from fairprobe.checks import checked_count, nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
-from fairprobe.model.adapters import Abilities, Adapter
-from fairprobe.model.forms import FrameForm
+from fairprobe.model.adapters import Adapter
+from fairprobe.model.forms import Form, FrameForm
 from fairprobe.model.pacing import NOTICE_SECONDS
 from fairprobe.model.redaction import shortened
 from fairprobe.model.services import InvalidAnswerError, answers_of, objects
@@ -344,18 +344,29 @@ def _numbers(lines: list[str]) -> list[Any]:
         raise InvalidAnswerError(f"what is no number ({error})") from None
 
 
-def accepts(model: Any) -> bool:
-    """Whether this adapter is for that model."""
-    return isinstance(model, ProgramModel)
+class ProgramAdapter(Adapter):
+    """Writes rows with their names to a program; nothing but its answers is known of it."""
 
+    is_elsewhere = True
+    is_function = True
 
-def abilities(model: ProgramModel) -> Abilities:
-    """Nothing but answers is known of it."""
-    return Abilities(model.name, is_elsewhere=True)
+    def __init__(self, model: ProgramModel) -> None:
+        super().__init__(model)
+        self.name = model.name
 
+    @staticmethod
+    def accepts(model: Any) -> bool:
+        """Return True for a program."""
+        return isinstance(model, ProgramModel)
 
-def adapt(model: ProgramModel, domain: Domain, output: str, batch: str | None) -> Adapter:
-    """Write rows with their names to it."""
-    if batch == "array":
-        raise SettingError.about("batch", "must be 'frame' for a program, which reads names and values, got 'array'")
-    return Adapter(partial(model.ask, output), FrameForm(domain, domain.visible), model.name, is_function=True)
+    def form(self, domain: Domain, batch: str | None) -> Form:
+        """A frame."""
+        if batch == "array":
+            raise SettingError.about(
+                "batch", "must be 'frame' for a program, which reads names and values, got 'array'"
+            )
+        return FrameForm(domain, domain.visible)
+
+    def method(self, output: str, form: Form) -> Callable[[Any], Any]:
+        """The program's answers, read as that output."""
+        return partial(self.model.ask, output)

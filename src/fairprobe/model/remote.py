@@ -7,11 +7,11 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ from fairprobe.arrays import Codes
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
-from fairprobe.model.adapters import Abilities, Adapter
+from fairprobe.model.adapters import Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
-from fairprobe.model.forms import ArrayForm, Form, FrameForm
+from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
 from fairprobe.model.redaction import guard_logs, hiding, shown_source
 from fairprobe.model.services import (
@@ -36,7 +36,7 @@ from fairprobe.model.services import (
     encoded,
     service_at,
 )
-from fairprobe.model.sklearn import checked_columns, natural_dtype
+from fairprobe.model.sklearn import last_class
 from fairprobe.model.transport import Persistence, TooLargeError, Transport
 
 ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
@@ -280,53 +280,49 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def accepts(model: Any) -> bool:
-    """Whether this adapter is for that model."""
-    return isinstance(model, RemoteModel)
+class RemoteAdapter(Adapter):
+    """Asks for the answer that goes by the output's name, if the service has one; else for the one answer it has."""
 
+    is_elsewhere = True
+    connections = True
 
-def abilities(model: RemoteModel) -> Abilities:
-    """What the service was said to answer."""
-    return Abilities(
-        model.name,
-        scores="score" in model.answers,
-        probabilities="proba" in model.answers,
-        columns=model.columns,
-        is_elsewhere=True,
-        connections=True,
-    )
+    def __init__(self, model: RemoteModel) -> None:
+        super().__init__(model)
+        self.name = model.name
+        self.scores, self.probabilities = "score" in model.answers, "proba" in model.answers
+        self.columns = model.columns
+        self.is_function = not self.scores and not self.probabilities
 
+    @staticmethod
+    def accepts(model: Any) -> bool:
+        """Return True for a model behind an address."""
+        return isinstance(model, RemoteModel)
 
-def adapt(model: RemoteModel, domain: Domain, output: str, batch: str | None) -> Adapter:
-    """Ask for the answer that goes by the output's name, if it has one; else it gives the one answer it has."""
-    before = model.n_sent
-    is_score = output == "score" and "score" not in model.answers and "proba" in model.answers
-    ask = partial(_last_class, model) if is_score else partial(model.ask, output)
-    return Adapter(
-        ask,
-        _form(model, domain, batch),
-        model.name,
-        is_function=not model.answers.keys() & {"score", "proba"},
-        gives_probabilities=is_score,
-        afresh=model.afresh,
-        n_sent=lambda: model.n_sent - before,
-    )
+    def form(self, domain: Domain, batch: str | None) -> Form:
+        """A frame, or for services that take numbers without names an array."""
+        model: RemoteModel = self.model
+        checked_columns(model.columns, model.name, domain)
+        takes_frame = model.service.takes_frames or model.columns is not None
+        if takes_frame and batch == "array":
+            raise SettingError.about("batch", f"must be 'frame' for {model.name}, got 'array'")
+        if takes_frame or batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
+            form = FrameForm(domain, model.columns or domain.visible)
+            if model.columns is None:
+                model.check_needs(form, domain)
+            return form
+        return ArrayForm(domain, natural_dtype(domain))
 
+    def method(self, output: str, form: Form) -> Callable[[Any], Any]:
+        """The service's answer; a score may be made of probabilities."""
+        if output == "score" and not self.scores and self.probabilities:
+            return partial(last_class, partial(self.model.ask, "proba"))
+        return partial(self.model.ask, output)
 
-def _last_class(model: RemoteModel, batch: Any) -> NDArray[Any]:
-    """The probability of the last class as a score: of two classes, the positive one."""
-    probabilities = model.ask("proba", batch)
-    return probabilities[:, 1] if probabilities.ndim == 2 and probabilities.shape[1] == 2 else probabilities
+    def afresh(self) -> AbstractContextManager[None]:
+        """Inside this, nothing that the service said before is used."""
+        return cast("AbstractContextManager[None]", self.model.afresh())
 
-
-def _form(model: RemoteModel, domain: Domain, batch: str | None) -> Form:
-    checked_columns(model.columns, model.name, domain)
-    takes_frame = model.service.takes_frames or model.columns is not None
-    if takes_frame and batch == "array":
-        raise SettingError.about("batch", f"must be 'frame' for {model.name}, got 'array'")
-    if takes_frame or batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-        form = FrameForm(domain, model.columns or domain.visible)
-        if model.columns is None:
-            model.check_needs(form, domain)
-        return form
-    return ArrayForm(domain, natural_dtype(domain))
+    @property
+    def n_sent(self) -> int | None:
+        """Rows that the service was sent."""
+        return int(self.model.n_sent)

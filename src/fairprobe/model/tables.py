@@ -20,7 +20,7 @@ from fairprobe.checks import shown
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Real
 from fairprobe.domain.values import is_missing
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
 
@@ -86,7 +86,7 @@ class Seen:
         self.domain = domain
         self.asker = Asker(model, domain, output=output, batch=batch)
         self.steps, self.final = split(model)
-        self.order = list(abilities_of(model).columns or domain.names)
+        self.order = list(adapter_for(model).columns or domain.names)
         self._dtype = dtype
         self._searchable: dict[int, bool] = {}
         for part in (part for step in self.steps for part in _parts(step)):
@@ -118,7 +118,7 @@ class Seen:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
-                batch = self.asker.adapter.form.rows(codes)
+                batch = self.asker.form.rows(codes)
                 for step in self.steps:
                     batch = step.transform(batch)
                 return batch

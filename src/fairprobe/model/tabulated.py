@@ -21,8 +21,8 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.parameters import Integer, Parameter, Real
 from fairprobe.domain.values import is_missing
-from fairprobe.model.adapters import Adapter
 from fairprobe.model.categories import category_places
+from fairprobe.model.forms import FrameForm
 from fairprobe.model.known import own_kind
 from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, passes, positions
 
@@ -435,15 +435,15 @@ _BY_KIND: Final[dict[str, Callable[[Any, int, bool], list[Way] | None]]] = {
 # Of a frame with pandas categoricals
 
 
-def tabulate_frame(domain: Domain, columns: Sequence[str], adapter: Adapter) -> Tabulated:
+def tabulate_frame(domain: Domain, columns: Sequence[str], form: FrameForm) -> Tabulated:
     """The numbers that a booster makes of a frame: of a categorical the place of its category, NaN if it is missing."""
     places = {name: domain.names.index(name) for name in columns}
-    slots = [_column(domain.parameters[places[name]], places[name], i, adapter) for i, name in enumerate(columns)]
+    slots = [_column(domain.parameters[places[name]], places[name], i, form) for i, name in enumerate(columns)]
     return Tabulated(domain, slots, np.zeros(len(columns)), None)
 
 
-def _column(kind: Parameter, parameter: int, column: int, adapter: Adapter) -> Slot:
-    categories = adapter.categories.get(kind.name)
+def _column(kind: Parameter, parameter: int, column: int, form: FrameForm) -> Slot:
+    categories = form.categories.get(kind.name)
     if categories is not None:
         codes = category_places(kind, categories)[: kind.levels].astype(np.float64)
         return Slot(parameter, np.full(kind.levels, column), np.where(codes < 0, np.nan, codes))

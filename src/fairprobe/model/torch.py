@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -15,44 +15,51 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.adapters import Abilities, Adapter
-from fairprobe.model.forms import ArrayForm
+from fairprobe.model.adapters import Adapter
+from fairprobe.model.forms import ArrayForm, Form
 
 
-def accepts(model: Any) -> bool:
-    """Whether it is a `torch.nn.Module`; one with a `predict` of its own is asked as an estimator before."""
-    if getattr(model, "is_torch_", False):  # it is one in another process
-        return True
-    names = ((base.__module__, base.__name__) for base in type(model).__mro__)
-    return ("torch.nn.modules.module", "Module") in names
+class TorchAdapter(Adapter):
+    """Calls a module with a float32 tensor.
+
+    One output for each row is a score, above 0 for label 1; of several outputs the largest wins.
+    """
+
+    scores = True
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self._is_isolated = hasattr(model, "is_torch_")
+        self.name = model.__name__ if self._is_isolated else self.name
+        self.gradients = None if self._is_isolated else partial(_gradients, model)
+
+    @staticmethod
+    def accepts(model: Any) -> bool:
+        """Return True for a `torch.nn.Module`, here or in another process; one with `predict` is an estimator."""
+        names = ((base.__module__, base.__name__) for base in type(model).__mro__)
+        return bool(getattr(model, "is_torch_", False)) or ("torch.nn.modules.module", "Module") in names
+
+    def form(self, domain: Domain, batch: str | None) -> Form:
+        """An array of float32."""
+        if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
+            raise SettingError(
+                "a torch module needs numbers, got parameters or a batch that are none: wrap it in a function"
+            )
+        return ArrayForm(domain, np.float32)
+
+    def method(self, output: str, form: Form) -> Callable[[Any], Any]:
+        """The module's outputs as labels or scores."""
+        if output == "proba":
+            raise SettingError(
+                "output='proba' needs probabilities, got a torch module: wrap it in a function, or use 'score'"
+            )
+        if self._is_isolated:
+            return partial(self.model.ask, f"torch:{output}")
+        return partial(ask_module, self.model, output)
 
 
-def abilities(model: Any) -> Abilities:
-    """Scores and their gradients."""
-    return Abilities(type(model).__name__, scores=True, gradients=not hasattr(model, "is_torch_"))
-
-
-def adapt(model: Any, domain: Domain, output: str, batch: str | None) -> Adapter:
-    """Call it with a float32 tensor. One output a row is a score, above 0 for label 1; of several the largest wins."""
-    if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-        raise SettingError(
-            "a torch module needs numbers, got parameters or a batch that are none: wrap it in a function"
-        )
-    if output == "proba":
-        raise SettingError(
-            "output='proba' needs probabilities, got a torch module: wrap it in a function, or use 'score'"
-        )
-    if hasattr(model, "is_torch_"):
-        return Adapter(partial(model.ask, f"torch:{output}"), ArrayForm(domain, np.float32), model.__name__)
-    return Adapter(
-        partial(_ask, model, output),
-        ArrayForm(domain, np.float32),
-        type(model).__name__,
-        gradients=partial(_gradients, model),
-    )
-
-
-def _ask(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
+def ask_module(model: Any, output: str, batch: NDArray[Any]) -> NDArray[Any]:
+    """A module's outputs for a batch, as labels or scores."""
     torch: Any = import_module("torch")  # an extra: its types are not there to be checked
     with torch.no_grad(), evaluating(model):
         answers = model(_moved(model, torch.from_numpy(np.ascontiguousarray(batch)))).cpu().double().numpy()
@@ -78,14 +85,14 @@ def _gradients(model: Any, batch: NDArray[Any]) -> tuple[Floats, Floats] | None:
 
 
 def _moved(model: Any, rows: Any) -> Any:
-    """Rows on the device of the module's first weight, where it takes its input."""
+    """Rows on the device of the module's first weight, which takes its input there."""
     weight = next(chain(model.parameters(), model.buffers()), rows)
     return rows.to(weight.device)
 
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """The module in evaluation mode, as it is used; in the end each part of it has the mode it had."""
+    """Inside this, the module is in evaluation mode; afterwards each part of it has the mode that it had before."""
     training = [part for part in model.modules() if part.training]
     for part in training:
         part.training = False

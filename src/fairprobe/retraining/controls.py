@@ -155,9 +155,9 @@ class HeldConstant(Wrapper):
     def __init__(self, model: Any, domain: Domain, values: dict[str, Any]) -> None:
         super().__init__(model)
         self._values = values
-        adapting = adapter_for(model)
-        self._columns = list(adapting.abilities(model).columns or domain.names)
-        self.categories_in_ = adapting.adapt(model, domain, "label", None).categories
+        adapter = adapter_for(model)
+        self._columns = list(adapter.columns or domain.names)
+        self.categories_in_ = adapter.form(domain, None).categories
         """What it was fitted on stays known."""
 
     def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:

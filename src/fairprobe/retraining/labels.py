@@ -14,7 +14,7 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import kin
 from fairprobe.retraining.parts import LabelledRows, unknown_label
@@ -73,7 +73,7 @@ def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller
 
 def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
     """The model's own output, averaged over the twins that exist: probabilities, else scores, else labels."""
-    can = abilities_of(model)
+    can = adapter_for(model)
     # Scores of three classes have each a scale of their own: no mean of them tells which is the largest.
     output = "proba" if can.probabilities else "score" if can.scores and len(classes) == 2 else "label"
     asker = Asker(model, domain, output=output)

@@ -7,7 +7,7 @@ it is judged on, or to its twin. In a table with few different inputs, people wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.bounds.clustered import checked_groups
 from fairprobe.frames import as_values
 
 if TYPE_CHECKING:
@@ -83,33 +82,25 @@ class Parts:
 
 
 def checked_rows(
-    domain: Domain, X: Any, y: Any, weights: Any = None, groups: Any = None, *, what: str = "X, y"
+    domain: Domain,
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    groups: Any = None,
+    called: Mapping[str, str] | None = None,
 ) -> LabelledRows:
-    """Rows and labels that fit together."""
+    """Rows and labels that fit together; whatever belongs to a row does so by its place."""
     import pandas as pd
 
-    frame = domain.as_frame(X)
-    absent = [name for name in domain.names if name not in frame.columns]
-    if absent:
-        raise DataError(f"{what} must have a column for every parameter, got none for {', '.join(absent)}")
-    labels = np.asarray(as_values(y))
-    if labels.ndim != 1 or len(labels) != len(frame):
-        raise DataError(
-            f"{what} must have one label a row, got {len(frame):,} rows and labels of the shape {labels.shape}"
-        )
-    unknown = int(np.sum(pd.isna(labels)))
+    weights, groups = (None if each is None else np.asarray(as_values(each)) for each in (weights, groups))
+    rows = domain.rows(X, y=np.asarray(as_values(y)), sample_weight=weights, groups=groups, called=called)
+    assert rows.labels is not None
+    unknown = int(np.sum(pd.isna(rows.labels)))
     if unknown:
-        raise DataError(f"{what} must have a known label for every row, got {unknown:,} unknown: leave these rows out")
-    if weights is not None:
-        weights = np.asarray(as_values(weights), dtype=np.float64)
-        if weights.shape != labels.shape or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise DataError.about(
-                "sample_weight", f"must be one finite weight of at least 0 a row, got the shape {weights.shape}"
-            )
-    if groups is not None:
-        checked_groups(groups, len(labels))
-        groups = np.asarray(groups)
-    return LabelledRows(domain.typed(frame).reset_index(drop=True), labels, weights, groups)
+        argument = (called or {}).get("y", "y")
+        rule = f"must have a known label for every row, got {unknown:,} unknown: leave these rows out"
+        raise DataError.about(argument, rule)
+    return LabelledRows(rows.reindexed().typed, rows.labels, rows.weights, rows.groups)
 
 
 def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
@@ -127,7 +118,8 @@ def checked_held_out(domain: Domain, held_out: Any, classes: list[Any], groups: 
     if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
         raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
     X, y = held_out
-    rows = checked_rows(domain, X, y, groups=groups, what="held_out")
+    called = {"X": "held_out", "y": "held_out"}
+    rows = checked_rows(domain, X, y, groups=groups, called=called)
     wrong = unknown_label(sorted(set(rows.labels.tolist()), key=str), classes)
     if wrong:
         raise DataError.about("held_out", f"must have the labels of y, {wrong}")
@@ -238,6 +230,8 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
     """How often every row stands there; and by row, the number of what comes into one part with it."""
+    import pandas as pd
+
     n = len(rows)
     [same], [alike] = _with_labels([rows]), _numbered([rows.frame.drop(columns=list(domain.sensitive))])
     n_same, n_alike = _n_alike(same), _n_alike(alike)
@@ -248,7 +242,7 @@ def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
     are_copies = agree >= _COPIED and n >= _FEWEST_KINDS * n_alike.mean()
     units = alike if n_alike.mean() <= _MOST_ALIKE * copies or are_copies else alone
     if rows.groups is not None:
-        groups = checked_groups(rows.groups, n)
+        groups = np.asarray(pd.factorize(rows.groups)[0], dtype=np.int64)
         alone, units = _joined(alone, groups), _joined(units, groups)
         # Equal rows of different people may link one group to the next until all are one.
         units = units if _n_alike(units).mean() <= _MOST_ALIKE * _n_alike(alone).mean() else alone

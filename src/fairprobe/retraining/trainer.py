@@ -13,8 +13,8 @@ from fairprobe.arrays import Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.categories import ADVICE, as_fitted, fitted_categories, fitted_columns
-from fairprobe.model.sklearn import _is_regressor
 from fairprobe.model.sklearn import is_fitted as is_fitted_estimator
+from fairprobe.model.sklearn import is_regressor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ def _cloner(model: Any) -> Train:
             f"({_first_sentence(error)}): give trainer= in Python, a function (X, y, sample_weight=None) "
             "that returns a model"
         ) from None
-    if _is_regressor(model):
+    if is_regressor(model):
         raise SettingError(f"a model that is retrained must be a classifier, got the regressor {type(model).__name__}")
 
     def train(X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -131,7 +131,7 @@ def count_leaves(cases: Codes, asker: Asker) -> int | None:
     n_members = len(asker.domain.families)
     hashes = [np.empty((0, 1), dtype=np.int64)]
     for first in range(0, len(cases), ROWS):
-        batch = asker.adapter.form.families(cases[first : first + ROWS])
+        batch = asker.form.families(cases[first : first + ROWS])
         try:
             leaves = asker.adapter.leaves(batch).astype(np.int64)
         except Exception:  # members of some committees see other columns than the model

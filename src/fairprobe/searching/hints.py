@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.families import Members
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Answering, Asker
 from fairprobe.searching.job import Job
 from fairprobe.searching.strategy import Hints
@@ -31,7 +31,7 @@ class Hinter:
     output = "label"
 
     def __init__(self, job: Job, counter: Asker, *, gradients: bool) -> None:
-        can = abilities_of(job.model)
+        can = adapter_for(job.model)
         self.tells_labels = can.labels_follow is not None and not gradients
         """Whether labels are said to follow from what it asks for."""
         self._classes = can.classes
@@ -86,7 +86,7 @@ class Hinter:
             if scores.shape[2] != 2:
                 return None
             scores = scores[:, :, 1]
-        if self.asker.output == "proba" or self.asker.adapter.gives_probabilities:
+        if self.asker.output == "proba" or self.asker.gives_probabilities:
             # As log-odds, which have no ends to crowd at.
             scores = np.clip(scores, LEAST, 1 - LEAST)
             scores = np.log(scores / (1 - scores))
@@ -127,6 +127,6 @@ def make_hinter(job: Job, wants: str | None, counter: Asker) -> Hinter | None:
     """What gives a strategy the hints it wants; None where nothing does, as for outputs that are no labels."""
     if wants is None or job.output != "label":
         return None
-    can = abilities_of(job.model)
+    can = adapter_for(job.model)
     by_gradients = wants == "gradients"
     return Hinter(job, counter, gradients=by_gradients) if by_gradients or can.scores or can.probabilities else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
@@ -19,9 +20,6 @@ from fairprobe.searching.settings import SearchSettings, StopReason
 from fairprobe.searching.strategy import Strategy
 from fairprobe.standins import StandIn, compile_stand_in
 from fairprobe.store import Cases, Coverage, Distinct
-
-Remark = tuple[str, str]
-"""The name of a health check and what it says."""
 
 
 @dataclass(frozen=True)

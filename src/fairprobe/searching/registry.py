@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.searching.settings import Limits, SearchSettings
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def settled_strategy(
     if hurry is None:
         is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
         # One that gains by threads takes its time for every row: large calls save none of it.
-        hurry = is_only_time and not abilities_of(model).threads
+        hurry = is_only_time and not adapter_for(model).threads
     return replace(settings, strategy=name, hurry=hurry)
 
 
@@ -103,10 +103,10 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
     """
     if output != "label":
         return "anchored"
-    can, few = abilities_of(model), limits or Limits()
+    can, few = adapter_for(model), limits or Limits()
     if can.gradients:
         return "gradient"
-    if can.leaves or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
+    if can.is_stepwise or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
         return "anchored"
     if can.labels_follow is None:
         is_worth_it = few.max_inputs is not None and few.max_queries is None and few.max_seconds is None

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import WrittenFolder
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
@@ -20,7 +21,7 @@ from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jo
 from fairprobe.engine.interrupts import deferred, interruptible, terminable
 from fairprobe.errors import HealthWarning, RunError, SettingError
 from fairprobe.model import Model
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
@@ -28,7 +29,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.searching.confirm import confirmed, in_other_batches, sampled
 from fairprobe.searching.found import Found
-from fairprobe.searching.job import Job, Remark, Trace
+from fairprobe.searching.job import Job, Trace
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.settings import Limits, StopReason, settled
 from fairprobe.searching.shard import LOOK, Quota, run_shard
@@ -203,7 +204,7 @@ def search(
         seed=seed,
         start=None if begun is None else begun.codes,
         accelerate=accelerate == "auto" and max_queries is None and may_use,
-        n_threads=n_jobs if abilities_of(model).threads and name != "dask" else 1,
+        n_threads=n_jobs if adapter_for(model).threads and name != "dask" else 1,
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
@@ -220,10 +221,10 @@ def search(
             f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local "
             f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
-        remarks.append(("small-budget", text))
+        remarks.append(Remark("small-budget", text))
     if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
         text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
-        remarks.append(("not-spread", text))
+        remarks.append(Remark("not-spread", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     whole = partial(
         _searched,
@@ -279,7 +280,7 @@ def _searched(
     run = _Run(job, limits, n_jobs, engine, progress, n_asked, kept)
     found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
     if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        job, remarks = replace(job, accelerate=False), [*remarks, Remark("accelerate-off", difference)]
         kept = None if kept is None else kept.without_stand_in(job)
         run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
         found = confirmed(job, run.run(remarks, begun), run.tally)
@@ -321,7 +322,7 @@ class _Run:
         self.tally = Tally(job.domain, limits, n_asked)
         self.started = time.monotonic()
         self.next_show = SHOW_SECONDS
-        if job.n_threads > 1 or abilities_of(job.model).connections:
+        if job.n_threads > 1 or adapter_for(job.model).connections:
             engine = "local"  # threads keep the cores busy, or connections a service, whose limits are for all together
         if limits.max_queries is not None and job.costs_vary:
             engine = "local"  # only the shards before tell how many queries are left

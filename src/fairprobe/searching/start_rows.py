@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.searching.job import Remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,13 +53,9 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     One whose sensitive value is none of those compared is taken as the first that is, with what changes along. A number
     between two steps goes to the nearer one, unless values are to be kept.
     """
-    frame = domain.as_frame(rows)
-    frame = domain.typed(frame) if len(frame) else frame
-    own = np.column_stack([domain[name].encode(frame[name], nearest=True) for name in domain.sensitive])
-    unknown = np.zeros(len(frame), dtype=bool)
-    for place, name in enumerate(domain.sensitive):
-        unknown |= (own[:, place] < 0) & frame[name].isna().to_numpy()
-    known, own = frame[~unknown], own[~unknown]
+    given = domain.rows(rows, called={"X": "start"})
+    frame, unknown = given.typed, ~given.known
+    known, own = frame[~unknown], given.nearest_codes[~unknown][:, list(domain.sensitive_columns)]
     compared = as_compared(domain, known, own) if (own < 0).any() else known
     if keep:
         domain = domain.holding(compared)
@@ -70,7 +66,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
     numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
     left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
-    remarks = [("start-rows-outside", f"{' and '.join(left_out)}: they are left out")] if left_out else []
+    remarks = [Remark("start-rows-outside", f"{' and '.join(left_out)}: they are left out")] if left_out else []
     return StartRows(domain, codes[inside], known[inside], remarks)
 
 

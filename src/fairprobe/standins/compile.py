@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, FairprobeError, SettingError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.forms import ArrayForm, FrameForm
 from fairprobe.model.known import known_kind, last_step
-from fairprobe.model.sklearn import adapt, method_for
+from fairprobe.model.sklearn import method_for
 from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.model.tabulated import Tabulated, tabulate, tabulate_frame
 
@@ -109,12 +109,12 @@ class Columns:
             if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
                 return None
         try:
-            form = adapt(model, domain, "label", "array").form
+            form = adapter_for(model).form(domain, "array")
         except (DataError, SettingError):
             return None  # whoever asks the model says what is wrong
         if not isinstance(form, ArrayForm):
             return None
-        return cls(domain, form, list(abilities_of(model).columns or domain.visible))
+        return cls(domain, form, list(adapter_for(model).columns or domain.visible))
 
 
 class Batch:
@@ -230,12 +230,13 @@ def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | N
 
 def _tabulated(model: Any, domain: Domain, batch: str | None) -> Tabulated:
     if known_kind(model) == "booster":
-        adapter, names = adapt(model, domain, "label", batch), abilities_of(model).columns
-        if names is None or not isinstance(adapter.form, FrameForm):
+        adapter = adapter_for(model)
+        form, names = adapter.form(domain, batch), adapter.columns
+        if names is None or not isinstance(form, FrameForm):
             raise UnfitError("there is no frame to spare")
-        return tabulate_frame(domain, names, adapter)
+        return tabulate_frame(domain, names, form)
     seen = Seen(model, domain, batch=batch)
-    if not seen.steps or type(seen.asker.adapter.form) is ArrayForm:
+    if not seen.steps or type(seen.asker.form) is ArrayForm:
         raise UnfitError("there is no step to spare, or none that takes long: numbers in an array")
     return tabulate(seen)
 

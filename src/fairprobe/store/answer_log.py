@@ -11,7 +11,6 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -167,13 +166,12 @@ def recorded(asker: Asker) -> Iterator[list[Call]]:
 @contextmanager
 def _asking_by(asker: Asker, made: Callable[[Callable[[Any], Any]], Callable[[Any], Any]]) -> Iterator[None]:
     """Inside, an asker asks by what is made of its functions."""
-    before = asker.adapter
-    careful = None if before.careful is None else made(before.careful)
-    asker.adapter = replace(before, function=made(before.function), careful=careful)
+    before = asker.function, asker.careful
+    asker.function, asker.careful = map(made, before)
     try:
         yield
     finally:
-        asker.adapter = before
+        asker.function, asker.careful = before
 
 
 def _calls(content: ShardContent) -> Iterator[Call]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.fingerprint import UNTOLD, fingerprint
 
@@ -54,7 +54,7 @@ def hash_of_model(
     if model_id is not None:
         return digest([model_id, said]), f"the name {model_id!r} that it was given, and {what}", asker.n_queries
     made_of = fingerprint(model)
-    if abilities_of(model).is_elsewhere or made_of.startswith(UNTOLD):
+    if adapter_for(model).is_elsewhere or made_of.startswith(UNTOLD):
         return said, f"{what}; what it is made of cannot be told", asker.n_queries
     return digest([made_of, said]), f"all that the model is made of, and {what}", asker.n_queries
 

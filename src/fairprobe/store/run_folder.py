@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe._version import __version__
+from fairprobe.blocks import Remark
 from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
@@ -35,8 +36,6 @@ FORMAT = 1
 ABOUT, INDEX, SHARDS = "run.toml", "index.jsonl", "shards"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
 MOST_DIFFERENCES = 5
-
-Remark = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class RunReader:
         except OSError as error:
             what = error.strerror or str(error)
         self.remarks.append(
-            ("damaged-shard", f"{self.file_of(name)} must be as it was written, got {what}: it does not count")
+            Remark("damaged-shard", f"{self.file_of(name)} must be as it was written, got {what}: it does not count")
         )
         del self.entries[name]
         return None
@@ -104,7 +103,9 @@ class RunReader:
             if content is None:
                 self._is_torn = True
                 if number < len(lines):  # the last one was being written when the process ended
-                    self.remarks.append(("damaged-index", f"line {number} of {path} is damaged: it does not count"))
+                    self.remarks.append(
+                        Remark("damaged-index", f"line {number} of {path} is damaged: it does not count")
+                    )
             else:
                 self._take(content)
 
@@ -148,13 +149,13 @@ class StoredRun(RunReader):
             with as_written(folder):
                 run._check_same(begun)
             if (why := _untold(begun)) is not None:
-                run.remarks.append(("untold-model", f"{folder} cannot be taken up again: {why}"))
+                run.remarks.append(Remark("untold-model", f"{folder} cannot be taken up again: {why}"))
             if not flushes:
                 text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
-                run.remarks.append(("no-fsync", f"{folder}: {text}the process, not one of the machine"))
+                run.remarks.append(Remark("no-fsync", f"{folder}: {text}the process, not one of the machine"))
             if not is_locked:
                 run.remarks.append(
-                    ("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
+                    Remark("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
                 )
             if run._is_torn:
                 run._rewrite_index()
@@ -183,7 +184,7 @@ class StoredRun(RunReader):
         others = [f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name)]
         if others:
             text = f"{self.path} was begun with {', '.join(others)}: its shards are of both"
-            self.remarks.append(("other-versions", text))
+            self.remarks.append(Remark("other-versions", text))
 
     def save(self, name: str, data: Any, **figures: Any) -> None:
         """Keep a shard: its file, then its line in the index."""

@@ -14,7 +14,7 @@ __all__ = ["FairSVM", "load", "make", "names"]
 
 
 def __getattr__(name: str) -> Any:
-    # The class needs scikit-learn, which takes a second to import: only those who ask for it wait.
+    # The class needs scikit-learn, which takes a second to import.
     if name == "FairSVM":
         from fairprobe.subjects.fair_svm import FairSVM
 

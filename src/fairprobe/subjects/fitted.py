@@ -1,6 +1,6 @@
-"""Subjects fitted on the encoded census, kept on disk from one time to the next.
+"""Subjects fitted on the encoded census, and their cache on disk.
 
-A file is believed only if it holds what would be fitted now, and can't run code.
+A cached file is used only if it holds the model that would be fitted now. Reading it cannot run code.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import hashlib
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,24 +20,18 @@ from fairprobe.errors import HealthWarning
 from fairprobe.files import write_bytes
 from fairprobe.subjects.catalogue import make
 
-# To be raised when the same settings and data come to mean another model.
-_FORMAT: Final = 1
-
-# What the six subjects are made of beyond what skops trusts by itself.
-_TRUSTED: Final = (
-    "fairprobe.subjects.fair_svm.FairSVM",
-    "sklearn.tree._tree.Tree",
-    "sklearn.utils._bunch.Bunch",
-)
+_FORMAT: Final = 2
+"""Version of the cache. Increase it when the same settings and data give another model."""
 
 _ROWS_TRIED: Final = 100
+"""Rows that a cached model must label, with labels of the data, before it is used; chosen."""
 
 
 def load(name: str) -> Any:
-    """Load a subject fitted on the encoded census's training rows, given as an array; every call gives a new object.
+    """Load a subject fitted on the encoded census's training rows, given as an array. Every call gives a new object.
 
-    The first time it is fitted, which takes some seconds, and kept in the user's cache folder, or in the folder that
-    the environment variable FAIRPROBE_CACHE names. A file there that is damaged or not ours is fitted and written anew.
+    The first call fits the subject, which takes some seconds, and writes it to the user's cache folder, or to the
+    folder that the environment variable FAIRPROBE_CACHE names. A damaged or foreign file there is replaced.
     """
     made = make(name)
     X, y = load_census(encoded=True, split="train")
@@ -62,11 +55,11 @@ def _fit(name: str, made: Any, rows: Codes, labels: Codes) -> Any:
 
 
 def path_for(name: str, made: Any, rows: Codes, labels: Codes) -> Path:
-    """Give the file for a subject as made, fitted on these rows: another definition or data have another file."""
+    """The cache file of a subject as made, fitted on these rows. Other settings or rows have another file."""
     import platformdirs
     import sklearn
 
-    digest = hashlib.sha256(f"{_FORMAT}\n{_definition(made)}\n{rows.shape}\n".encode())
+    digest = hashlib.sha256(f"{_FORMAT}\n{made!r}\n{rows.shape}\n".encode())
     digest.update(rows.tobytes())
     digest.update(labels.tobytes())
     versions = f"sklearn-{sklearn.__version__}-numpy-{np.__version__}"
@@ -76,22 +69,23 @@ def path_for(name: str, made: Any, rows: Codes, labels: Codes) -> Path:
 
 
 def read(path: Path, made: Any, rows: Codes, labels: Codes) -> Any | None:
-    """Read a fitted subject, or give None if the file is not there, is damaged or holds anything else."""
-    import skops.io
+    """Read a fitted subject, or give None if the file is missing, damaged or holds anything else."""
     from sklearn.exceptions import InconsistentVersionWarning
 
-    # There is no telling what a file that anyone may have written makes the readers raise.
+    from fairprobe.model import load_model
+
+    # Anyone may have written the file, so reading it may raise anything.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", InconsistentVersionWarning)
-            model = skops.io.loads(path.read_bytes(), trusted=list(_TRUSTED))
+            model = load_model(path)
         return model if _is_fitted_as(model, made, rows, labels) else None
     except Exception:
         return None
 
 
 def write(path: Path, model: Any) -> None:
-    """Write a fitted subject, whole or not at all; a folder that can't be written costs a warning, no more."""
+    """Write a fitted subject, whole or not at all. If the folder cannot be written, warn."""
     import skops.io
 
     data = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED)
@@ -107,42 +101,11 @@ def write(path: Path, model: Any) -> None:
         )
 
 
-def _definition(part: Any) -> str:
-    """Spell out an estimator's class and parameters, those of the estimators within it too."""
-    if hasattr(part, "get_params"):
-        params = sorted(part.get_params(deep=False).items())
-        inner = ", ".join(f"{name}={_definition(value)}" for name, value in params)
-        return f"{type(part).__module__}.{type(part).__qualname__}({inner})"
-    if isinstance(part, list | tuple):
-        return f"{type(part).__name__}({', '.join(_definition(item) for item in part)})"
-    return repr(part)
-
-
 def _is_fitted_as(model: Any, made: Any, rows: Codes, labels: Codes) -> bool:
     return (
-        _definition(model) == _definition(made)
+        type(model) is type(made)
+        and repr(model) == repr(made)
         and model.n_features_in_ == rows.shape[1]
         and np.array_equal(model.classes_, np.unique(labels))
-        and all(_is_sound(tree, rows.shape[1]) for tree in _trees(model))
         and set(np.unique(model.predict(rows[:_ROWS_TRIED]))) <= set(model.classes_)
-    )
-
-
-def _trees(model: Any) -> Iterator[Any]:
-    if hasattr(model, "tree_"):
-        yield model.tree_
-    for inner in getattr(model, "estimators_", ()):
-        yield from _trees(inner)
-
-
-def _is_sound(tree: Any, n_features: int) -> bool:
-    """Whether a tree's nodes lead only on to later ones: scikit-learn follows them without looking."""
-    nodes = np.arange(tree.node_count)
-    inner = tree.children_left != -1
-    children = np.stack([tree.children_left[inner], tree.children_right[inner]])
-    features = tree.feature[inner]
-    return bool(
-        tree.n_features == n_features
-        and ((children > nodes[inner]) & (children < tree.node_count)).all()
-        and ((features >= 0) & (features < n_features)).all()
     )

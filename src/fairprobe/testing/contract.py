@@ -14,7 +14,7 @@ from fairprobe.arrays import Codes
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.model import Asker
-from fairprobe.model.adapters import Abilities, abilities_of, columns_of
+from fairprobe.model.adapters import Adapter, adapter_for, columns_of
 from fairprobe.model.asking import InThreads
 from fairprobe.testing.models import checks_among, inputs_of, model_checks, require_same
 
@@ -30,9 +30,9 @@ class Contracted:
     """The outputs, where they are told."""
 
     @cached_property
-    def abilities(self) -> Abilities:
-        """What its adapter declares."""
-        return abilities_of(self.model)
+    def adapter(self) -> Adapter:
+        """How it is asked, and what it can do."""
+        return adapter_for(self.model)
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
@@ -45,8 +45,8 @@ class Contracted:
             Asker(self.model, self.domain, batch=self.batch).ask(self.codes)
         except Exception:
             return ("value",)  # which check_model then says more of, if it is none either
-        scores = ("score",) if self.abilities.scores or self.abilities.probabilities else ()
-        return ("label", *scores, *(("proba",) if self.abilities.probabilities else ()))
+        scores = ("score",) if self.adapter.scores or self.adapter.probabilities else ()
+        return ("label", *scores, *(("proba",) if self.adapter.probabilities else ()))
 
     @cached_property
     def codes(self) -> Codes:
@@ -125,9 +125,9 @@ def _check_every_row_is_counted(it: Contracted) -> None:
 
 
 def _check_labels_are_classes(it: Contracted) -> None:
-    if "label" in it.outputs and it.abilities.classes is not None:
+    if "label" in it.outputs and it.adapter.classes is not None:
         labels = it.asker("label").ask(it.codes)
-        known = np.asarray(it.abilities.classes).tolist()
+        known = np.asarray(it.adapter.classes).tolist()
         _require(all(label in known for label in labels.tolist()), it, f"give labels that are its classes, {known}")
 
 
@@ -137,24 +137,24 @@ def _check_probabilities_add_to_one(it: Contracted) -> None:
     given = it.asker("proba").ask(it.codes)
     _require(bool((given >= -1e-6).all() and (given <= 1 + 1e-6).all()), it, "give probabilities between 0 and 1")
     _require(bool(np.allclose(given.sum(axis=1), 1, atol=1e-4)), it, "give probabilities that add to 1")
-    classes = it.abilities.classes
+    classes = it.adapter.classes
     _require(classes is None or len(classes) == given.shape[1], it, "give a probability for each of its classes")
 
 
 def _check_labels_follow(it: Contracted) -> None:
     """What is declared, so that asking for labels can be spared."""
-    if it.abilities.labels_follow != "proba" or it.abilities.classes is None or "proba" not in it.outputs:
+    if it.adapter.labels_follow != "proba" or it.adapter.classes is None or "proba" not in it.outputs:
         return
     given = it.asker("proba").ask(it.codes)
     ranked = np.sort(given, axis=1)
     clear = ranked[:, -1] - ranked[:, -2] > 1e-6  # where rounding cannot decide
-    likeliest = np.asarray(it.abilities.classes)[given.argmax(axis=1)]
+    likeliest = np.asarray(it.adapter.classes)[given.argmax(axis=1)]
     same = (likeliest == it.asker("label").ask(it.codes))[clear]
     _require(bool(same.all()), it, "give the label of the highest probability, as its adapter declares")
 
 
 def _check_gradients_are_those_of_scores(it: Contracted) -> None:
-    if not it.abilities.gradients:
+    if not it.adapter.gradients:
         return
     asker = it.asker("score")
     told = asker.ask_gradients(it.codes)
@@ -171,18 +171,18 @@ def _check_a_copy_answers_alike(it: Contracted) -> None:
     try:
         copy = cloudpickle.loads(cloudpickle.dumps(it.model))
     except Exception as error:
-        raise AssertionError(f"the model {it.abilities.name} must be one that can be copied, got {error}") from error
+        raise AssertionError(f"the model {it.adapter.name} must be one that can be copied, got {error}") from error
     for output in it.outputs:
         asker = it.asker(output)
         _require_same(it, asker, asker.ask(it.codes), it.asker(output, copy).ask(it.codes), "a copy of itself")
 
 
 def _check_threads_answer_alike(it: Contracted) -> None:
-    if it.abilities.threads:
+    if it.adapter.threads:
         asker = it.asker(it.outputs[0])
-        batch = asker.adapter.form.rows(np.concatenate([it.codes] * 3))
-        side_by_side = np.asarray(InThreads(asker.adapter.function, 3)(batch))
-        once = np.asarray(asker.adapter.function(batch))
+        batch = asker.form.rows(np.concatenate([it.codes] * 3))
+        side_by_side = np.asarray(InThreads(asker.function, 3)(batch))
+        once = np.asarray(asker.function(batch))
         _require(bool(np.all(side_by_side == once)), it, "answer in threads as it does alone")
 
 
@@ -201,12 +201,12 @@ def _check_other_columns_are_refused(it: Contracted) -> None:
     except DataError as error:
         _require(missing in str(error), it, f"name the column that a domain lacks, {missing}, got {error}")
         return
-    raise AssertionError(f"the model {it.abilities.name} must refuse a domain without its column {missing!r}")
+    raise AssertionError(f"the model {it.adapter.name} must refuse a domain without its column {missing!r}")
 
 
 def _require(holds: bool, it: Contracted, rule: str) -> None:
     if not holds:
-        raise AssertionError(f"the model {it.abilities.name} must {rule}")
+        raise AssertionError(f"the model {it.adapter.name} must {rule}")
 
 
 def _require_same(

@@ -86,10 +86,10 @@ def _check_same_answer_alone(asker: Asker) -> None:
 
 
 def _check_batch_is_left_alone(asker: Asker) -> None:
-    form, codes = asker.adapter.form, inputs_of(asker.domain)
+    form, codes = asker.form, inputs_of(asker.domain)
     batch = form.rows(codes)
     try:
-        asker.adapter.function(batch)
+        asker.function(batch)
     except Exception as error:
         got = f"{type(error).__name__}: {error}"
         raise ModelError(f"the model must answer every input of the domain, got {got}") from error

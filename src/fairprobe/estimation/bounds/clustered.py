@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.errors import DataError
+from fairprobe.blocks import Remark
 from fairprobe.estimation.bounds.intervals import checked_confidence, exact_upper
 
 FEWEST_GROUPS = 30
@@ -18,36 +18,6 @@ FEWEST_EFFECTIVE = 60
 
 NEAR_MEAN = 1e-4
 """Standard deviations from the mean, within which a formula that divides nothing by nothing gives way to its limit."""
-
-
-def checked_weights(weights: Any, n: int) -> Floats:
-    """A number for each row, none negative, not all zero."""
-    try:
-        numbers = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError.about("weights", f"must be numbers, got {type(weights).__name__}") from None
-    if numbers.shape != (n,):
-        raise DataError.about("weights", f"must be one number for each of the {n:,} rows, got {numbers.shape}")
-    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
-    if len(bad):
-        raise DataError.about(
-            "weights", f"must be finite and not negative, got {numbers[bad[0]]} in row {bad[0] + 1:,}"
-        )
-    if not numbers.any():
-        raise DataError.about("weights", "must not all be zero")
-    return numbers
-
-
-def checked_groups(groups: Any, n: int) -> Codes:
-    """A number for each row, the same for rows of one group."""
-    import pandas as pd
-
-    values = pd.Series(groups).reset_index(drop=True)
-    if values.shape != (n,):
-        raise DataError.about("groups", f"must be one name for each of the {n:,} rows, got {len(values):,}")
-    if values.isna().any():
-        raise DataError.about("groups", f"must be known for every row, got {int(values.isna().sum()):,} missing")
-    return np.asarray(pd.factorize(values)[0], dtype=np.int64)
 
 
 class Clustered(NamedTuple):
@@ -66,12 +36,14 @@ class Clustered(NamedTuple):
         """Whether there is too little for an approximation that a verdict may rest on."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
-    def remarks(self) -> Iterator[tuple[str, str]]:
+    def remarks(self) -> Iterator[Remark]:
         """The health check of too few groups."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
-            yield "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
+            yield Remark(
+                "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
+            )
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:

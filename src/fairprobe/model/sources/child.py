@@ -18,12 +18,12 @@ from typing import IO, Any, Final
 import numpy as np
 
 from fairprobe.errors import FairprobeError, HealthWarning
-from fairprobe.model import torch
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.known import works_on_float32
 from fairprobe.model.sources.load import load_model
 from fairprobe.model.sources.node_checks import quieten
 from fairprobe.model.sources.reading import Content, Permission, read_content, shortened
+from fairprobe.model.torch import TorchAdapter, ask_module
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
@@ -78,7 +78,7 @@ def _described(model: Any) -> dict[str, Any]:
     """What whoever asks it must know of it, as plain values."""
     told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
     told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
-    told["is_torch"], told["is_callable"] = torch.accepts(model), callable(model)
+    told["is_torch"], told["is_callable"] = TorchAdapter.accepts(model), callable(model)
     told["works_on_float32"] = not told["is_torch"] and works_on_float32(model)
     if hasattr(model, "get_params"):
         from sklearn.base import is_regressor
@@ -99,7 +99,7 @@ def _described(model: Any) -> dict[str, Any]:
 def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
     """The answer to a batch, in the setting of scikit-learn that whoever asks has."""
     if method.startswith("torch:"):
-        return packed(torch._ask(model, method.removeprefix("torch:"), batch))
+        return packed(ask_module(model, method.removeprefix("torch:"), batch))
     ask: Callable[[Any], Any] = model if method == "__call__" else getattr(model, method)
     sklearn = sys.modules.get("sklearn") if config else None
     with sklearn.config_context(**config) if sklearn is not None else contextlib.nullcontext():

@@ -9,7 +9,7 @@ from typing import Any
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.sources.named import what_happened
 from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
-from fairprobe.model.torch import accepts
+from fairprobe.model.torch import TorchAdapter
 
 SHOWN = 3
 """Differences that a message names."""
@@ -17,7 +17,7 @@ SHOWN = 3
 
 def with_weights(named: Any, path: Path, source: str) -> Any:
     """A copy of a module, or the one that a class or a function makes, with the weights in a file."""
-    module = copy.deepcopy(named) if accepts(named) else _made(named, source)
+    module = copy.deepcopy(named) if TorchAdapter.accepts(named) else _made(named, source)
     imported("safetensors", "torch", "a file of weights")
     content = Content(path, "weights")
     try:
@@ -47,7 +47,7 @@ def _made(maker: Any, source: str) -> Any:
         raise SettingError(
             f"{source} must be a torch module, or make one when it is called, got {what_happened(error)}"
         ) from error
-    if not accepts(module):
+    if not TorchAdapter.accepts(module):
         raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
     return module
 

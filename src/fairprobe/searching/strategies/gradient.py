@@ -10,7 +10,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
-from fairprobe.model.adapters import abilities_of
+from fairprobe.model.adapters import adapter_for
 from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategies.anchored import Jumps
@@ -35,7 +35,7 @@ class Gradient(Guided):
         """Only torch modules have gradients."""
         if find_spec("torch") is None:
             raise SettingError("strategy='gradient' needs torch, got none: pip install 'fairprobe[torch]'")
-        if not abilities_of(model).gradients:
+        if not adapter_for(model).gradients:
             raise SettingError(
                 f"strategy='gradient' needs a torch module, got {type(model).__name__}: use 'guided' or 'anchored'"
             )

@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer
 from fairprobe.errors import SettingError
 from fairprobe.model import Asker
-from fairprobe.model.adapters import ADAPTERS, abilities_of, adapter_for, register
+from fairprobe.model.adapters import ADAPTERS, adapter_for, register
 from fairprobe.searching.registry import choose_strategy
 
 RNG = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def fitted(name, n_classes):
 @pytest.mark.parametrize("name", MODELS)
 def test_labels_follow_from_what_is_declared(name, n_classes):
     model = fitted(name, n_classes)
-    can = abilities_of(model)
+    can = adapter_for(model)
     rows = RNG.normal(size=(3000, 3))
     assert (can.scores, can.probabilities) == (hasattr(model, "decision_function"), hasattr(model, "predict_proba"))
     assert can.classes.tolist() == list(range(n_classes))
@@ -76,19 +76,19 @@ def test_a_subclass_may_label_otherwise():
         def predict(self, X):
             return 1 - super().predict(X)
 
-    assert abilities_of(LogisticRegression()).labels_follow == "score"
-    assert abilities_of(Own()).labels_follow is None
-    assert abilities_of(make_pipeline(StandardScaler(), Own())).labels_follow is None
+    assert adapter_for(LogisticRegression()).labels_follow == "score"
+    assert adapter_for(Own()).labels_follow is None
+    assert adapter_for(make_pipeline(StandardScaler(), Own())).labels_follow is None
 
 
 def test_a_function_can_nothing_but_answer():
-    can = abilities_of(len)
+    can = adapter_for(len)
     assert can.name == "len"
-    assert not any([can.scores, can.probabilities, can.gradients, can.leaves, can.threads])
+    assert not any([can.scores, can.probabilities, can.gradients, can.is_stepwise, can.threads])
 
 
 def test_leaves_are_told_by_trees():
-    assert {name for name in MODELS if abilities_of(MODELS[name]).leaves} == {
+    assert {name for name in MODELS if adapter_for(MODELS[name]).is_stepwise} == {
         "tree",
         "forest",
         "boosting",
@@ -104,10 +104,12 @@ def test_an_adapter_of_ones_own(monkeypatch):
     own = types.ModuleType("own_adapter")
     exec(  # as a module of the user's would be
         "from fairprobe.model.forms import ArrayForm\n"
-        "from fairprobe.model.adapters import Abilities, Adapter\n"
-        "def accepts(model): return hasattr(model, 'score_all')\n"
-        "def abilities(model): return Abilities('own', leaves=True)\n"
-        "def adapt(model, domain, output, batch): return Adapter(model.score_all, ArrayForm(domain, float), 'own')\n",
+        "from fairprobe.model.adapters import Adapter\n"
+        "class Own(Adapter):\n"
+        "    is_stepwise = True\n"
+        "    accepts = staticmethod(lambda model: hasattr(model, 'score_all'))\n"
+        "    form = lambda self, domain, batch: ArrayForm(domain, float)\n"
+        "    method = lambda self, output, form: self.model.score_all\n",
         vars(own),
     )
     monkeypatch.setitem(sys.modules, "own_adapter", own)
@@ -120,14 +122,14 @@ def test_an_adapter_of_ones_own(monkeypatch):
         adapter_for(Foreign())
     before = dict(ADAPTERS)
     try:
-        register("own", "own_adapter")
+        register("own", "own_adapter:Own")
         assert next(iter(ADAPTERS)) == "own"
         assert Asker(Foreign(), DOMAIN).ask(np.array([[5, 0, 1], [5, 0, 0]])).tolist() == [True, False]
         assert choose_strategy(Foreign()) == "anchored"
         with pytest.raises(SettingError, match="must be new, got 'own'"):
-            register("own", "own_adapter")
+            register("own", "own_adapter:Own")
     finally:
         ADAPTERS.clear()
         ADAPTERS.update(before)
-    with pytest.raises(SettingError, match="named as in import, got 'a b'"):
+    with pytest.raises(SettingError, match=r"named as package\.module:Class, got 'a b'"):
         register("spaced", "a b")

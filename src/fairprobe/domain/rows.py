@@ -1,0 +1,200 @@
+"""The one door for real rows: what a caller gives as rows, labels, weights and groups is checked and coded here, once.
+
+Rows may hold anything: values off the grid or outside the domain, unknown sensitive values, other columns, columns in
+another order, repeated labels in their index. Only what no later step could work with is refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.checks import nearest
+from fairprobe.errors import DataError
+from fairprobe.frames import as_pandas, as_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairprobe.domain.domain import Domain
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Real rows of a domain, with what belongs to each of them."""
+
+    domain: Domain
+    frame: pd.DataFrame
+    """The parameters' columns in domain order, with the values, dtypes and index that the caller gave."""
+    labels: NDArray[Any] | None = None
+    """One label per row; some may be missing."""
+    weights: Floats | None = None
+    """One finite weight per row, none negative, not all zero."""
+    groups: NDArray[Any] | None = None
+    """One known name per row. Rows of one group belong to one person, household or other unit."""
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def index(self) -> pd.Index:
+        """The index of the rows."""
+        return self.frame.index
+
+    @cached_property
+    def typed(self) -> pd.DataFrame:
+        """The rows with the dtypes that the model is used to; see `Domain.typed`."""
+        return self.domain.typed(self.frame)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The code of each value; -1 for a value that is not one of the domain's."""
+        return self.domain.encode(self.frame)
+
+    @cached_property
+    def nearest_codes(self) -> Codes:
+        """Like `codes`, but a number between two steps of its grid has the code of the nearer step."""
+        return self.domain.encode(self.frame, nearest=True)
+
+    @cached_property
+    def known(self) -> Mask:
+        """Boolean mask of the rows whose sensitive values are known, or missing where a missing value is compared."""
+        unknown = np.zeros(len(self), dtype=bool)
+        for name in self.domain.sensitive:
+            if not self.domain[name].missing:
+                unknown |= self.frame[name].isna().to_numpy()
+        return ~unknown
+
+    @cached_property
+    def group_numbers(self) -> Codes | None:
+        """A number for each row; rows of one group have equal numbers."""
+        import pandas as pd
+
+        return None if self.groups is None else np.asarray(pd.factorize(self.groups)[0], dtype=np.int64)
+
+    def take(self, which: Mask | Codes | slice) -> Rows:
+        """Some of the rows: those of a mask, of a slice, or at these places."""
+        labels, weights, groups = (
+            None if each is None else each[which] for each in (self.labels, self.weights, self.groups)
+        )
+        return Rows(self.domain, self.frame.iloc[which], labels, weights, groups)
+
+    def reindexed(self) -> Rows:
+        """The rows with an index that counts them from 0."""
+        return Rows(self.domain, self.frame.reset_index(drop=True), self.labels, self.weights, self.groups)
+
+
+def rows_of(
+    domain: Domain,
+    X: Any,
+    *,
+    y: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    called: Mapping[str, str] | None = None,
+    may_be_empty: bool = False,
+) -> Rows:
+    """Checked rows; see `Domain.rows`.
+
+    Args:
+        domain: the domain that they belong to.
+        X: the rows.
+        y: their labels.
+        sample_weight: their weights.
+        groups: the groups that they belong to.
+        called: the caller's own names for these arguments, where they differ: {"X": "towards"}.
+        may_be_empty: accept a frame without rows.
+    """
+    names = {"X": "X", "y": "y", "sample_weight": "sample_weight", "groups": "groups", **(called or {})}
+    frame = frame_of(domain, X, names["X"])
+    if not len(frame) and not may_be_empty:
+        raise DataError.about(names["X"], "must have one row at least, got an empty frame")
+    index = getattr(X, "index", None)
+    index = None if callable(index) else index
+    return Rows(
+        domain,
+        frame,
+        None if y is None else _labels(names["y"], y, frame, index),
+        None if sample_weight is None else _weights(names["sample_weight"], sample_weight, len(frame), index),
+        None if groups is None else _groups(names["groups"], groups, len(frame), index),
+    )
+
+
+def frame_of(domain: Domain, rows: Any, called: str = "the rows") -> pd.DataFrame:
+    """The parameters' columns of rows, as a frame; the rows are a frame, or an array with columns in domain order."""
+    frame = as_pandas(rows, domain.names)
+    check_columns(domain, frame, called)
+    same = len(frame.columns) == len(domain.names) and all(frame.columns == list(domain.names))
+    return frame if same else frame[list(domain.names)]
+
+
+def check_columns(domain: Domain, frame: pd.DataFrame, called: str) -> None:
+    """Refuse a frame that lacks a parameter's column."""
+    absent = [name for name in domain.names if name not in frame.columns]
+    if absent:
+        near = nearest(absent[0], [name for name in frame.columns if name not in domain.names])
+        rule = f"must have a column for every parameter, got none for {', '.join(absent)}{near}"
+        raise DataError.about(called, rule)
+
+
+def _labels(called: str, y: Any, frame: pd.DataFrame, index: Any) -> NDArray[Any]:
+    """Labels in the order of the rows. Labels whose index was made anew belong to the rows by their place."""
+    values = as_values(y)
+    labels = np.asarray(values)
+    if labels.ndim != 1 or len(labels) != len(frame):
+        shape = f"{len(frame):,} rows and labels of the shape {labels.shape}"
+        raise DataError.about(called, f"must have one label a row, got {shape}")
+    own = _index_of(values)
+    if own is not None and index is not None and not own.equals(index) and set(own) == set(index):
+        rule = "must be in the order of the rows, got their index in another order"
+        raise DataError.about(called, f"{rule}: give y.loc[X.index], or y.to_numpy()")
+    return labels
+
+
+def _weights(called: str, weights: Any, n: int, index: Any) -> Floats:
+    values = _in_order(called, weights, index)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError.about(called, f"must be numbers, got {type(values).__name__}") from None
+    if numbers.shape != (n,):
+        raise DataError.about(called, f"must be one number for each of the {n:,} rows, got the shape {numbers.shape}")
+    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
+    if len(bad):
+        raise DataError.about(called, f"must be finite and not negative, got {numbers[bad[0]]} in row {bad[0] + 1:,}")
+    if not numbers.any():
+        raise DataError.about(called, "must not all be zero")
+    return numbers
+
+
+def _groups(called: str, groups: Any, n: int, index: Any) -> NDArray[Any]:
+    import pandas as pd
+
+    values = pd.Series(_in_order(called, groups, index))
+    if values.shape != (n,):
+        raise DataError.about(called, f"must be one name for each of the {n:,} rows, got {len(values):,}")
+    if values.isna().any():
+        raise DataError.about(called, f"must be known for every row, got {int(values.isna().sum()):,} missing")
+    return np.asarray(values)
+
+
+def _in_order(called: str, values: Any, index: Any) -> Any:
+    """A series must have the index of the rows, or its values would count for other rows than are meant."""
+    values = as_values(values)
+    own = _index_of(values)
+    if own is not None and index is not None and not own.equals(index):
+        rule = "must have the index of the rows, got another: give an array for their order"
+        raise DataError.about(called, rule)
+    return values
+
+
+def _index_of(values: Any) -> Any:
+    """The index of a pandas series; None for an array or a list."""
+    index = getattr(values, "index", None)
+    return None if callable(index) else index
