@@ -31,7 +31,7 @@ from _common import print_table
 from fairprobe import Density, Domain, Link, estimate, search
 from fairprobe.domain.factors import tree_of
 from fairprobe.domain.nearest import nearest_rows
-from fairprobe.estimation.share import percent
+from fairprobe.wording import percent
 from people import pipeline
 
 LINKS = [Link("relationship", "sex", [{"Male": "Husband", "Female": "Wife"}])]

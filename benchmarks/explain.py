@@ -58,8 +58,8 @@ from _common import model, print_table
 from fairprobe.explanation.box import Axes
 from fairprobe.explanation.explaining import MAX_QUERIES, evidence_of
 from fairprobe.explanation.learning import MAX_REGIONS, learn
-from fairprobe.testing.planted_regions import PLANTED, planted_regions
 from pipelines import fitted
+from planted_regions import PLANTED, planted_regions
 
 MODELS = ("decision-tree", "random-forest", "boosting")
 N_FRESH, N_TREE = 100_000, 200_000

@@ -6,7 +6,7 @@ makes of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ import pandas as pd
 from fairprobe import Category, Domain, Integer
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.constraints import Rule
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, checked_rows
+from fairprobe.explanation.budget import Budget
+from fairprobe.explanation.evidence import DrawnFrom, Evidence, checked_rows, favourable_among
 from fairprobe.explanation.training_data import InData, region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
@@ -121,7 +122,7 @@ def made_evidence(
     cases = judgement.take(np.flatnonzero(judgement.hits), judgement.codes.dtype)
     oracle.asker.n_queries = 0
     given, named = checked_rows(domain, rows, labels)
-    return Evidence(
+    evidence = Evidence(
         model=model,
         domain=domain,
         oracle=oracle,
@@ -132,9 +133,9 @@ def made_evidence(
         density=None,
         rows=given,
         labels=named,
-        favourable=favourable,
         seed=seed,
     )
+    return replace(evidence, favourable=favourable_among(favourable, evidence, cases))
 
 
 def _drawn(rng: np.random.Generator) -> pd.DataFrame:

@@ -20,8 +20,9 @@ import fairprobe
 from _common import print_table
 from fairprobe import Link, retrain
 from fairprobe.datasets import CENSUS_WORDS, census_domain, load_census
-from fairprobe.estimation.share import Share, percent
+from fairprobe.estimation.share import Share
 from fairprobe.retraining import Retrained
+from fairprobe.wording import percent
 
 WAYS = ("linked", "flip+linked")
 FEW_ROWS = {"svm": 4000}

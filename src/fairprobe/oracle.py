@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import Families, Members, comparable
 from fairprobe.domain.values import plain
@@ -136,7 +137,7 @@ class Oracle:
         return cls(asker, threshold, resolution, asks_twice=not is_repeatable(asker.model))
 
     @property
-    def health(self) -> tuple[tuple[str, str], ...]:
+    def health(self) -> tuple[Remark, ...]:
         """The remark that the model contradicted itself, if it did."""
         if not self.n_contradicted:
             return ()
@@ -144,7 +145,7 @@ class Oracle:
             f"the model answered {self.n_contradicted:,} inputs otherwise when asked again: what is a case only now "
             "and then is none here, nothing tells if cases hold or ended, and all figures are less sure than they say"
         )
-        return (("stochastic-model", text),)
+        return (Remark("stochastic-model", text),)
 
     def by(self, asker: Answering) -> Oracle:
         """One that judges by the answers of another asker, each taken as it is."""

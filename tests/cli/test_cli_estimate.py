@@ -12,7 +12,6 @@ import pytest
 
 import fairprobe as library
 from fairprobe.domain import Domain
-from fairprobe.estimation.favourable import match
 from fairprobe.testing import box, odd_one_out
 
 SAMPLE = ("--method", "sample", "--experiments", 20, "--samples", 500)
@@ -329,14 +328,6 @@ def test_who_gets_what_among_the_few_that_constraints_allow(estimate, plan):
         {"sensitive": "sex=0", "false": 200, "true": 0},
         {"sensitive": "sex=1", "false": 0, "true": 200},
     ]
-
-
-def test_texts_of_outcomes():
-    assert match("1", ["1", 1]) is None
-    assert match("-1", [-1, 1]) == (-1,)
-    assert match("False", [False, True]) == (False,)
-    assert match("YES", ["no", "yes"]) == ("yes",)
-    assert match("1", [True, False]) is None
 
 
 def test_many_combinations_and_outcomes_are_cut_short(fairprobe, folder):

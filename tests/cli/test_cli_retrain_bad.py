@@ -38,7 +38,7 @@ DATA = ("--data", "loans.csv", "--label", "loan", "--sensitive", "sex")
         (["--out", "-"], ["--out must end in .skops;", "'-'"]),
         (["--out", "absent/new.skops"], ["--out must lie in a folder that exists"]),
         (["--plot", "front.png"], ["--plot must end in .svg", "'front.png'"]),
-        (["--favourable", "maybe"], ["--favourable must be one of the labels no, yes", "'maybe'"]),
+        (["--favourable", "maybe"], ["--favourable must be a label of the rows, one of 'no', 'yes'; got 'maybe'"]),
         (["--sensitive", "gender"], ["age, sex, pay", "'gender'"]),
         (["--held-out", "absent.csv"], ["No such file", "absent.csv"]),
         (["--cases", "absent.csv"], ["No such file", "absent.csv"]),

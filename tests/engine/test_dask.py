@@ -19,7 +19,7 @@ import pytest
 from fairprobe import estimate, search, testing
 from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import RunError, SettingError
-from fairprobe.testing import engine_checks
+from tests.engine.conformance import engine_checks
 
 distributed = pytest.importorskip("distributed")
 

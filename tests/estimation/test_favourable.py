@@ -9,6 +9,7 @@ import pytest
 from fairprobe import Category, Domain, Integer, audit, breakdown, compare, estimate
 from fairprobe.asserting import DiscriminationError, assert_no_discrimination
 from fairprobe.errors import SettingError
+from fairprobe.estimation.favourable import favourable_label
 
 DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"])], ["sex"])
 ROWS = pd.DataFrame({"x": np.arange(400) % 10, "sex": ["F", "M"] * 200})
@@ -164,3 +165,18 @@ def test_numbers_have_ends(output):
     for wrong in ("high", 1.0, "yes", True):
         with pytest.raises(SettingError, match="one of 'lowest', 'highest'"):
             estimate(model, DOMAIN, ROWS, favourable=wrong, **how)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "label"),
+    [("-1", [-1, 1], -1), ("False", [False, True], False), ("YES", ["no", "yes"], "yes"), ("1.0", [0, 1], 1)],
+)
+def test_a_text_stands_for_one_label(text, labels, label):
+    assert favourable_label(text, labels, as_text=True) == label
+    assert favourable_label(label, labels) == label
+
+
+@pytest.mark.parametrize(("text", "labels"), [("1", ["1", 1]), ("1", [True, False]), ("maybe", ["no", "yes"])])
+def test_a_text_that_stands_for_no_label_or_for_two_is_refused(text, labels):
+    with pytest.raises(SettingError, match="favourable must be a label of the rows, one of "):
+        favourable_label(text, labels, as_text=True)

@@ -9,8 +9,8 @@ import pytest
 
 from fairprobe import Share, estimate
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.estimation.share import percent
 from fairprobe.testing import all_toys, box
+from fairprobe.wording import percent
 
 
 def make(hits, n, *, confidence=0.95, exact=False, **fields):

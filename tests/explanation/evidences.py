@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, holding
+from fairprobe.explanation.budget import Budget
+from fairprobe.explanation.evidence import DrawnFrom, Evidence, favourable_among
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -32,11 +35,12 @@ def evidence_of(
     population = DrawnFrom(name, domain, density, min_plausibility)
     if codes is None:
         codes = population.sample(n, np.random.default_rng(seed + 1000))
-    cases, _ = holding(oracle, codes)
+    judged = oracle.judge_anew(codes)
+    cases = judged.take(np.flatnonzero(judged.hits), codes.dtype)
     if most is not None:
         cases = cases.take(np.arange(min(most, len(cases.codes))), cases.codes.dtype)
     limit = None if max_queries is None else oracle.asker.n_queries + max_queries
-    return Evidence(
+    evidence = Evidence(
         model=model,
         domain=domain,
         oracle=oracle,
@@ -47,9 +51,9 @@ def evidence_of(
         density=density,
         rows=rows,
         labels=None,
-        favourable=favourable,
         seed=seed,
     )
+    return replace(evidence, favourable=favourable_among(favourable, evidence, cases))
 
 
 def sampled_of(evidence, n, seed=0):

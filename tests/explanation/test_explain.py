@@ -15,13 +15,13 @@ import pytest
 from evidences import evidence_of, sampled_of
 from sklearn.tree import DecisionTreeClassifier
 
+from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.explanation.box import Axes, Interval
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom, checked_rows
 from fairprobe.explanation.learning import learn
-from fairprobe.testing.planted_regions import PLANTED, planted_regions
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -308,7 +308,13 @@ def test_labels_with_an_index_of_their_own_go_by_place():
 
 @pytest.mark.parametrize(
     ("output", "good", "bad"),
-    [("label", "b", "B"), ("score", "highest", "b"), ("proba", "b", "B"), ("proba", 1, 2), ("value", "lowest", "low")],
+    [
+        ("label", "b", "B"),
+        ("score", "highest", "b"),
+        ("proba", "b", 1),
+        ("proba", "lowest", 2),
+        ("value", "lowest", "low"),
+    ],
 )
 def test_a_favourable_outcome_that_is_never_seen_is_refused(output, good, bad):
     class Model:

@@ -267,7 +267,7 @@ class Scored:
         return 100 * self.likely(X)
 
 
-@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("proba", 1)])
+@pytest.mark.parametrize(("output", "favourable"), [("score", "lowest"), ("proba", "yes"), ("proba", "highest")])
 def test_scores_and_probabilities(output, favourable):
     X = NUMBERS.decode(NUMBERS.sample_codes(200, np.random.default_rng(0)))
     X["sex"] = np.where(X["x"] < 9, 1, X["sex"])

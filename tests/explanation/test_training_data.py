@@ -266,7 +266,7 @@ def test_scores_and_probabilities_have_a_direction(output):
 
     for worse, expected in (("Female", InData.IN_THE_DATA), ("Male", InData.NOT_IN_THE_DATA)):
         X, y = rows(*[(sex, 7, "no" if sex == worse else "yes", 20) for sex in ("Female", "Male")])
-        favourable = "highest" if output == "score" else 1
+        favourable = "highest" if output == "score" else "yes"
         evidence = made_evidence(Model(), DOMAIN, X, y, n=100, output=output, threshold=0.5, favourable=favourable)
         found = region_in_data(RULE, evidence)
         assert found.groups[0].outcome == "yes"

@@ -16,14 +16,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
-from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.paired import paired_difference
 from fairprobe.retraining import RetrainSettings
 from fairprobe.retraining.judging import (
     Assessment,
     Judge,
     by_group,
-    checked_favourable,
 )
 from fairprobe.retraining.parts import LabelledRows
 
@@ -218,12 +216,3 @@ def test_no_row_of_any_group():
     frame = pd.DataFrame({"x": [1, 2], "age": [30, 40]})
     judged = Assessment({}, {}, np.array([0, 1]), np.array([0, 1]))
     assert len(by_group(domain, LabelledRows(frame, np.array([0, 1])), {"before": judged}, 1)) == 0
-
-
-def test_the_favourable_label():
-    classes = np.array(["no", "yes"])
-    assert checked_favourable(None, classes) == "yes"
-    assert checked_favourable("no", classes) == "no"
-    assert checked_favourable(None, np.array([-1, 1])) == 1
-    with pytest.raises(DataError, match="one of the labels 'no', 'yes', got 'maybe'"):
-        checked_favourable("maybe", classes)

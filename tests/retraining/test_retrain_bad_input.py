@@ -81,7 +81,7 @@ BAD = {
     "confidence": ({"confidence": 95}, SettingError, "got 95"),
     "output": ({"output": "price"}, SettingError, "got 'price'"),
     "no threshold": ({"output": "score"}, SettingError, "threshold"),
-    "favourable": ({"favourable": "yes"}, DataError, "favourable must be one of the labels 0, 1, got 'yes'"),
+    "favourable": ({"favourable": "yes"}, SettingError, "favourable must be a label of the rows, one of 0, 1; got"),
     "seed": ({"seed": -3}, SettingError, "seed must be a whole number of at least 0, got -3"),
     "weights too few": ({"sample_weight": np.ones(3)}, DataError, "one number for each of the 200 rows, got"),
     "weights below 0": ({"sample_weight": -np.ones(200)}, DataError, "finite and not negative, got -1.0 in row 1"),

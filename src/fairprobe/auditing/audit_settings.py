@@ -9,8 +9,9 @@ from typing import Any
 from fairprobe.checks import checked_count, is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
-from fairprobe.estimation.share import POPULATIONS, WHICH, checked_role
+from fairprobe.estimation.share import WHICH, checked_role
 from fairprobe.estimation.verdict import GATES, MIN_COMPARABLE
+from fairprobe.wording import POPULATIONS
 
 
 @dataclass(frozen=True)

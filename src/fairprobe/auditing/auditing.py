@@ -425,11 +425,11 @@ class Auditing:
     def _impact(self) -> None:
         """How often real rows get the good outcome as they are, by sensitive value."""
         settings, parts = self.settings, self.parts
-        if settings.favourable is None or settings.output != "label":
+        if self.favourable is None or not self.favourable.is_label:
             return
         asker = Asker(self.model, self.domain, output="label", batch=settings.batch)
         rows, _ = known_rows(self.domain.rows(self.rows))  # as for shares: what is unknown is not asked about
-        good = np.asarray(asker.ask_frame(rows) == settings.favourable)
+        good = np.asarray(asker.ask_frame(rows) == self.favourable.word)
         parts.sampling.append(_sampled("impact", "rows as they are", "all rows given", len(rows)))
         for name in self.domain.sensitive:
             column = rows[name].astype(object)
@@ -485,7 +485,7 @@ class Auditing:
             self.model,
             self.rows,
             self.labels,
-            favourable=None if self.favourable is None else self.favourable.in_explanations,
+            favourable=self.favourable,
             max_queries=settings.explain_queries,
             seed=self.seed,
             batch=settings.batch,
@@ -527,7 +527,7 @@ class Auditing:
             self.labels,
             self.domain,
             max_seconds=settings.retrain_seconds,
-            favourable=None if good is None or not (good.is_label or good.is_class) else good.word,
+            favourable=None if good is None else good.label,
             seed=self.seed,
             confidence=settings.confidence,
             threshold=settings.threshold,

@@ -12,9 +12,10 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome, Share, Verdict, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.share import WHICH, as_number, percent
+from fairprobe.estimation.share import WHICH, as_number
 from fairprobe.estimation.survey import split_confidence
 from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified
+from fairprobe.wording import percent
 
 
 @dataclass(frozen=True)

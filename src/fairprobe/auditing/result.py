@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.auditing.gating import Judged
 from fairprobe.domain import Density, Domain
 from fairprobe.estimation import Proxies, Share
-from fairprobe.estimation.share import percent
 from fairprobe.explanation import Explanation
 from fairprobe.notebook import as_html
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

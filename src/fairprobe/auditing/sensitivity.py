@@ -12,7 +12,8 @@ from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimation import Share
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.share import as_number, percent
+from fairprobe.estimation.share import as_number
+from fairprobe.wording import percent
 
 CONFIDENCES = (0.9, 0.99)
 FACTORS = (0.5, 2.0)

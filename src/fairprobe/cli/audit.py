@@ -21,14 +21,15 @@ from fairprobe.cli.config import OUTSIDE, read_config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option, number, number_or_none, setting, whole
-from fairprobe.cli.words import aligned, counted, duration, note, progress, say, say_parts, to_copy
+from fairprobe.cli.words import aligned, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
-from fairprobe.estimation.share import POPULATIONS, ROLES, WHICH, percent
+from fairprobe.estimation.share import ROLES, WHICH
 from fairprobe.estimation.verdict import GATES
 from fairprobe.oracle import checked_threshold
 from fairprobe.report.phrases import between, flips_words
+from fairprobe.wording import POPULATIONS, counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"

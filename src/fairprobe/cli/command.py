@@ -18,14 +18,14 @@ import typer
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.options import NONE, loading, pairs
-from fairprobe.cli.words import Line, counted, in_flags, magnitude, notes, say, say_parts, spinner
+from fairprobe.cli.words import Line, in_flags, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.errors import RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
-from fairprobe.estimation.share import percent
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
+from fairprobe.wording import counted, magnitude, percent
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from typing import IO, TYPE_CHECKING, Any
 from fairprobe.checks import nearest, opened_regular
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
-from fairprobe.cli.words import listed, note
+from fairprobe.cli.words import note
 from fairprobe.csv_tables import restored
 from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,17 +22,18 @@ from fairprobe.cli.estimate_words import (
     verdict_lines,
 )
 from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import counted, duration, flag, note, progress, say, say_parts, sent_words, to_copy
+from fairprobe.cli.words import flag, note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.share import POPULATIONS, UNBOUND, WHICH, percent
+from fairprobe.estimation.share import UNBOUND, WHICH
 from fairprobe.estimation.verdict import GATES
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
+from fairprobe.wording import POPULATIONS, counted, duration, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.cli.words import WIDTH, aligned, magnitude
+from fairprobe.cli.words import WIDTH, aligned
 from fairprobe.estimation import Outcome, Share, Verdict
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.share import POPULATIONS, interval_words, percent
+from fairprobe.estimation.share import interval_words
 from fairprobe.estimation.verdict import MIN_COMPARABLE
+from fairprobe.wording import POPULATIONS, magnitude, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,14 +18,14 @@ from fairprobe.cli.destination import Destination, checked_folder
 from fairprobe.cli.explain_words import figure_parts, title_of
 from fairprobe.cli.options import option, setting, whole
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import counted, duration, flag, in_flags, listed, note, progress, say, to_copy
+from fairprobe.cli.words import flag, in_flags, note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import Explanation, explain
-from fairprobe.explanation.evidence import Budget
+from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.explaining import MAX_QUERIES
-from fairprobe.explanation.given import as_inputs
+from fairprobe.explanation.given_cases import as_inputs
 from fairprobe.explanation.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
@@ -33,6 +33,7 @@ from fairprobe.oracle import Oracle
 from fairprobe.progress import visible
 from fairprobe.searching import StopReason
 from fairprobe.searching.settings import settled
+from fairprobe.wording import counted, duration, listed
 
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"
@@ -139,8 +140,7 @@ class Explain(Search):
         if self.rows is not None and source.label is not None and source.label in source.table().columns:
             self.labels = np.array(source.table()[source.label].tolist(), dtype=object)
         self._check_labels(classes_of(self.model))
-        good = self.good_outcome(self.compared, self.rows)
-        self.favourable = None if good is None else good.in_explanations
+        self.favourable = self.good_outcome(self.compared, self.rows)
         self.population = self._population()
         if self.request["cases"] is None:
             self._limit_cases()

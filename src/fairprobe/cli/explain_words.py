@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from fairprobe.cli.words import Line, aligned, counted
-from fairprobe.estimation.share import POPULATIONS, percent
+from fairprobe.cli.words import Line, aligned
 from fairprobe.explanation import CaseRegion, Explanation
 from fairprobe.explanation.explanation import nothing_held
 from fairprobe.explanation.remedies import Decision, Remedy
 from fairprobe.explanation.training_data import InData
+from fairprobe.wording import POPULATIONS, counted, percent
 
 DECISIONS = {
     Decision.MEAN: "the twins' mean outcome",

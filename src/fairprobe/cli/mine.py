@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from fairprobe.cli.command import constraint_words, rule_lines
 from fairprobe.cli.link_option import link_text
-from fairprobe.cli.words import counted, note
+from fairprobe.cli.words import note
 from fairprobe.domain import Domain, Link, MinedRule
 from fairprobe.domain.domain import MIN_EXPECTED
 from fairprobe.domain.families import comparable
 from fairprobe.domain.mining import rows_needed
 from fairprobe.domain.toml import link_table
+from fairprobe.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

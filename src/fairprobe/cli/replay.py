@@ -14,7 +14,7 @@ from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import Source, as_options, labels_of
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.words import counted, note, say, say_parts, to_copy
+from fairprobe.cli.words import note, say, say_parts, to_copy
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.model.known import is_repeatable
@@ -22,6 +22,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.runs import ROW, RunCases, of_table, read_run
 from fairprobe.replaying.saved import Question
+from fairprobe.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd

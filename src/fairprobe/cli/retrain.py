@@ -14,10 +14,10 @@ from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
-from fairprobe.cli.words import counted, duration, listed, progress, say, say_parts, spinner, to_copy
+from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
-from fairprobe.estimation.favourable import match
+from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
@@ -30,6 +30,7 @@ from fairprobe.retraining.retrain_settings import ACCEPT, AllSettings
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.supply import checked_cases
 from fairprobe.searching import STRATEGIES
+from fairprobe.wording import counted, duration, listed
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
@@ -149,12 +150,8 @@ class Retrain(Command):
             self._load_held_out(classes)
         if self.request["cases"] is not None:
             self._load_cases()
-        favourable = self.request["favourable"]
-        if favourable is not None:
-            found = match(favourable, classes)
-            if found is None:
-                raise SettingError(f"--favourable must be one of the labels {listed(classes)}; got {favourable!r}")
-            self.keywords["favourable"] = found[0]
+        if self.request["favourable"] is not None:
+            self.keywords["favourable"] = favourable_label(self.request["favourable"], classes, as_text=True)
         self.model = self.load_model()
         if self.out is not None and hasattr(self.model, "fit"):
             check_writable(self.model)

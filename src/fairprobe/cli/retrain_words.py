@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from fairprobe.cli.estimate_words import between, unused_line
-from fairprobe.cli.words import Line, aligned, counted, in_flags
-from fairprobe.estimation.share import Share, percent
+from fairprobe.cli.words import Line, aligned, in_flags
+from fairprobe.estimation.share import Share
 from fairprobe.retraining import Retrained
 from fairprobe.retraining.judging import JUDGED
 from fairprobe.retraining.retrained import GIVEN, stopped, why_none
 from fairprobe.retraining.retraining import RetrainPlan
 from fairprobe.retraining.rounds import front_of
+from fairprobe.wording import counted, percent, signed
 
 MOST_GROUPS = 12
 
@@ -104,15 +105,6 @@ def _changes(result: Retrained) -> list[str]:
         rows.append([name, *points(-change.difference, -change.high, -change.low), *relative])
     rows.append(["accuracy", *points(-loss.value, -loss.high, -loss.low), "", ""])
     return aligned(rows, left=(0, 2, 4))
-
-
-def signed(number: float) -> str:
-    """With two decimals, or as many as tell it from none; a negative zero is a zero.
-
-    >>> signed(-17.4), signed(0.381), signed(-0.00075), signed(-0.0)
-    ('-17.40', '+0.38', '-0.00075', '+0.00')
-    """
-    return f"{number or 0.0:+.2f}" if abs(number) >= 0.1 or not number else f"{number:+.2g}"
 
 
 def _row(shares: Mapping[str, Share], accuracy: float, n_added: int) -> list[str]:

@@ -16,29 +16,17 @@ from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.entry import FAILED
 from fairprobe.cli.options import NONE, number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import (
-    Line,
-    aligned,
-    counted,
-    duration,
-    flag,
-    in_flags,
-    note,
-    progress,
-    say,
-    sent_words,
-    to_copy,
-)
+from fairprobe.cli.words import Line, aligned, flag, in_flags, note, progress, say, sent_words, to_copy
 from fairprobe.domain import Density, Domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
-from fairprobe.estimation.share import percent
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching import STRATEGIES, Found, StopReason, search
 from fairprobe.searching.forecast import LimitCost, plan
 from fairprobe.searching.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
 from fairprobe.searching.searching import CONFIRM, MIN_PLAUSIBILITY
 from fairprobe.searching.settings import Limits, settled
+from fairprobe.wording import counted, duration, percent
 
 if TYPE_CHECKING:
     import pandas as pd

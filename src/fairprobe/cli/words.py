@@ -13,9 +13,9 @@ from typing import Any
 
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Progress, Status, visible
+from fairprobe.wording import counted
 
 WIDTH = 80
-MOST_LISTED = 30
 
 Line = tuple[str, int]
 """A paragraph, and how far its lines after the first are indented."""
@@ -164,52 +164,10 @@ def progress(title: str = "") -> Iterator[Progress]:
 # Names and numbers
 
 
-def listed(names: Iterable[object]) -> str:
-    """Names with commas between them; of many, the first ones."""
-    texts = [str(name) for name in names]
-    return ", ".join(texts) if len(texts) <= MOST_LISTED else f"{', '.join(texts[:MOST_LISTED])}, ... ({len(texts):,})"
-
-
-def counted(n: int, noun: str) -> str:
-    """A number and its noun.
-
-    >>> counted(1, "case"), counted(2500, "case"), counted(2, "query")
-    ('1 case', '2,500 cases', '2 queries')
-    """
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{magnitude(n)} {noun if n == 1 else plural}"
-
-
 def sent_words(results: Iterable[Any]) -> str:
     """Beside the queries, the rows that were sent, where a service was asked that counts them."""
     sent = [result.sent for result in results if result.sent is not None]
     return f" ({counted(sum(sent), 'row')} sent)" if sent else ""
-
-
-def magnitude(n: int) -> str:
-    """A number, exact while it can be read.
-
-    >>> magnitude(2_000_000), magnitude(25 * 10**12)
-    ('2,000,000', '2.5e+13')
-    """
-    from fairprobe.domain.domain import magnitude as of_any_size  # NumPy, which help does without
-
-    return of_any_size(n, exact_below=10**12)
-
-
-def duration(seconds: float) -> str:
-    """A time, as precise as a guess may be.
-
-    >>> duration(0.2), duration(42), duration(600), duration(10_000), duration(300_000)
-    ('under a second', 'about 42 s', 'about 10 min', 'about 2.8 h', 'about 3.5 days')
-    """
-    if seconds < 1:
-        return "under a second"
-    if seconds < 100:
-        return f"about {seconds:.0f} s"
-    if seconds < 6000:
-        return f"about {seconds / 60:.0f} min"
-    return f"about {seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"about {seconds / 86400:.1f} days"
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     import pandas as pd
-
-    from fairprobe.domain.health import Remark
+from fairprobe.blocks import Remark
 
 HELD_OUT = 0.2
 MOST_HELD_OUT = 10_000
@@ -172,14 +171,14 @@ class Density:
         n = len(self.held_out)
         if n < FEW_HELD_OUT:
             text = f"{n:,} rows were held out to say what is plausible, so a plausibility is a multiple of {1 / n:.2g}"
-            remarks.append(("few-rows", text))
+            remarks.append(Remark("few-rows", text))
         n_given = self.n_rows + n + self.n_left_out
         if self.n_left_out > n_given / 10:
             text = (
                 f"{self.n_left_out:,} of {n_given:,} rows are no inputs of the domain, or its rules forbid them: the "
                 "density knows nothing of them"
             )
-            remarks.append(("rows-outside", text))
+            remarks.append(Remark("rows-outside", text))
         return tuple(remarks)
 
     # Inputs as codes

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from fairprobe.domain.parameters import Category, Ordinal, Parameter
 from fairprobe.domain.values import check_once, is_missing
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
+from fairprobe.wording import magnitude
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -520,15 +520,6 @@ def checked_domain(domain: Any) -> Domain:
             "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"
         )
     return domain
-
-
-def magnitude(n: int, exact_below: int = 10**9) -> str:
-    """A number of any size, exact while it can be read.
-
-    >>> magnitude(2_000_000), magnitude(4335206400000000), magnitude(10**400)
-    ('2,000,000', '4.3e+15', '1.0e+400')
-    """
-    return f"{n:,}" if n < exact_below else f"{Decimal(n):.1e}"
 
 
 def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.domain import Domain
@@ -23,8 +24,6 @@ from fairprobe.errors import DataError, HealthWarning
 if TYPE_CHECKING:
     import pandas as pd
 
-Remark = tuple[str, str]
-"""The check's name and what it says."""
 
 THIN = 0.01
 """A smaller part of what is drawn is worth a word."""
@@ -106,7 +105,9 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
                 raise DataError(f"constraint {rule.text!r} must hold for a row at least, got none of {len(frame):,}")
             if not kept.all():
                 n = len(frame) - int(kept.sum())
-                remarks.append(("rule-broken", f"constraint {rule.text!r} is broken by {n:,} of {len(frame):,} rows"))
+                remarks.append(
+                    Remark("rule-broken", f"constraint {rule.text!r} is broken by {n:,} of {len(frame):,} rows")
+                )
     return remarks
 
 
@@ -116,7 +117,7 @@ def health_of_domain(domain: Domain) -> list[Remark]:
     if part >= THIN:
         return []
     return [
-        (
+        Remark(
             "thin-domain",
             f"the constraints that compare wide parameters with each other allow about {part:.2g} of their values: "
             "inputs are drawn until one is allowed, which takes the longer; narrow the parameters or use coarser steps",
@@ -139,7 +140,7 @@ def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
         column = _numbered(rows[name])
         if column.max() < MOST_LABELS and _determines(column, numbers) and _would_show(column, numbers):
             remarks.append(
-                (
+                Remark(
                     "label-among-inputs",
                     f"column {name!r} determines the label {label.name!r} in all {len(rows):,} rows looked at: if it "
                     "is the label in other words, leave it out of the inputs (--ignore on the command line)",
@@ -165,7 +166,7 @@ def _missing_markers(column: pd.Series[Any], parameter: Parameter) -> Iterator[R
     for value in _texts(parameter):
         if value.strip().lower() in MARKERS:
             n = int((column == value).sum())
-            yield (
+            yield Remark(
                 "missing-marker",
                 f"column {parameter.name!r} holds {value!r} in {n:,} of {len(column):,} rows: if that stands for no "
                 f"value, say so by --missing '{value.strip()}', or in Python by na_values=[{value!r}] of read_csv",
@@ -175,7 +176,7 @@ def _missing_markers(column: pd.Series[Any], parameter: Parameter) -> Iterator[R
 def _single_valued(parameter: Parameter) -> Iterator[Remark]:
     if parameter.levels == 1:
         value = parameter.decode(np.zeros(1, dtype=np.int64))[0]
-        yield (
+        yield Remark(
             "single-valued",
             f"column {parameter.name!r} has one value, {value}: a model may answer otherwise for others, which are not "
             "in the domain; give the parameter its bounds, or leave the column out",
@@ -188,7 +189,7 @@ def _dates_as_text(parameter: Parameter) -> list[Remark]:
     if len(texts) < 2 or sum(bool(DATE.fullmatch(text.strip())) for text in looked_at) < NEARLY_UNIQUE * len(looked_at):
         return []
     return [
-        (
+        Remark(
             "dates-as-text",
             f"column {parameter.name!r} holds dates as text, such as {texts[0]!r}: to the domain they are names in no "
             "order; make numbers of them (years, days since a date), or leave the column out",
@@ -203,7 +204,7 @@ def _id_column(column: pd.Series[Any], parameter: Parameter) -> list[Remark]:
     if not _texts(parameter) and not (parameter.kind == "integer" and _looks_like_id(column, n_values)):
         return []
     return [
-        (
+        Remark(
             "id-column",
             f"column {parameter.name!r} has {n_values:,} different values in {n:,} rows, as an id has: as an input it "
             "can only be noise; leave it out, here and when the model is fitted",
@@ -221,7 +222,7 @@ def _looks_like_id(column: pd.Series[Any], n_values: int) -> bool:
 def _named_as_label(parameter: Parameter) -> Iterator[Remark]:
     name, n_values = parameter.name.strip().lower(), parameter.levels - parameter.missing
     if (name in LABELS and 2 <= n_values <= MOST_LABELS) or (name in LABELS_OF_TWO and n_values == 2):
-        yield (
+        yield Remark(
             "label-among-inputs",
             f"column {parameter.name!r} is among the inputs, with {n_values} values: if it is what the model predicts, "
             "leave it out (--label on the command line)",
@@ -242,11 +243,11 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     links = propose(domain.without_links(), rows, error=ERROR, columns=[other for _, other, _ in with_sensitive])
     sensitive = [_of_sensitive(*pair) + _proposed(links, *pair[:2]) for pair in with_sensitive]
     others = [f"{one!r} {how} {other!r}" for one, other, how in found if one not in domain.sensitive]
-    remarks = [("determined-column", text) for text in sensitive]
+    remarks = [Remark("determined-column", text) for text in sensitive]
     if others:
         more = f", and {len(others) - MOST_PAIRS:,} more pairs" if len(others) > MOST_PAIRS else ""
         remarks.append(
-            (
+            Remark(
                 "determined-column",
                 f"in all {len(rows):,} rows looked at {', '.join(others[:MOST_PAIRS])}{more}: inputs that change one "
                 "and not the other may be people who cannot exist; say that the one is derived from the other, by "

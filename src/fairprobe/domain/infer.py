@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.parameters import Category, Integer, Ordinal, Parameter, Real
 from fairprobe.domain.values import plain
@@ -92,7 +93,7 @@ def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
     return [plain(value) for value in parameter.decode(codes)]
 
 
-def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[tuple[str, str]]:
+def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[Remark]:
     """Health checks that name values of a sensitive parameter which no row has: those compared, and those left out."""
     compared = unseen_values(frame, parameter)
     declared = infer_parameter(frame[parameter.name])
@@ -101,7 +102,9 @@ def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[tuple[
     for unseen, how in ((compared, "is compared at"), (apart, "is not compared at")):
         if unseen:
             shown = ", ".join(map(repr, unseen[:MOST_SHOWN])) + (", ..." if len(unseen) > MOST_SHOWN else "")
-            yield "unseen-values", f"the sensitive parameter {parameter.name!r} {how} {shown}, which no row has: {rule}"
+            yield Remark(
+                "unseen-values", f"the sensitive parameter {parameter.name!r} {how} {shown}, which no row has: {rule}"
+            )
 
 
 def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integer:

@@ -7,8 +7,9 @@ from os import PathLike
 from typing import Any
 
 from fairprobe.errors import SettingError
-from fairprobe.estimation.share import POPULATIONS, Share, percent
+from fairprobe.estimation.share import Share
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
+from fairprobe.wording import POPULATIONS, percent
 
 WIDTH, HEIGHT = 7.2, 3.6
 """Of a panel, in inches."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed, is_number
-from fairprobe.domain.domain import Domain, magnitude
+from fairprobe.domain.domain import Domain
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
@@ -27,7 +28,7 @@ from fairprobe.estimation.populations import (
     judged_rows,
     sides_of,
 )
-from fairprobe.estimation.share import Remark, Share, checked_role, percent
+from fairprobe.estimation.share import Share, checked_role
 from fairprobe.estimation.spread import JudgingTask, LostInputs, Workers, spread_families
 from fairprobe.estimation.stored_estimate import StoredEstimate
 from fairprobe.estimation.survey import Count, Survey, beside, n_bound, outcome_table, split_confidence, warn_of
@@ -39,6 +40,7 @@ from fairprobe.progress import Progress, Status, teller
 from fairprobe.store.answer_log import AnswerLog
 from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
+from fairprobe.wording import magnitude, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -307,7 +309,7 @@ class Estimation:
             if solved is not None:
                 return solved
             if self.options.method == "exact" or self.is_contradicted:
-                survey.health.append(("not-exact", f"{survey.detail}; sampled instead"))
+                survey.health.append(Remark("not-exact", f"{survey.detail}; sampled instead"))
         if self.population.density is not None:
             survey.health += self.population.density.health
         elif how != "rows":
@@ -376,9 +378,13 @@ class Estimation:
         """What was asked for and not reached."""
         n, width, limit = sequences[0].n, self.options.width, self.options.max_share
         if width is not None and any(sequence.high - sequence.low > width for sequence in sequences):
-            yield "wide-interval", f"after {n:,} inputs the interval is still wider than the {percent(width)} asked for"
+            yield Remark(
+                "wide-interval", f"after {n:,} inputs the interval is still wider than the {percent(width)} asked for"
+            )
         if limit is not None and not all(sequence.settles(limit) for sequence in sequences):
-            yield "not-settled", f"after {n:,} inputs it is still open whether the share is above {percent(limit)}"
+            yield Remark(
+                "not-settled", f"after {n:,} inputs it is still open whether the share is above {percent(limit)}"
+            )
 
     def _enumerated(self) -> list[Share]:
         survey, size = self.survey, self.population.domain.size

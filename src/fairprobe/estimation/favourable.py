@@ -1,4 +1,4 @@
-"""The good outcome: the word given for it is read here alone, before the work; and who is denied it."""
+"""The good outcome of a model: the one place that reads the word given for it, and says who is denied it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from fairprobe.model.adapters import adapter_for
 if TYPE_CHECKING:
     import pandas as pd
 
-Reading = Callable[[Any, Iterable[Any]], tuple[Any] | None]
-"""From a word to the outcome meant, in a tuple."""
-
 ENDS = ("lowest", "highest")
-"""The outcomes of numbers. Of probabilities they are about the last class."""
+"""The good outcome of numbers; of probabilities, the lowest or highest probability of the last class."""
 
 MOST_LOOKED_AT = 100_000
 """Inputs of a domain that are looked at for an outcome before it counts as never seen; chosen. Of rows, all are."""
+
+MOST_TOLD = 10
+"""Outcomes that a message lists; chosen."""
 
 
 @dataclass(frozen=True)
@@ -38,26 +38,24 @@ class Favourable:
     word: Any
     """As its users call it: a label, a class or an end."""
     column: Any
-    """By which a table of outcomes knows it."""
+    """Its name in a table of outcomes."""
     is_label: bool = False
     is_low: bool = False
     """Whether the lower number is the better one."""
     place: int | None = None
-    """The class whose probability or score is meant, where there are classes."""
+    """Position of the class whose probability or score is meant; None where outputs are not by class."""
     n_queries: int = field(default=0, compare=False)
-    """Rows that the model was asked about to see it: they are not among those of a share."""
+    """Rows that the model was asked about to see this outcome; they are not counted in any share."""
 
     @property
     def is_class(self) -> bool:
-        """Whether it is a class by its name, no end."""
+        """Whether a class is meant by its name, and not an end."""
         return self.place is not None and self.word == self.column
 
     @property
-    def in_explanations(self) -> Any:
-        """The word as an explanation takes it: of more than two classes a class alone, so None for the lowest."""
-        if self.place is None or self.place < 2 or self.is_class:
-            return self.word
-        return None if self.is_low else self.column
+    def label(self) -> Any:
+        """The label or class that is meant; None for an end."""
+        return self.word if self.is_label or self.is_class else None
 
     def worse_off(self, outcomes: pd.DataFrame | None) -> str | None:
         """The combination that gets it least often; None if two are level."""
@@ -85,49 +83,82 @@ class Favourable:
         return -numbers if self.is_low else numbers
 
 
-def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
-    """The good outcome that a word stands for, made sure of; None for None.
+def read_favourable(
+    word: Any,
+    model: Any,
+    output: str,
+    seen: Iterable[Sequence[Any]] = (),
+    n_classes: Callable[[], int] = lambda: 0,
+    *,
+    as_text: bool = False,
+) -> Favourable | None:
+    """Read the word given for the good outcome of a model; None for None.
 
-    A model that tells its classes is not asked. Of any other, inputs of the populations are looked at, few first, until
-    one of their members gets the outcome; one that is never seen is refused. With `as_text`, the word is the text of an
-    outcome, as "1" is of 1; otherwise it must be the outcome itself.
+    Args:
+        word: a label, a class or an end; a `Favourable` is given back as it is.
+        model: its classes are taken from it where it tells them.
+        output: "label", "score", "proba" or "value".
+        seen: ever longer lists of the labels seen. It is gone through only for a model that does not tell its classes,
+            until the outcome is among them.
+        n_classes: tells how many classes the outputs are about, 0 for plain numbers. It is called only where the model
+            does not tell.
+        as_text: the word is the text of an outcome, as "1" is of 1; otherwise it must be the outcome itself.
     """
     if word is None or isinstance(word, Favourable):
         return word
-    before = [target.oracle.asker.n_queries for target in targets]
-    found = _found(word, targets, match if as_text else meant)
-    n_queries = 0
-    for target, n in zip(targets, before, strict=True):
-        n_queries += target.oracle.asker.n_queries - n
-        target.oracle.asker.n_queries = n
-    return replace(found, n_queries=n_queries)
+    read, classes = _as_text if as_text else _as_itself, classes_of(model)
+    if output != "label":
+        return _of_numbers(word, read, output, classes, n_classes)
+    rule = "be an outcome of the model" if classes is not None else "be an outcome that was seen"
+    known: Sequence[Any] = []
+    for known in seen if classes is None else [classes]:
+        found = read(word, known)
+        if found is not None:
+            return Favourable(found[0], found[0], is_label=True)
+    raise _refused(word, rule, known)
 
 
-def _found(word: Any, targets: Sequence[Population], read: Reading) -> Favourable:
-    classes = classes_of(targets[0].model)
-    if targets[0].oracle.asker.output != "label":
-        return _of_numbers(word, read, targets[0], classes)
-    rule, known = "be an outcome of the model", classes or []
-    if classes is None:
-        rule, known = "be an outcome that was seen", []
-        for known in _seen(targets):
-            if read(word, known) is not None:
-                break
-    found = read(word, known)
-    if found is None:
-        raise _refused(word, rule, known)
-    return Favourable(found[0], found[0], is_label=True)
+def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = False) -> Favourable | None:
+    """Read the word for the good outcome of a model that is asked about populations.
+
+    If the model does not tell its classes, inputs of the populations are looked at, few first, until one of their
+    members gets the outcome; one that is never seen is refused.
+    """
+
+    def n_classes() -> int:
+        first = next(_answers(targets))
+        return first.shape[1] if first.ndim == 2 else 0
+
+    if word is None or isinstance(word, Favourable):
+        return word
+    askers = [target.oracle.asker for target in targets]
+    before = [asker.n_queries for asker in askers]
+    found = read_favourable(word, targets[0].model, askers[0].output, _seen(targets), n_classes, as_text=as_text)
+    n_queries = sum(asker.n_queries for asker in askers) - sum(before)
+    for asker, n in zip(askers, before, strict=True):
+        asker.n_queries = n
+    return None if found is None else replace(found, n_queries=n_queries)
 
 
 def favourable_in(
     word: Any, model: Any, domain: Domain, rows: Any, *, as_text: bool = False, **asked: Any
 ) -> Favourable | None:
-    """The good outcome of a model on rows, where there are some, and in the domain; see `favourable_of`.
+    """Read the word for the good outcome of a model on rows, where there are some, and in the domain.
 
     The other arguments are `output`, `threshold` and `batch`, as in `estimate`.
     """
     populations = [] if word is None else [each for each in (rows, "domain") if each is not None]
     return favourable_of(word, [Population(model, domain, each, **asked) for each in populations], as_text=as_text)
+
+
+def favourable_label(word: Any, labels: Sequence[Any], *, as_text: bool = False) -> Any:
+    """The label among those of some rows that a word stands for."""
+    if isinstance(word, Favourable):
+        word = word.label
+    found = (_as_text if as_text else _as_itself)(word, labels)
+    if found is None:
+        raise _refused(word, "be a label of the rows", labels)
+    return found[0]
 
 
 def classes_of(model: Any) -> list[Any] | None:
@@ -143,22 +174,32 @@ def named_outcomes(outcomes: pd.DataFrame | None, classes: Sequence[Any] | None)
     return outcomes.rename(columns=dict(enumerate(classes)))
 
 
-def _of_numbers(word: Any, read: Reading, target: Population, classes: list[Any] | None) -> Favourable:
+def in_order(labels: Iterable[Any]) -> list[Any]:
+    """Labels in order, each once; those of one type stand together."""
+    return sorted({plain(label) for label in labels}, key=lambda label: (str(type(label)), label))
+
+
+_Reading = Callable[[Any, Iterable[Any]], tuple[Any] | None]
+"""Finds the outcome that a word means; the outcome comes in a tuple, as it may be a false one."""
+
+
+def _of_numbers(
+    word: Any, read: _Reading, output: str, classes: list[Any] | None, n_classes: Callable[[], int]
+) -> Favourable:
     """An end, or a class of probabilities or scores; where a class has the name of an end, the class is meant."""
-    output, n_classes = target.oracle.asker.output, 0
+    n = 0
     if output == "proba" and classes is not None:
-        n_classes = len(classes)
+        n = len(classes)
     elif output == "proba" or (output == "score" and (classes is None or len(classes) > 2)):
-        first = next(_answers([target]))
-        n_classes = first.shape[1] if first.ndim == 2 else 0
-    names = classes if classes is not None and len(classes) == n_classes else list(range(n_classes))
+        n = n_classes()
+    names = classes if classes is not None and len(classes) == n else list(range(n))
     found = read(word, names)
     if found is not None:
         return Favourable(found[0], found[0], place=names.index(found[0]))
     end = read(word, ENDS)
     if end is None:
         raise _refused(word, "be an outcome of the model", [*names, *ENDS])
-    last = n_classes - 1 if n_classes else None
+    last = n - 1 if n else None
     return Favourable(end[0], end[0] if last is None else names[last], is_low=end[0] == "lowest", place=last)
 
 
@@ -166,14 +207,14 @@ def _seen(targets: Sequence[Population]) -> Iterator[list[Any]]:
     """The labels seen so far, batch after batch."""
     import pandas as pd
 
-    labels: dict[Any, None] = {}
+    labels: set[Any] = set()
     for answers in _answers(targets):
-        labels |= dict.fromkeys(plain(label) for label in pd.unique(answers))
-        yield sorted(labels, key=lambda label: (str(type(label)), label))
+        labels |= {plain(label) for label in pd.unique(answers)}
+        yield in_order(labels)
 
 
 def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
-    """What the model says of all members of inputs: of few, then of all rows or of very many inputs drawn."""
+    """The model's outputs for all members of inputs: of few, then of all rows or of very many inputs drawn."""
     for target in targets:
         first = next(target.parts(FEW, 0)) if target.rows is None else target.rows.iloc[:FEW]
         for part in chain([first], target.parts(MOST_LOOKED_AT, 0)):
@@ -182,24 +223,25 @@ def _answers(targets: Sequence[Population]) -> Iterator[NDArray[Any]]:
             yield batch.outputs[everyone if batch.present is None else batch.present]
 
 
-def _refused(word: Any, rule: str, known: Iterable[Any]) -> SettingError:
-    named = ", ".join(map(repr, known))
+def _refused(word: Any, rule: str, known: Sequence[Any]) -> SettingError:
+    named = ", ".join(map(repr, known[:MOST_TOLD])) + " ..." * (len(known) > MOST_TOLD)
     return SettingError.about("favourable", f"must {rule}, one of {named}; got {word!r}{nearest(word, known)}")
 
 
-def meant(word: Any, outcomes: Iterable[Any]) -> tuple[Any] | None:
-    """The outcome that a word is, in a tuple, as it may be a false one; truth values are no numbers, nor texts."""
+def _as_itself(word: Any, outcomes: Iterable[Any]) -> tuple[Any] | None:
+    """The outcome that a word is; truth values are no numbers, nor texts."""
     word = plain(word)
     alike = (each for each in outcomes if isinstance(each, bool) == isinstance(word, bool) and bool(each == word))
     return next(((outcome,) for outcome in alike), None)
 
 
-def match(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:
-    """The outcome that a text stands for, in a tuple, as it may be a false one; None if there is none.
+def _as_text(text: str, outcomes: Iterable[Any]) -> tuple[Any] | None:
+    """The outcome that a text stands for; None if there is none, or more than one.
 
-    >>> match("1", [0, 1]), match("true", [False, True]), match("1", [0.0, 1.0]), match("yes", ["no"])
+    >>> _as_text("1", [0, 1]), _as_text("true", [False, True]), _as_text("1", [0.0, 1.0]), _as_text("yes", ["no"])
     ((1,), (True,), (1.0,), None)
     """
+    outcomes = list(outcomes)
     for reading in (str, lambda outcome: str(outcome).lower(), _as_number):
         wanted = reading(text)
         found = [outcome for outcome in outcomes if wanted is not None and reading(outcome) == wanted]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
@@ -24,7 +25,7 @@ from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
-from fairprobe.model.measuring import Remark, resolution_of, unsteadiness
+from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import ROWS_A_CALL, Oracle
 
 if TYPE_CHECKING:

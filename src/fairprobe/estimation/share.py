@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
+from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
 from fairprobe.notebook import as_html
+from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +27,6 @@ UNSTEADY = {
 }
 """By health check, why no limit can be said to be kept or broken."""
 
-POPULATIONS = {
-    "domain": "the domain",
-    "valid": "the allowed part of the domain",
-    "rows": "the rows",
-    "density": "the density fitted to rows",
-}
-
-
 ROLES = ("held-out", "training", "unknown")
 """What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
 
@@ -44,9 +38,6 @@ UNBOUND = "none"
 
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
-
-Remark = tuple[str, str]
-"""The name of a health check and what it says."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -320,32 +311,3 @@ def interval_words(share: Share, limit: float | None = None) -> str:
     if share.is_count:
         return "none: training rows"
     return f"{percent(share.low, limit)} to {percent(share.high, limit)}"
-
-
-def percent(fraction: float, limit: float | None = None) -> str:
-    """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
-
-    >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
-    ('6.23%', '0.00075%', '95%', '99.99%', '0%')
-
-    Beside a limit it has as many digits as tell it from the limit:
-
-    >>> percent(0.010004), percent(0.010004, 0.01)
-    ('1%', '1.0004%')
-
-    Of nothing there is no fraction:
-
-    >>> percent(math.nan)
-    'n/a'
-    """
-    if math.isnan(fraction):
-        return "n/a"
-    number = 100 * fraction
-    distance = min(number, 100 - number)
-    digits = 2
-    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
-        digits += 1
-    while limit not in (None, fraction) and digits < 20 and f"{number:.{digits}f}" == f"{100 * limit:.{digits}f}":
-        digits += 1
-    text = f"{number:.{digits}f}"
-    return f"{text.rstrip('0').rstrip('.')}%"

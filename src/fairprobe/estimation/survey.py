@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import FrameMembers, comparable
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.favourable import Favourable, classes_of, named_outcomes
+from fairprobe.estimation.favourable import Favourable, classes_of, in_order, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.record import Record, RowAnswers, as_plain, joined_answers
-from fairprobe.estimation.share import UNBOUND, WHICH, Remark, Share, checked_role
+from fairprobe.estimation.share import UNBOUND, WHICH, Share, checked_role
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
@@ -333,26 +334,26 @@ class Survey:
         """What was lost, whether rounding matters, and whether the model said the same of its hits when asked again."""
         oracle = self.population.oracle
         if self._lost:
-            yield (
+            yield Remark(
                 "incomplete",
                 f"{self.n_lost:,} inputs were left out, as their shards kept failing: all of them count as cases for "
                 f"the upper bounds and none for the lower; {'; '.join(self._lost[:MOST_TOLD])}",
             )
         if oracle.resolution > oracle.threshold / 1000:
-            yield (
+            yield Remark(
                 "rounding",
                 f"the model's outputs for one row differ by up to {oracle.resolution / SAFETY:.2g} with the size "
                 f"of the batch, so a gap counts above {oracle.threshold + oracle.resolution:.3g}",
             )
         if self._n_at_threshold:
-            yield (
+            yield Remark(
                 "at-threshold",
                 f"{self._n_at_threshold:,} gaps are the threshold {oracle.threshold:g} but for rounding, as 1.1 - 1.0 "
                 "is above 0.1 and 0.3 - 0.2 is not: choose a threshold between the gaps that occur",
             )
         unsteady = dict(self.population.unsteady)
         if not self._n_contradicted:
-            yield from unsteady.items()
+            yield from map(Remark, unsteady, unsteady.values())
             return
         hits = (
             f"{self._n_contradicted:,} hits got another output when asked about again, and do not count unless they "
@@ -363,7 +364,7 @@ class Survey:
             unsteady["rounding-decides"] = f"{hits}: they lie so near to the boundary that rounding decides"
         else:
             unsteady["stochastic-model"] = f"the model answers the same row differently: {hits}"
-        yield from unsteady.items()
+        yield from map(Remark, unsteady, unsteady.values())
 
 
 def split_confidence(confidence: float, n: int) -> float:
@@ -391,7 +392,7 @@ def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.D
     """How often each combination gets each outcome, by its position and the outcome's name."""
     import pandas as pd
 
-    names = sorted({name for _, name in counts}, key=lambda name: (str(type(name)), name))
+    names = in_order(name for _, name in counts)
     positions = range(len(domain.combinations))
     table = [[counts.get((position, name), 0) for name in names] for position in positions]
     index = pd.Index([combination_words(domain, position) for position in positions], name="sensitive")

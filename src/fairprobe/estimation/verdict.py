@@ -11,8 +11,9 @@ from typing import Any
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
-from fairprobe.estimation.share import POPULATIONS, WHICH, Share, percent
+from fairprobe.estimation.share import WHICH, Share
 from fairprobe.notebook import as_html
+from fairprobe.wording import POPULATIONS, percent
 
 
 class Outcome(StrEnum):

@@ -13,12 +13,12 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.share import percent
 from fairprobe.explanation.box import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.training_data import RegionInData, region_in_data
 from fairprobe.oracle import Judgement
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.values import plain
-from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.share import Remark, percent
+from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
 from fairprobe.model.adapters import adapter_for
 from fairprobe.notebook import as_html
 from fairprobe.oracle import Judgement, Oracle
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +40,6 @@ MOST_PAIRS = 200
 """Of combinations that are held against each other: if there are more, those at the ends of most cases found."""
 
 LOWER, HIGHER = 0, 1
-ENDS = ("lowest", "highest")
 
 COLUMNS = (
     "compared",
@@ -156,7 +156,7 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
         table=_tested(rows),
         sensitive=evidence.domain.sensitive,
         output=evidence.oracle.asker.output,
-        favourable=evidence.favourable if outcomes.is_told else None,
+        favourable=evidence.favourable.word if evidence.favourable and outcomes.is_told else None,
         n_found=evidence.n_cases,
         n_sampled=len(hits.codes),
         n_drawn=len(sampled.codes),
@@ -207,7 +207,7 @@ def _left_out(evidence: Evidence) -> Iterator[Remark]:
     n = len(evidence.domain.combinations)
     if _are_many(np.arange(n)):
         text = f"of {math.comb(n, 2):,} pairs of sensitive values those {MOST_PAIRS} that most cases found are ends of"
-        yield "many-pairs", f"{text} were looked at"
+        yield Remark("many-pairs", f"{text} were looked at")
 
 
 # What they get
@@ -283,19 +283,17 @@ class _Labels(_Outcomes):
 
         seen = [part.outputs if part.present is None else part.outputs[part.present] for part in judgements]
         labels = {plain(label) for part in seen if part.size for label in pd.unique(part.ravel())}
-        super().__init__(evidence.oracle, sorted(labels, key=lambda label: (str(type(label)), label)))
+        super().__init__(evidence.oracle, in_order(labels))
         self._labels = pd.Index(self.names, dtype=object)
-        self._favourable = evidence.favourable
+        good = self._favourable = None if evidence.favourable is None else evidence.favourable.word
         if evidence.favourable is not None and self.names:
-            self.is_told = evidence.favourable in self.names
+            self.is_told = good in self.names
             if not self.is_told:
                 seen_words = ", ".join(map(repr, self.names))
-                self.health = (
-                    ("favourable-unseen", f"no case gets the outcome {evidence.favourable!r}, only {seen_words}"),
-                )
+                self.health = (Remark("favourable-unseen", f"no case gets the outcome {good!r}, only {seen_words}"),)
         if self.is_told:
-            others = [label for label in self.names if label != evidence.favourable]
-            self.names = [others[0] if len(others) == 1 else f"not {evidence.favourable}", evidence.favourable]
+            others = [label for label in self.names if label != good]
+            self.names = [others[0] if len(others) == 1 else f"not {good}", good]
 
     def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
         if self.is_told:
@@ -308,12 +306,10 @@ class _Numbers(_Outcomes):
 
     def __init__(self, evidence: Evidence) -> None:
         names = ["the lower output", "the higher output"]
-        favourable = evidence.favourable
-        self._sign = -1.0 if favourable == "lowest" else 1.0
-        super().__init__(evidence.oracle, names[::-1] if favourable == "lowest" else names)
-        self.is_told = favourable is not None
-        if self.is_told and favourable not in ENDS:
-            raise SettingError.about("favourable", f"must be 'highest' or 'lowest' for numbers, got {favourable!r}")
+        good = evidence.favourable
+        self._sign = -1.0 if good is not None and good.is_low else 1.0
+        super().__init__(evidence.oracle, names if self._sign > 0 else names[::-1])
+        self.is_told = good is not None
 
     def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
         return self._ordered(self._sign * (one - other))
@@ -329,25 +325,12 @@ class _Classes(_Outcomes):
         given = adapter_for(evidence.model).classes
         classes = list(range(n_classes)) if given is None else [plain(label) for label in given]
         what = "probability" if evidence.oracle.asker.output == "proba" else "score"
-        favourable = evidence.favourable
-        self._class: int | None = n_classes - 1 if n_classes == 2 else None
-        is_end = self._class is not None and favourable in ENDS and favourable not in classes
-        self._sign = -1.0 if is_end and favourable == "lowest" else 1.0
+        good = evidence.favourable
+        self._class = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
+        self._sign = -1.0 if good is not None and good.is_low else 1.0
         order = ("lower", "higher") if self._sign > 0 else ("higher", "lower")
         super().__init__(evidence.oracle, [f"the {how} {what} of {label}" for label in classes for how in order])
-        self.is_told = favourable is not None
-        if self.is_told and not is_end:
-            self._class = self._told(favourable, classes)
-
-    @staticmethod
-    def _told(favourable: Any, classes: list[Any]) -> int:
-        """The class of that name, or at that position."""
-        if favourable in classes:
-            return classes.index(favourable)
-        if isinstance(favourable, int) and 0 <= favourable < len(classes):
-            return favourable
-        names = ", ".join(map(repr, classes))
-        raise SettingError.about("favourable", f"must be a class of the model, one of {names}; got {favourable!r}")
+        self.is_told = good is not None
 
     def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
         differences = self._sign * (one - other)

@@ -5,21 +5,24 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.estimation.favourable import meant
-from fairprobe.model.adapters import adapter_for
+from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
+from fairprobe.explanation.budget import Budget
+from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -27,36 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POPULATIONS = ("domain", "valid")
-MOST_TOLD = 10
-"""Outcomes that a message lists."""
-
 LEAST_SEEN = 100
 """Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
-
-
-class Budget:
-    """Rows that may still be sent to a model; without a limit, as many as one likes."""
-
-    def __init__(self, oracle: Oracle, max_queries: int | None) -> None:
-        self._oracle = oracle
-        self.max_queries = max_queries
-        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
-        """Of an input, in rows, at most."""
-
-    @property
-    def n_left(self) -> int | None:
-        """None without a limit."""
-        return None if self.max_queries is None else max(0, self.max_queries - self._oracle.asker.n_queries)
-
-    def part(self, part: float) -> Budget:
-        """A part of what is left, as a budget of its own."""
-        left = self.n_left
-        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
-
-    def inputs(self, n_wanted: int, part: float = 1.0) -> int:
-        """How many inputs may be judged, if only a part of what is left is to be spent."""
-        left = self.n_left
-        return n_wanted if left is None else min(n_wanted, int(left * part) // self.cost)
 
 
 @dataclass(frozen=True)
@@ -110,13 +85,13 @@ class Evidence:
     """Real rows, as they are, whether or not they lie in the domain."""
     labels: pd.Series | None
     """Of the rows."""
-    favourable: Any
-    """The good outcome, where it was told."""
     seed: int
     n_unasked: int = 0
     """Cases given that were not asked about, as the budget left no room."""
     n_off: int = 0
     """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
+    favourable: Favourable | None = None
+    """The good outcome, where it was told."""
     places: Codes | None = None
     """Where the cases stand among those given; None where these are all."""
 
@@ -143,6 +118,23 @@ class Evidence:
         """Inputs judged by the model, in batches that stay in a core's cache."""
         return self.oracle.judge_batches(codes)
 
+    @property
+    def batch(self) -> str:
+        """The form of the model's batches: "frame" or "array"."""
+        assert isinstance(self.oracle.asker, Asker)
+        return self.oracle.asker.batch
+
+    @contextmanager
+    def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:
+        """Ask the model about another domain or for another output; the budget counts these queries too."""
+        own = self.oracle.asker
+        asker = Asker(self.model, domain or self.domain, output=output or own.output, batch=self.batch)
+        try:
+            with asker.quiet():
+                yield asker
+        finally:
+            own.n_queries += asker.n_queries
+
     @cached_property
     def row_codes(self) -> Codes:
         """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
@@ -157,12 +149,6 @@ def base_domain(domain: Domain) -> Domain:
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
-def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
-    """The cases among these inputs, which are judged anew, and which they are."""
-    judgement = oracle.judge_anew(codes)
-    return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
-
-
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
     """Real rows and their labels, made sure of."""
     import pandas as pd
@@ -175,24 +161,22 @@ def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, p
     return rows.typed, None if rows.labels is None else pd.Series(rows.labels, index=rows.index)
 
 
-def checked_favourable(evidence: Evidence, sampled: Judgement) -> None:
-    """Refuse a good outcome that the model is not known to give and that was never seen."""
-    favourable, output, parts = evidence.favourable, evidence.oracle.asker.output, (evidence.cases, sampled)
-    classes = adapter_for(evidence.model).classes
-    known = [] if classes is None else np.asarray(classes).tolist()
-    if output != "label":
-        n_classes = max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
-        known = [*known, *range(n_classes)] if n_classes else []  # a class by its name or its position
-        known += ["highest", "lowest"] if n_classes in (0, 2) else []
-    elif not known:
-        seen = _seen(evidence, sampled)
-        known = seen if len(sampled.codes) >= LEAST_SEEN or nearest(favourable, seen) else []
-    if favourable is None or not known or meant(favourable, known) or not any(len(part.codes) for part in parts):
-        return
-    told = ", ".join(map(repr, known[:MOST_TOLD])) + (" ..." if len(known) > MOST_TOLD else "")
-    raise SettingError.about(
-        "favourable", f"must be an outcome of the model, one of {told}; got {favourable!r}{nearest(favourable, known)}"
-    )
+def favourable_among(word: Any, evidence: Evidence, sampled: Judgement) -> Favourable | None:
+    """Read the word for the good outcome, by what the model said of the cases, of fresh inputs, and of rows.
+
+    Where few fresh inputs were judged, an outcome that was not seen is taken, unless it looks like one that was.
+    """
+    parts = (evidence.cases, sampled)
+
+    def seen() -> Iterator[list[Any]]:
+        labels = _seen(evidence, sampled)
+        are_few = len(sampled.codes) < LEAST_SEEN and not nearest(word, labels)
+        yield [*labels, plain(word)] if are_few else labels
+
+    def n_classes() -> int:
+        return max((part.outputs.shape[2] for part in parts if part.outputs.ndim == 3), default=0)
+
+    return read_favourable(word, evidence.model, evidence.oracle.asker.output, seen(), n_classes)
 
 
 def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
@@ -202,7 +186,7 @@ def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
     judged = [
         part.outputs if part.present is None else part.outputs[part.present] for part in (evidence.cases, sampled)
     ]
-    seen = {plain(label) for part in judged if part.size for label in pd.unique(part.ravel())}
+    seen = [label for part in judged if part.size for label in pd.unique(part.ravel())]
     if seen and evidence.labels is not None:
-        seen |= {plain(label) for label in evidence.labels.dropna().unique()}
-    return sorted(seen, key=lambda label: (str(type(label)), label))
+        seen += evidence.labels.dropna().unique().tolist()
+    return in_order(seen)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
@@ -18,9 +19,9 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explanation.box import Axes, Box
 from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import directions_of
-from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_favourable, checked_rows
+from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_rows, favourable_among
 from fairprobe.explanation.explanation import Explanation
-from fairprobe.explanation.given import given_cases
+from fairprobe.explanation.given_cases import given_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
 from fairprobe.explanation.learning import MAX_REGIONS, learn
@@ -30,7 +31,6 @@ from fairprobe.explanation.severity import relabelled_of, severity_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.searching import Found
-from fairprobe.searching.job import Remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 MAX_QUERIES = 1_000_000
 N_SAMPLED = 20_000
 """Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
-
-CASES_PART = 0.5
-"""Of the queries, to ask about all cases; of too many, as many as half of it allows. The rest is for measuring."""
 
 LEARNING_PART = 0.6
 """Of the queries left, to learn regions by: what follows needs the others."""
@@ -111,7 +108,6 @@ def explain(
         domain=domain,
         output=output,
         threshold=threshold,
-        favourable=favourable,
         max_queries=max_queries,
         seed=checked_seed(seed),
         batch=batch,
@@ -123,7 +119,7 @@ def explain(
         return make()
 
     sampled = part("a sample of the population", lambda: _sampled(evidence))
-    checked_favourable(evidence, sampled)
+    evidence = replace(evidence, favourable=favourable_among(favourable, evidence, sampled))
     axes = Axes(evidence.domain)
     learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
     pool = Pool(learning, axes, "learning")
@@ -174,7 +170,6 @@ def evidence_of(
     domain: Domain | None = None,
     output: str | None = None,
     threshold: float | None = None,
-    favourable: Any = None,
     max_queries: int = MAX_QUERIES,
     seed: int = 0,
     batch: str | None = None,
@@ -188,7 +183,7 @@ def evidence_of(
         found = base.decode(codes[kept])
         domain, output, threshold = base, own.output, own.threshold
     asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
-    given = given_cases(found, model, domain, **asked, part=CASES_PART)
+    given = given_cases(found, model, domain, **asked)
     n_off = 0 if kept is None else int((~kept).sum())
     who = DrawnFrom.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
@@ -208,11 +203,10 @@ def evidence_of(
         density=density,
         rows=rows,
         labels=labels,
-        favourable=favourable,
         seed=seed,
         n_unasked=given.n_unasked,
         n_off=n_off,
-        places=given.places if kept is None else np.flatnonzero(kept)[given.places],
+        places=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
     )
 
 
@@ -246,20 +240,22 @@ def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[s
             f"{evidence.n_unasked:,} of {evidence.n_given:,} cases were not asked about, as {limit} leaves no room: a "
             f"case and its twins take {evidence.budget.cost:,}. Those that were are evenly taken"
         )
-        remarks.append(("fewer-cases", text))
+        remarks.append(Remark("fewer-cases", text))
     if evidence.n_off:
         text = f"{evidence.n_off:,} of {evidence.n_given:,} cases hold values of rows that are none of the domain's"
-        remarks.append(("cases-outside", f"{text}: they were not asked about"))
+        remarks.append(Remark("cases-outside", f"{text}: they were not asked about"))
     if evidence.n_gone and not evidence.oracle.health:
         text = (
             f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more, as the model treats them and their "
             "twins alike. They are left out: is it the model that was searched?"
         )
-        remarks.append(("cases-gone", text))
+        remarks.append(Remark("cases-gone", text))
     if missing:
-        remarks.append(("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries"))
+        remarks.append(
+            Remark("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries")
+        )
     if evidence.n_cases and not why.rules and "regions" not in missing:
-        remarks.append(("no-regions", _no_region(pool)))
+        remarks.append(Remark("no-regions", _no_region(pool)))
     return remarks + _little_known(why.rules, limit)
 
 
@@ -276,13 +272,13 @@ def _no_region(pool: Pool) -> str:
 def _little_known(regions: Sequence[CaseRegion], limit: str) -> list[Remark]:
     """The regions whose precision is little known, by the reason."""
     said = {
-        Few.BUDGET: ("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
-        Few.THIN: (
+        Few.BUDGET: Remark("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
+        Few.THIN: Remark(
             "thin-regions",
             f"they are so thin in the population that fewer than {LEAST_MEASURED} inputs were found there",
         ),
-        Few.APART: ("few-comparable", f"of their inputs fewer than {LEAST_MEASURED} can be compared with a twin"),
+        Few.APART: Remark("few-comparable", f"of their inputs fewer than {LEAST_MEASURED} can be compared with a twin"),
     }
     found = [region.few for region in regions if region.n < LEAST_MEASURED]
     rest = f"of {len(regions)} regions the precision is little known"
-    return [(name, f"of {found.count(why)} {rest}: {text}") for why, (name, text) in said.items() if why in found]
+    return [Remark(name, f"of {found.count(why)} {rest}: {text}") for why, (name, text) in said.items() if why in found]

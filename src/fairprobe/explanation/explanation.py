@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.blocks import Remark
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.share import percent
 from fairprobe.explanation.case_region import CaseRegion
 from fairprobe.explanation.directions import Directions
 from fairprobe.explanation.influence import Influence
@@ -19,7 +19,7 @@ from fairprobe.explanation.inside import Inside
 from fairprobe.explanation.remedies import Remedies
 from fairprobe.explanation.severity import Severity
 from fairprobe.notebook import as_html
-from fairprobe.searching.job import Remark
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

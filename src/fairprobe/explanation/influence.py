@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.domain.values import plain_or_none
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.estimation.share import Remark, percent
 from fairprobe.explanation.along import MOST_POINTS, along, values_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.moving import SOURCES, Moved, Mover, can_move
 from fairprobe.notebook import as_html
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +178,7 @@ def _remarks(evidence: Evidence, cases: tuple[int, int], values: tuple[int, int]
     if evidence.budget.n_left is not None:
         why = "as the limit on queries leaves no room for more"
     return (
-        (
+        Remark(
             "fewer-moves",
             f"{cases[1]:,} of {cases[0]:,} cases were moved, to {values[1]} of {values[0]} values each, {why}",
         ),

@@ -26,13 +26,11 @@ from fairprobe.domain.families import comparable
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
+from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
-from fairprobe.estimation.share import POPULATIONS, percent
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.adapters import adapter_for
-from fairprobe.model.asking import Asker
-from fairprobe.model.forms import FrameForm
 from fairprobe.oracle import Oracle
+from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -329,17 +327,11 @@ def _own_outputs(
 @contextmanager
 def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
     """One that judges as the evidence's oracle does, but inputs of a domain with other rules or links."""
-    first = evidence.oracle
     if domain == evidence.domain:
-        yield first
+        yield evidence.oracle
         return
-    form = getattr(getattr(first.asker, "adapter", None), "form", None)
-    batch = None if form is None else "frame" if isinstance(form, FrameForm) else "array"
-    asker = Asker(evidence.model, domain, output=first.asker.output, batch=batch)
-    try:
-        yield first.by(asker)
-    finally:
-        first.asker.n_queries += asker.n_queries
+    with evidence.asker(domain=domain) as asker:
+        yield evidence.oracle.by(asker)
 
 
 def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -433,26 +425,24 @@ def _labels_in_order(sample: _Sample, evidence: Evidence) -> list[Any]:
     import pandas as pd
 
     seen = [plain(label) for label in pd.unique(sample.outputs[sample.present])]
-    classes = _classes(evidence) or sorted(seen, key=lambda label: (str(type(label)), label))
-    return sorted(classes, key=lambda label: bool(label != evidence.favourable))
+    good = evidence.favourable
+    return sorted(
+        classes_of(evidence.model) or in_order(seen), key=lambda label: good is None or bool(label != good.word)
+    )
 
 
 def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
-    outputs, favourable = sample.outputs, evidence.favourable
+    outputs, good = sample.outputs, evidence.favourable
     everyone = np.ones(outputs.shape[1], dtype=bool)
-    if favourable is None:
+    if good is None:
         return None
-    if sample.oracle.is_label:
-        return np.full(outputs.shape[1], favourable, dtype=object), everyone
-    if sample.oracle.asker.output == "proba":
-        classes = _classes(evidence) or list(range(outputs.shape[2]))
-        place = classes.index(favourable) if favourable in classes else favourable
-        if place not in range(outputs.shape[2]):
-            return None
-        return np.tile(np.eye(outputs.shape[2])[place], (outputs.shape[1], 1)), everyone
-    if outputs.ndim == 3 or favourable not in ("highest", "lowest"):
+    if good.is_label:
+        return np.full(outputs.shape[1], good.word, dtype=object), everyone
+    if sample.oracle.asker.output == "proba" and good.place is not None and not good.is_low:
+        return np.tile(np.eye(outputs.shape[2])[good.place], (outputs.shape[1], 1)), everyone
+    if good.place is not None:
         return None
-    sign = 1.0 if favourable == "highest" else -1.0
+    sign = -1.0 if good.is_low else 1.0
     best = sign * np.where(sample.present, sign * outputs, -np.inf).max(axis=0)
     return best, np.asarray(sample.present.any(axis=0))
 
@@ -478,14 +468,9 @@ def _most_frequent(evidence: Evidence) -> int:
     return int(np.argmax(counts))
 
 
-def _classes(evidence: Evidence) -> list[Any] | None:
-    classes = adapter_for(evidence.model).classes
-    return None if classes is None else np.asarray(classes).tolist()
-
-
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
     """Whether outputs, one a row, stand for the rows' labels; None where that can't be told."""
-    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, _classes(evidence))
+    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, classes_of(evidence.model))
     return None if named is None else np.asarray(named == sample.labels)
 
 

@@ -30,10 +30,11 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
-from fairprobe.estimation.share import percent
+from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.survey import combination_words, split_confidence
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import adapter_for
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -342,7 +343,7 @@ def _outcomes(evidence: Evidence) -> list[Any]:
     """The labels whose rates are told: the favourable one; else the rarer of two, or of more each."""
     assert evidence.labels is not None
     counts = evidence.labels.value_counts()  # the most frequent first
-    told = _favourable_label(evidence, sorted(counts.index, key=lambda label: (str(type(label)), label)))
+    told = _favourable_label(evidence, in_order(counts.index))
     if told is not None:
         return [told]
     labels = [plain(label) for label in counts.index]
@@ -350,17 +351,16 @@ def _outcomes(evidence: Evidence) -> list[Any]:
 
 
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
-    """The favourable outcome as a label: of scores an end means the last label or the first; of classes a number may.
+    """The favourable outcome as a label: of two labels, an end of the scores means the last one or the first.
 
     None where none was told, or it is none of the labels.
     """
-    favourable, output = evidence.favourable, evidence.oracle.asker.output
-    if output == "score" and favourable in ("highest", "lowest"):
-        return None if len(labels) != 2 else plain(labels[-1 if favourable == "highest" else 0])
-    if output == "proba" and favourable not in labels and isinstance(favourable, int):
-        classes = adapter_for(evidence.model).classes
-        favourable = None if classes is None or favourable >= len(classes) else classes[favourable]
-    return next((plain(label) for label in labels if label == favourable), None)
+    good = evidence.favourable
+    if good is None:
+        return None
+    if good.label is None and evidence.oracle.asker.output == "score" and len(labels) == 2:
+        return labels[0 if good.is_low else -1]
+    return next((label for label in labels if label == good.label), None)
 
 
 def _described(group: _Group, mask: Mask, outcome: Any, target: NDArray[Any] | None, confidence: float) -> GroupRows:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.model.asking import Asker
@@ -20,7 +21,6 @@ from fairprobe.model.known import known_kind
 if TYPE_CHECKING:
     import pandas as pd
 
-Remark = tuple[str, str]
 
 SIZES = (1024, 64, 7, 1)
 """Rows asked about at a time: other sizes take other ways through a model's arithmetic."""
@@ -123,7 +123,7 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
         return ()
     if again.any():
         text = f"{int(again.sum()):,} of {n:,} rows got another answer when the same batch was asked again"
-        return (("stochastic-model", f"the model answers the same row differently: {text}"),)
+        return (Remark("stochastic-model", f"the model answers the same row differently: {text}"),)
     asked = np.flatnonzero(other)
     some = codes[asked] if rows is None else rows.iloc[asked % len(rows)]
     if not len(asked) or (asker.output == "label" and are_ties(asker.model, asker.domain, None, some)):
@@ -132,7 +132,7 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
         f"the model's answer to a row depends on the rows that it is asked with: {len(asked):,} of {n:,} rows got "
         f"another answer alone, in another order or among others ({asker.n_queries - before:,} queries)"
     )
-    return (("batch-dependent-model", text),)
+    return (Remark("batch-dependent-model", text),)
 
 
 def _in_turn(outputs: NDArray[Any]) -> Codes:

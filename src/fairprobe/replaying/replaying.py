@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
-from fairprobe.model.measuring import Remark, are_ties, resolution_of
+from fairprobe.model.measuring import are_ties, resolution_of
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Replayed:
             tuple(status for part in parts for status in part.statuses),
             tuple(reason for part in parts for reason in part.reasons),
             sum(part.n_queries for part in parts),
-            tuple(dict(remark for part in parts for remark in part.health).items()),
+            tuple({remark.check: remark for part in parts for remark in part.health}.values()),
         )
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from fairprobe import wording
 from fairprobe.report import phrases
 from fairprobe.report.fields import ASKED, TAGS
 from fairprobe.report.listing import as_script_data, cases_listing, flips_listing
@@ -26,6 +27,7 @@ from fairprobe.report.sections import (
     scale_of,
     section_of_plot,
 )
+from fairprobe.wording import answer, closed, figure, percent, said, shown, visible
 
 MOST_HELD = 6
 """So many shares are drawn beside the verdict; all of them stand below."""
@@ -81,25 +83,29 @@ def _environment() -> Environment:
         finalize=_final,
     )
     environment.filters |= {
-        "value": lambda value: _isolated(phrases.shown(value)),
-        "answer": lambda output: _isolated(phrases.answer(output)),
-        "percent": phrases.percent,
+        "value": lambda value: _isolated(shown(value)),
+        "answer": lambda output: _isolated(answer(output)),
+        "percent": percent,
         "count": phrases.count,
-        "figure": phrases.figure,
+        "figure": figure,
         "between": phrases.between,
         "plainly": _plainly,
-        "closed": phrases.closed,
+        "closed": closed,
         "picture": _picture,
         "groupby_first": _grouped,
     }
     environment.globals |= {"ASKED": ASKED, "TAGS": TAGS, "PLOTS": PLOTS}
-    environment.globals |= {"words": phrases, "plot_words": plot_words, "plots_in": section_of_plot}
+    environment.globals |= {
+        "words": {**vars(wording), **vars(phrases), "POPULATIONS": wording.POPULATION_TITLES},
+        "plot_words": plot_words,
+        "plots_in": section_of_plot,
+    }
     return environment
 
 
 def _final(value: Any) -> Any:
     """Everything that is written into the page, unless it is markup already."""
-    return value if isinstance(value, Markup) else phrases.said(value)
+    return value if isinstance(value, Markup) else said(value)
 
 
 def _isolated(text: str) -> Markup:
@@ -121,4 +127,4 @@ def _plainly(settings: Mapping[str, Any]) -> str:
 
 def _picture(svg: str) -> Markup:
     """A drawing as the address of an image: what is in an image can neither run nor fetch anything."""
-    return escape(f"data:image/svg+xml;base64,{base64.b64encode(phrases.visible(svg).encode()).decode()}")
+    return escape(f"data:image/svg+xml;base64,{base64.b64encode(visible(svg).encode()).decode()}")

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from fairprobe.report.phrases import DIRECTIONAL, answer, number_of, percent, said, share_words, shown
+from fairprobe.report.phrases import number_of, share_words
 from fairprobe.report.sections import Content
+from fairprobe.wording import DIRECTIONAL, answer, percent, said, shown
 
 MOST_CASES = 10
 """Cases that are listed in a group."""

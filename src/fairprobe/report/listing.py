@@ -13,7 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairprobe.report.phrases import TWINS, answer, number_of, shown
+from fairprobe.report.phrases import number_of
+from fairprobe.wording import TWINS, answer, shown
 
 Entry = Mapping[str, Any]
 

@@ -7,27 +7,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairprobe.report.phrases import (
-    DIRECTIONAL,
-    NOT_MEASURED,
-    OUTCOMES,
-    POPULATIONS,
-    ROLES,
-    answer,
     between,
     confidence,
     count,
-    figure,
     flips_words,
     number_of,
-    outcome_words,
-    percent,
     retrained_rows,
     retrained_words,
-    said,
-    shown,
     verdict_words,
 )
 from fairprobe.report.sections import Content, health_of, missing_of
+from fairprobe.wording import (
+    DIRECTIONAL,
+    NOT_MEASURED,
+    OUTCOMES,
+    ROLES,
+    answer,
+    figure,
+    outcome_words,
+    percent,
+    said,
+    shown,
+)
+from fairprobe.wording import POPULATION_TITLES as POPULATIONS
 
 MOST_CASES = 20
 """Cases, and rows that flip, that are listed; all of them are in `audit.json`."""

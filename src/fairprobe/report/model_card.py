@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fairprobe.report.markdown import record_lines, shares_table, text, value
-from fairprobe.report.phrases import outcome_words, percent, verdict_words
+from fairprobe.report.phrases import verdict_words
 from fairprobe.report.sections import Content
+from fairprobe.wording import outcome_words, percent
 
 SHOWN = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
 

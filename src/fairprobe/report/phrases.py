@@ -2,89 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-POPULATIONS = {
-    "rows": "Real rows",
-    "density": "Density fitted to rows",
-    "valid": "Allowed part of the domain",
-    "domain": "Whole domain",
-}
-TWINS = {"plain": "plain twins", "linked": "linked twins"}
-OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
-ROLES = {
-    "training": "training rows: the model was fitted to them",
-    "held-out": "held out: the model was not fitted to them",
-    "unknown": "not told whether the model was fitted to them",
-}
-MISSING = "(missing)"
-NOT_MEASURED = "not measured"
-
-_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-_OVERRIDES = re.compile("[\u202a-\u202e]")
-DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
-"""What can turn the direction of text around, and may stand in a value, which is isolated."""
-
-
-def visible(text: str) -> str:
-    r"""Text without what no form can hold or no reader could see: controls, halves of characters, isolates.
-
-    They are written out, so that two values that differ in nothing else can still be told apart.
-
-    >>> print(visible("a\x00b\u2067c"))
-    a\u0000b\u2067c
-    """
-    return _INVISIBLE.sub(_escape, text)
-
-
-def said(text: Any) -> str:
-    r"""A sentence, in which somebody's value may stand: what would turn the rest of it around is written out.
-
-    >>> print(said("'\u202ebad' is worse off"))
-    '\u202ebad' is worse off
-    """
-    return _OVERRIDES.sub(_escape, visible(str(text)))
-
-
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found.group()):04x}"
-
-
-def shown(value: Any) -> str:
-    """A value of a parameter, or what identifies a row, as text.
-
-    >>> shown(None), shown(40), shown(0.5), shown("Wife")
-    ('(missing)', '40', '0.5', 'Wife')
-    """
-    return MISSING if value is None else visible(str(value))
-
-
-def answer(output: Any) -> str:
-    """What a model answered.
-
-    >>> answer(0.123456), answer([0.25, 0.75]), answer("no"), answer(None)
-    ('0.1235', '(0.25, 0.75)', 'no', '(missing)')
-    """
-    if isinstance(output, list | tuple):
-        return f"({', '.join(map(answer, output))})"
-    return f"{output:.4g}" if isinstance(output, float) else shown(output)
-
-
-def percent(fraction: float | None) -> str:
-    """A fraction as a percentage, with as many digits as it takes to tell it from none and from all.
-
-    >>> percent(0.0623), percent(7.489e-6), percent(0.9999), percent(0.0), percent(None)
-    ('6.23%', '0.00075%', '99.99%', '0%', 'not measured')
-    """
-    if fraction is None:
-        return NOT_MEASURED
-    number = 100 * fraction
-    distance, digits = min(number, 100 - number), 2
-    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
-        digits += 1
-    return f"{number:.{digits}f}".rstrip("0").rstrip(".") + "%"
+from fairprobe.wording import NOT_MEASURED, TWINS, closed, percent, shown
+from fairprobe.wording import POPULATION_TITLES as POPULATIONS
 
 
 def count(number: int | str | None) -> str:
@@ -100,11 +22,6 @@ def count(number: int | str | None) -> str:
     return f"{int(digits):,}" if len(digits) <= 15 else f"about {digits[0]}.{digits[1]}e+{len(digits) - 1}"
 
 
-def figure(number: float | None) -> str:
-    """A number that is neither count nor fraction."""
-    return NOT_MEASURED if number is None else f"{number:.4g}"
-
-
 def number_of(n: int, one: str, more: str | None = None) -> str:
     """So many of something.
 
@@ -117,15 +34,6 @@ def number_of(n: int, one: str, more: str | None = None) -> str:
 def between(of: Mapping[str, Any]) -> str:
     """The interval of anything that has one."""
     return "none: training rows" if of["low"] is None else f"{percent(of['low'])} to {percent(of['high'])}"
-
-
-def outcome_words(verdict: Mapping[str, Any]) -> str:
-    """The outcome with the condition that it stands under, if there is one.
-
-    >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
-    'Passed, if the model was not trained on these rows'
-    """
-    return _on_condition(OUTCOMES.get(verdict["outcome"], verdict["outcome"]), verdict)
 
 
 def confidence(of: Mapping[str, Any]) -> str:
@@ -170,11 +78,6 @@ def verdict_words(verdict: Mapping[str, Any]) -> str:
 def _on_condition(outcome: str, verdict: Mapping[str, Any]) -> str:
     """An outcome's word, followed by the verdict's condition if it has one."""
     return ", ".join(filter(None, [outcome, verdict["condition"]]))
-
-
-def closed(sentence: str) -> str:
-    """A sentence with its full stop."""
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 def share_words(share: Mapping[str, Any]) -> str:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.compare import Comparison, paired
 from fairprobe.estimation.populations import Population
-from fairprobe.estimation.share import POPULATIONS, Share
+from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey, combination_words
 from fairprobe.model.asking import Asker
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.standins import quick_asker
+from fairprobe.wording import POPULATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,14 +153,3 @@ def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], 
             table.append(row)
     names = [f"{what}_{when}" for when in judged for what in ("accuracy", "selected")]
     return pd.DataFrame(table, columns=["group", "n", *names]).set_index("group")
-
-
-def checked_favourable(favourable: Any, classes: NDArray[Any]) -> Any:
-    """The label whose rate is told by group: the last one, if none is named."""
-    if favourable is None:
-        return classes.tolist()[-1]
-    same = [label for label in classes.tolist() if label == favourable]
-    if not same:
-        names = ", ".join(map(repr, classes.tolist()))
-        raise DataError.about("favourable", f"must be one of the labels {names}, got {favourable!r}")
-    return same[0]

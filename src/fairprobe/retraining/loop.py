@@ -15,6 +15,7 @@ from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, FairprobeError, ModelError, SettingError
+from fairprobe.estimation.favourable import favourable_label
 from fairprobe.frames import is_array
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining import report
@@ -28,7 +29,7 @@ from fairprobe.retraining.augment import (
     schedule,
 )
 from fairprobe.retraining.clock import N_CONTROLS, Clock, Speed, how_many, report_seconds
-from fairprobe.retraining.judging import Assessment, Judge, checked_favourable
+from fairprobe.retraining.judging import Assessment, Judge
 from fairprobe.retraining.labels import check_choice, check_committee, make_labeller
 from fairprobe.retraining.parts import (
     LabelledRows,
@@ -115,7 +116,8 @@ class Loop:
         """The cases and their labels, where these are given."""
         if self.cases is not None and settings.labels == "given":
             self._given = self.cases, given_labels(domain, cases, self.cases, y)
-        self.favourable = checked_favourable(favourable, self.classes)
+        labels = self.classes.tolist()
+        self.favourable = labels[-1] if favourable is None else favourable_label(favourable, labels)
         self.progress = teller(progress)
 
         self.is_fitted = is_fitted(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairprobe.estimation.share import Remark
+from fairprobe.blocks import Remark
 from fairprobe.retraining.clock import N_REPORT, N_SELECT
 from fairprobe.retraining.controls import tried_controls
 from fairprobe.retraining.judging import Assessment, Judge, by_group
@@ -126,17 +126,17 @@ def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
     remarks = []
     if not is_reported:
         remarks.append(
-            ("not-reported", "interrupted before the report: the figures are on the rows and inputs to choose by")
+            Remark("not-reported", "interrupted before the report: the figures are on the rows and inputs to choose by")
         )
     if loop.failure is not None:
-        remarks.append(("round-failed", f"{loop.failure}; what came before is kept: {len(loop.rounds)} rounds"))
+        remarks.append(Remark("round-failed", f"{loop.failure}; what came before is kept: {len(loop.rounds)} rounds"))
     if loop.chosen is None:
         returned = GIVEN if loop.given is not None else "a clone of it, fitted to the fit part,"
         why = why_none(loop.rounds, loop.stop_reason)
-        remarks.append(("not-retrained", f"no round was accepted, so {returned} is returned: {why}"))
+        remarks.append(Remark("not-retrained", f"no round was accepted, so {returned} is returned: {why}"))
     if loop.parts.known:
         remarks.append(
-            (
+            Remark(
                 "rows-overlap",
                 f"{loop.parts.known} rows to choose by and to report on are rows to fit to, by inputs and label, or of "
                 "their groups: accuracy, its loss and the share of the rows are on rows that the models were fitted "
@@ -145,10 +145,10 @@ def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
         )
     if loop.parts.copies > 1:
         text = f"every row stands {loop.parts.copies} times: copies stay in one part, and figures count one of each"
-        remarks.append(("repeated-rows", text))
+        remarks.append(Remark("repeated-rows", text))
     if loop.knows_report:
         remarks.append(
-            (
+            Remark(
                 "fitted-rows",
                 "no rows were held out, so the model's share of the rows and its accuracy are on rows it was fitted "
                 "to; its share of the domain is not: hold rows out by held_out",
@@ -158,7 +158,7 @@ def _health(loop: Loop, *, is_reported: bool) -> list[Remark]:
         recipes = "; ".join(recipe.words() for recipe in loop.left_out)
         limit = f"max_seconds={loop.settings.max_seconds:g}"
         too_long = f"{len(loop.left_out)} rounds were foreseen to take longer than was left of {limit}"
-        remarks.append(("left-out", f"{too_long}, and were left out: {recipes}"))
+        remarks.append(Remark("left-out", f"{too_long}, and were left out: {recipes}"))
     for text, n in loop.trainer.said.most_common(3):
-        remarks.append(("fit-warning", f"{n} of {loop.trainer.n_fits} fits warned: {text}"))
+        remarks.append(Remark("fit-warning", f"{n} of {loop.trainer.n_fits} fits warned: {text}"))
     return remarks

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
+from fairprobe.blocks import Remark
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.drawing import as_shares
-from fairprobe.estimation.share import Remark, Share, percent
+from fairprobe.estimation.share import Share
 from fairprobe.notebook import as_html
 from fairprobe.retraining.controls import Control
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
 from fairprobe.retraining.rounds import Round, best_of, front_of
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

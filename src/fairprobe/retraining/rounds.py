@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.estimation.compare import Comparison
-from fairprobe.estimation.share import Share, percent
+from fairprobe.estimation.share import Share
 from fairprobe.retraining.augment import Recipe
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
+from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     from fairprobe.retraining.retrain_settings import AllSettings

@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
-from fairprobe.model.measuring import Remark, are_ties, unsteadiness
+from fairprobe.model.measuring import are_ties, unsteadiness
 from fairprobe.oracle import Oracle
 from fairprobe.searching.found import Found
 from fairprobe.searching.job import Job
@@ -58,7 +59,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     n = f"{tally.n_contradicted:,} hits got another output when asked about again and are not among the cases"
     if job.output == "label" and are_ties(job.model, job.domain, job.batch, np.concatenate(tally.contradicted)):
         text = f"{n}: they lie so near to the decision boundary that rounding decides"
-        return replace(found, health=(*found.health, ("rounding-decides", text)))
+        return replace(found, health=(*found.health, Remark("rounding-decides", text)))
     asker, started, kept = job.asker(), time.monotonic(), np.arange(found.n_cases)
     oracle = Oracle(asker, job.threshold, job.resolution)
     is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
@@ -80,7 +81,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     result = replace(
         found,
         _cases=found._cases.take(kept),
-        health=(*found.health, ("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
+        health=(*found.health, Remark("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
         n_queries=found.n_queries + asker.n_queries,
         seconds=found.seconds + time.monotonic() - started,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
@@ -123,7 +124,9 @@ def sampled(job: Job, found: Found) -> tuple[Found, str | None]:
         )
     if n == found.n_cases and asker.n_queries:
         return counted, None
-    remark = ("confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)")
+    remark = Remark(
+        "confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)"
+    )
     return replace(counted, health=(*found.health, remark)), None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
@@ -19,7 +20,7 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
 from fairprobe.notebook import as_html
 from fairprobe.oracle import sets_of
-from fairprobe.searching.job import Job, Remark
+from fairprobe.searching.job import Job
 from fairprobe.searching.settings import Limits, SearchSettings, StopReason
 from fairprobe.searching.start_rows import StartRows, count_changes, fewest_changes
 from fairprobe.searching.tally import Tally
@@ -312,7 +313,7 @@ def health_of_result(job: Job, tally: Tally) -> list[Remark]:
     n_compared = tally.n_judged - tally.n_not_comparable
 
     def remark(name: str, text: str) -> None:
-        remarks.append((name, text))
+        remarks.append(Remark(name, text))
 
     if tally.skipped:
         remark(

@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import bears_copying
 from fairprobe.searching.region import Region
 from fairprobe.searching.settings import SearchSettings, StopReason
 from fairprobe.searching.strategy import Strategy
 from fairprobe.standins import StandIn, compile_stand_in
 from fairprobe.store import Cases, Coverage, Distinct
-
-Remark = tuple[str, str]
-"""The name of a health check and what it says."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +58,6 @@ class Job:
     def costs_vary(self) -> bool:
         """Whether inputs differ in how many queries they take: families in size, hints on top, or cases asked again."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
-
-    @property
-    def may_copy(self) -> bool:
-        """Whether shards may run in a copy of this process: nothing but what is known is called in them."""
-        is_ours = self.strategy.__module__.partition(".")[0] == __name__.partition(".")[0]
-        return is_ours and not self.domain.restrictions.callables and bears_copying(self.model)
 
     def asker(self) -> Asker:
         """A fresh one, its count of queries at zero."""

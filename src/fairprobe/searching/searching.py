@@ -11,6 +11,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
@@ -27,7 +28,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.searching.confirm import confirmed, in_other_batches, sampled
 from fairprobe.searching.found import Found
-from fairprobe.searching.job import Job, Remark, Trace
+from fairprobe.searching.job import Job, Trace
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.settings import Limits, StopReason, settled
 from fairprobe.searching.shard import LOOK, Quota, run_shard
@@ -219,10 +220,10 @@ def search(
             f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local "
             f"search of {strategy!r} never starts: raise the limit or lower n_global"
         )
-        remarks.append(("small-budget", text))
+        remarks.append(Remark("small-budget", text))
     if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
         text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
-        remarks.append(("not-spread", text))
+        remarks.append(Remark("not-spread", text))
     # What it took to measure the resolution counts too: max_queries is about all rows sent.
     whole = partial(
         _searched,
@@ -278,7 +279,7 @@ def _searched(
     run = _Run(job, limits, n_jobs, engine, progress, n_asked, kept)
     found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
     if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, ("accelerate-off", difference)]
+        job, remarks = replace(job, accelerate=False), [*remarks, Remark("accelerate-off", difference)]
         kept = None if kept is None else kept.without_stand_in(job)
         run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
         found = confirmed(job, run.run(remarks, begun), run.tally)
@@ -334,13 +335,12 @@ class _Run:
         self.engine = make_engine(
             task,
             n_jobs,
-            self._show if self.progress else None,
-            self._seconds_left,
-            kept,
             engine=engine,
+            watch=self._show if self.progress else None,
+            seconds_left=self._seconds_left,
+            kept=kept,
             n_shards=n_shards,
             foreseen=self._foreseen,
-            may_copy=job.may_copy,
         )
         if self.engine.address is not None and self.progress is not None:
             told = {"dashboard": self.engine.address}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.families import Members
 from fairprobe.engine import Counts, Report
 from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
@@ -16,7 +17,7 @@ from fairprobe.errors import FairprobeError, ModelError, RunError
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching.confirm import confirm
 from fairprobe.searching.hints import make_hinter
-from fairprobe.searching.job import Job, Known, Remark, Trace
+from fairprobe.searching.job import Job, Known, Trace
 from fairprobe.searching.recorder import Recorder
 from fairprobe.searching.settings import StopReason
 from fairprobe.searching.strategy import Hints
@@ -91,7 +92,7 @@ def run_shard(job: Job, shard: int, quota: Quota, known: Known | None = None, re
         except DisagreementError as disagreement:
             # What the stand-in led to is worth nothing: the shard begins anew without it.
             again = _Shard(replace(job, accelerate=False), shard, quota, known, report)
-            again.remarks.append(("accelerate-off", str(disagreement)))
+            again.remarks.append(Remark("accelerate-off", str(disagreement)))
             again.asker.n_queries += first.asker.n_queries
             return again.run()
 
@@ -258,7 +259,7 @@ class _Shard:
         if not differ.any():
             return self.oracle.by(self.hinter)
         self.remarks.append(
-            (
+            Remark(
                 "asked-twice",
                 f"the labels of {int(differ.sum()):,} of {len(members):,} inputs are not those that follow from the "
                 f"model's {self.hinter.asker.output}, so it was asked for both",
@@ -280,7 +281,7 @@ class _Shard:
 
     def _go_on_without(self, error: ModelError) -> None:
         self.hinter = None
-        self.remarks.append(("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
+        self.remarks.append(Remark("no-hints", f"{error}; the search went on without {self.strategy.wants}"))
 
     # Judging within the quota
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, SettingError
-from fairprobe.searching.job import Remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
     reasons = {"lie outside the domain": ~inside, "have a sensitive value that is unknown": unknown}
     numbers = {why: int(rows.sum()) for why, rows in reasons.items()}
     left_out = [f"{n:,} of {len(frame):,} rows to start from {why}" for why, n in numbers.items() if n]
-    remarks = [("start-rows-outside", f"{' and '.join(left_out)}: they are left out")] if left_out else []
+    remarks = [Remark("start-rows-outside", f"{' and '.join(left_out)}: they are left out")] if left_out else []
     return StartRows(domain, codes[inside], known[inside], remarks)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fairprobe.arrays import Codes
+from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.engine import Counts, Skipped
 from fairprobe.errors import FairprobeError
-from fairprobe.searching.job import Known, Remark, Trace
+from fairprobe.searching.job import Known, Trace
 from fairprobe.searching.settings import Limits, StopReason
 from fairprobe.store import Cases, Coverage, Distinct, Keys
 

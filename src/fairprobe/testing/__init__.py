@@ -1,7 +1,6 @@
 """Conformance suites and toy models with known shares, for us and for others."""
 
 from fairprobe.testing.contract import contract_checks, model_contract
-from fairprobe.testing.engines import check_engine, engine_checks
 from fairprobe.testing.models import check_model, model_checks
 from fairprobe.testing.strategies import check_strategy, strategy_checks
 from fairprobe.testing.toys import (
@@ -26,12 +25,10 @@ __all__ = [
     "all_toys",
     "always",
     "box",
-    "check_engine",
     "check_model",
     "check_strategy",
     "checkerboard",
     "contract_checks",
-    "engine_checks",
     "loans",
     "model_checks",
     "model_contract",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Remark
 from fairprobe.estimation.bounds.intervals import checked_confidence, exact_upper
 
 FEWEST_GROUPS = 30
@@ -35,12 +36,14 @@ class Clustered(NamedTuple):
         """Whether there is too little for an approximation that a verdict may rest on."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
-    def remarks(self) -> Iterator[tuple[str, str]]:
+    def remarks(self) -> Iterator[Remark]:
         """The health check of too few groups."""
         if self.is_few:
             told = f"{self.n_groups:,} groups of rows tell as much as {self.effective_n:,.0f} rows alike"
             fewest = f"{FEWEST_GROUPS} groups, or {FEWEST_EFFECTIVE} rows"
-            yield "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
+            yield Remark(
+                "few-groups", f"{told}: with fewer than {fewest}, an interval is not sure enough to pass a limit"
+            )
 
 
 def clustered(hits: Mask, weights: Floats | None, groups: Codes | None, confidence: float) -> Clustered:

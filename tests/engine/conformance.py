@@ -1,6 +1,6 @@
 """Conformance suite for engines: a new one gets its tests with one line.
 
-from fairprobe.testing import engine_checks
+from tests.engine.conformance import engine_checks
 
 @pytest.mark.parametrize(("name", "check"), engine_checks())
 def test_my_engine(name, check):
@@ -30,11 +30,7 @@ EngineCheck = Callable[[MakeEngine], None]
 
 
 def check_engine(make: MakeEngine) -> None:
-    """Check that an engine keeps to the rules; raises an AssertionError that says which one it breaks.
-
-    >>> from fairprobe.engine import make_engine
-    >>> check_engine(make_engine)
-    """
+    """Check that an engine keeps to the rules; raises an AssertionError that says which one it breaks."""
     for _, check in engine_checks():
         check(make)
 

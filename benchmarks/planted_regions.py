@@ -1,6 +1,6 @@
-"""Models that discriminate in regions that are known: boxes as text, drawn anew for every seed.
+"""Models that discriminate in known regions, which are written as rules and drawn anew for every seed.
 
-For whoever explains cases: how much of the planted regions is found, and how much more than them, by volume.
+They measure explanations: how much of the planted regions is found, and how much more than them, by volume.
 """
 
 from __future__ import annotations

@@ -1,0 +1,176 @@
+"""The parts that a result consists of, and the base class of results. This module knows no writer but by name.
+
+A result says what it has to say once, in `blocks()`. A writer turns blocks into the text of a terminal, a notebook,
+Markdown or a page. Texts in blocks are plain: the writer escapes them. A value from somebody's data is marked with
+`wording.value`, so that it cannot turn the text around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fairprobe.errors import SettingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WRITERS = {
+    "text": "fairprobe.report.terminal:written",
+    "notebook": "fairprobe.report.notebook:written",
+    "markdown": "fairprobe.report.markdown:written",
+}
+"""By name, the module and the function that writes blocks. A new writer is one file and one line here."""
+
+
+class Remark(NamedTuple):
+    """A named health check that has something to say about a result.
+
+    >>> Remark("few-rows", "only 12 rows were given").jsonable()
+    {'check': 'few-rows', 'message': 'only 12 rows were given'}
+    """
+
+    check: str
+    message: str
+
+    def jsonable(self) -> dict[str, str]:
+        """The remark as an object of JSON."""
+        return self._asdict()
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One or more sentences, with an optional title before them."""
+
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of sentences."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with its interval on an axis from 0 to `end`; a cell of a table, drawn where the writer can draw."""
+
+    text: str
+    low: float | None
+    value: float | None
+    high: float | None
+    end: float = 1.0
+    limit: float | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Cell = str | Interval
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under the names of columns. Without columns, the first cell of a row names the others.
+
+    A row with a single cell is the heading of the rows below it.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    numbers: frozenset[str] = frozenset()
+    """The columns that hold numbers, which are aligned on the right."""
+
+    @classmethod
+    def of(cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", numbers: str = "") -> Table:
+        """A table of any iterables; `numbers` has a '#' for each column of numbers and another sign for the others.
+
+        >>> Table.of(["", "share"], [["rows", "5%"]], numbers=".#").numbers
+        frozenset({'share'})
+        """
+        names = tuple(columns)
+        right = frozenset(name for name, sign in zip(names, numbers, strict=False) if sign == "#")
+        return cls(names, tuple(tuple(row) for row in rows), title, right)
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, object], title: str = "") -> Table:
+        """A table of named figures, one a row."""
+        return cls((), tuple((name, str(figure)) for name, figure in facts.items()), title)
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame, title: str = "", *, index: bool = False, most_rows: int = 10) -> Table:
+        """The first rows of a frame; `index` puts its index before them."""
+        from pandas.api.types import is_numeric_dtype
+
+        shown = frame.head(most_rows)
+        shown = shown.reset_index() if index else shown
+        names = tuple(map(str, shown.columns))
+        right = [str(name) for name in shown.columns if is_numeric_dtype(shown[name])]
+        rows = tuple(tuple(map(_cell, row)) for row in shown.itertuples(index=False, name=None))
+        return cls(names, rows, title, frozenset(right))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing as SVG, and the sentences that say the same to a reader who does not see it."""
+
+    title: str
+    svg: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a heading; `name` identifies the section, for example in the address of a link."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    name: str = ""
+
+
+Block = Sentence | Items | Table | Figure | Remark | Section
+
+
+class Result:
+    """Base class of results: each says its content once, as blocks and as plain values.
+
+    A subclass defines `blocks` and `jsonable`; its first block is a sentence.
+    """
+
+    def blocks(self) -> Sequence[Block]:
+        """The content for people, most important first."""
+        raise NotImplementedError
+
+    def jsonable(self) -> Any:
+        """The content as plain values of JSON."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """The content as lines of text."""
+        return written(self.blocks(), "text")
+
+    def __repr__(self) -> str:
+        first = next((block.text for block in self.blocks() if isinstance(block, Sentence)), "")
+        return f"{type(self).__name__}({first})"
+
+    def _repr_html_(self) -> str:
+        return written(self.blocks(), "notebook")
+
+
+def written(blocks: Iterable[Block], writer: str) -> str:
+    """Blocks as the text that a writer makes of them."""
+    if writer not in WRITERS:
+        raise SettingError.about("writer", f"must be one of {', '.join(WRITERS)}; got {writer!r}")
+    module, function = WRITERS[writer].split(":")
+    return str(getattr(import_module(module), function)(tuple(blocks)))
+
+
+def _cell(value: Any) -> str:
+    from fairprobe.wording import value as marked
+
+    return f"{value:.6g}" if isinstance(value, float) else marked(value)

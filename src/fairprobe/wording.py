@@ -1,0 +1,274 @@
+"""How figures, counts, values, populations and roles are put into words, in every result and every form of a report."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+# Names
+
+POPULATIONS = {
+    "domain": "the domain",
+    "valid": "the allowed part of the domain",
+    "rows": "the rows",
+    "density": "the density fitted to rows",
+}
+"""By population, its name within a sentence."""
+
+POPULATION_TITLES = {
+    "rows": "Real rows",
+    "density": "Density fitted to rows",
+    "valid": "Allowed part of the domain",
+    "domain": "Whole domain",
+}
+"""By population, its name in a table or a heading."""
+
+MEMBERS = {
+    "rows": "rows",
+    "density": "inputs drawn from the density",
+    "valid": "inputs that the constraints allow",
+    "domain": "inputs of the domain",
+}
+"""By population, the name of its members."""
+
+DRAWN = {
+    "rows": "all rows given",
+    "density": "drawn from the density fitted to the rows",
+    "valid": "uniform over the allowed part of the domain",
+    "domain": "uniform over the domain",
+}
+"""By population, how its inputs are chosen."""
+
+ROLES = {
+    "held-out": "held out: the model was not fitted to them",
+    "training": "training rows: the model was fitted to them",
+    "unknown": "not told whether the model was fitted to them",
+}
+"""By role of rows, its meaning."""
+
+TWINS = {"plain": "plain twins", "linked": "linked twins"}
+
+OUTCOMES = {"violated": "Violated", "passed": "Passed", "inconclusive": "Inconclusive", "no-limit": "No limit given"}
+"""By the outcome of a verdict, its name in a heading."""
+
+MISSING = "(missing)"
+NOT_MEASURED = "not measured"
+
+MOST_LISTED = 30
+"""Names that are listed one by one; chosen."""
+
+EXACT_BELOW = 10**12
+"""Counts below this number are written with all digits; chosen, because larger ones are hard to read."""
+
+# Numbers
+
+
+def percent(fraction: float | None, limit: float | None = None) -> str:
+    """A fraction as a percentage, with as many digits as tell it from none and from all.
+
+    >>> percent(0.0623), percent(7.489e-6), percent(0.95), percent(0.9999), percent(0.0)
+    ('6.23%', '0.00075%', '95%', '99.99%', '0%')
+
+    With a limit, it has as many digits as tell it from the limit:
+
+    >>> percent(0.010004), percent(0.010004, 0.01)
+    ('1%', '1.0004%')
+
+    A fraction of nothing is not measured:
+
+    >>> percent(math.nan), percent(None)
+    ('not measured', 'not measured')
+    """
+    if fraction is None or math.isnan(fraction):
+        return NOT_MEASURED
+    number = 100 * fraction
+    distance = min(number, 100 - number)
+    digits = 2
+    while 0 < distance < 10.0 ** (1 - digits) and digits < 20:
+        digits += 1
+    while limit not in (None, fraction) and digits < 20 and f"{number:.{digits}f}" == f"{100 * limit:.{digits}f}":
+        digits += 1
+    text = f"{number:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')}%"
+
+
+def between(low: float | None, high: float | None, limit: float | None = None) -> str:
+    """An interval of fractions, with digits that tell its ends from the limit. Training rows have no interval.
+
+    >>> between(0.01, 0.025), between(None, None)
+    ('1% to 2.5%', 'none: training rows')
+    """
+    if low is None or math.isnan(low):
+        return "none: training rows"
+    return f"{percent(low, limit)} to {percent(high, limit)}"
+
+
+def magnitude(number: int | str | None) -> str:
+    """A count, exact while it can be read and rounded above; it may be a text of digits, of any length.
+
+    >>> magnitude(2_000_000), magnitude(25 * 10**12), magnitude(10**400), magnitude("12345"), magnitude(None)
+    ('2,000,000', '2.5e+13', '1.0e+400', '12,345', 'not measured')
+    """
+    if number is None:
+        return NOT_MEASURED
+    whole = Decimal(number)  # which, unlike an integer, has no limit of digits as text
+    return f"{whole:,}" if whole < EXACT_BELOW else f"{whole:.1e}"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number and its noun.
+
+    >>> counted(1, "case"), counted(2500, "case"), counted(2, "query"), counted(2, "region holds", "regions hold")
+    ('1 case', '2,500 cases', '2 queries', '2 regions hold')
+    """
+    plural = plural or (f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s")
+    return f"{magnitude(n)} {noun if n == 1 else plural}"
+
+
+def figure(number: float | None) -> str:
+    """A number that is neither a count nor a fraction."""
+    return NOT_MEASURED if number is None else f"{number:.4g}"
+
+
+def signed(number: float) -> str:
+    """A difference, with two decimals or as many as tell it from none.
+
+    >>> signed(-17.4), signed(0.381), signed(-0.00075), signed(-0.0)
+    ('-17.40', '+0.38', '-0.00075', '+0.00')
+    """
+    return f"{number or 0.0:+.2f}" if abs(number) >= 0.1 or not number else f"{number:+.2g}"
+
+
+def duration(seconds: float) -> str:
+    """A time, as precise as a guess may be.
+
+    >>> duration(0.2), duration(42), duration(600), duration(10_000), duration(300_000)
+    ('under a second', 'about 42 s', 'about 10 min', 'about 2.8 h', 'about 3.5 days')
+    """
+    if seconds < 1:
+        return "under a second"
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    if seconds < 6000:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"about {seconds / 86400:.1f} days"
+
+
+# Sentences
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names with commas between them; of more than `MOST_LISTED`, the first ones and their number."""
+    texts = [str(name) for name in names]
+    return ", ".join(texts) if len(texts) <= MOST_LISTED else f"{', '.join(texts[:MOST_LISTED])}, ... ({len(texts):,})"
+
+
+def closed(sentence: str) -> str:
+    """A sentence with its full stop."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def capital(sentence: str) -> str:
+    """A sentence with a capital letter at its start."""
+    return f"{sentence[:1].upper()}{sentence[1:]}"
+
+
+# Values of somebody's data, which may hold any character
+
+_ISOLATED = re.compile("\u2068([^\u2066-\u2069]*)\u2069")
+"""A value that `value` marked: between the two characters that keep its direction apart from the text around it."""
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_OVERRIDES = re.compile("[\u202a-\u202e]")
+DIRECTIONAL = re.compile("[\u061c\u200e\u200f\u202a-\u202e]")
+"""Characters that change the direction of text. They may stand in a marked value only."""
+
+
+def visible(text: str) -> str:
+    r"""Text with control characters, halves of characters and isolates written out as escapes.
+
+    Two values that differ in nothing else can still be told apart.
+
+    >>> print(visible("a\x00b\u2067c"))
+    a\u0000b\u2067c
+    """
+    return _INVISIBLE.sub(_escape, text)
+
+
+def said(text: Any) -> str:
+    r"""A sentence that may quote data: characters that would turn the rest of it around are written out too.
+
+    >>> print(said("'\u202ebad' is worse off"))
+    '\u202ebad' is worse off
+    """
+    return _OVERRIDES.sub(_escape, visible(str(text)))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
+def shown(value: Any) -> str:
+    """A value of a parameter, or what identifies a row, as text.
+
+    >>> shown(None), shown(40), shown(0.5), shown("Wife")
+    ('(missing)', '40', '0.5', 'Wife')
+    """
+    return MISSING if value is None else visible(str(value))
+
+
+def answer(output: Any) -> str:
+    """A model's answer as text.
+
+    >>> answer(0.123456), answer([0.25, 0.75]), answer("no"), answer(None)
+    ('0.1235', '(0.25, 0.75)', 'no', '(missing)')
+    """
+    if isinstance(output, list | tuple):
+        return f"({', '.join(map(answer, output))})"
+    return f"{output:.4g}" if isinstance(output, float) else shown(output)
+
+
+def value(of: Any) -> str:
+    r"""A value of somebody's data, marked so that a writer keeps its direction apart from the text around it.
+
+    >>> value("Wife")
+    '\u2068Wife\u2069'
+    """
+    return f"\u2068{shown(of)}\u2069"
+
+
+def parted(text: Any) -> Iterator[tuple[str, bool]]:
+    """The parts of a text, each with a flag for marked values, without characters that no form can hold."""
+    for place, part in enumerate(_ISOLATED.split(str(text))):
+        if part:
+            yield (visible(part), True) if place % 2 else (said(part), False)
+
+
+def unmarked(text: Any) -> str:
+    """A text without the marks of `value`, for a terminal, which shows all characters that change directions."""
+    return _ISOLATED.sub(r"\1", str(text))
+
+
+def isolated(text: Any) -> str:
+    r"""A text for a form without markup: only values with characters that change directions stay marked.
+
+    >>> print(isolated(f"sex is {value('Female')}"))
+    sex is Female
+    """
+    parts = (
+        f"\u2068{part}\u2069" if is_value and DIRECTIONAL.search(part) else part for part, is_value in parted(text)
+    )
+    return "".join(parts)
+
+
+def outcome_words(verdict: Mapping[str, Any]) -> str:
+    """The outcome of a verdict with the condition that it holds under, if there is one.
+
+    >>> outcome_words({"outcome": "passed", "condition": "if the model was not trained on these rows"})
+    'Passed, if the model was not trained on these rows'
+    """
+    outcome = OUTCOMES.get(verdict["outcome"], str(verdict["outcome"]))
+    return ", ".join(filter(None, [outcome, verdict["condition"]]))

@@ -1,0 +1,49 @@
+"""Blocks by each writer: what stands in a result is shown, and what stands in data cannot act."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from fairprobe.blocks import WRITERS, Block, Figure, Interval, Items, Remark, Result, Section, Sentence, Table, written
+from fairprobe.errors import SettingError
+from fairprobe.wording import value
+
+NASTY = "<b>x</b>\x1b[2J\u202ebad | `a` [l](http://x)"
+
+
+class Some(Result):
+    """A result with a block of every kind, all of them with a nasty text."""
+
+    def blocks(self) -> list[Block]:
+        table = Table.of([value(NASTY), "share"], [["group"], [NASTY, Interval("5%", 0.01, 0.05, 0.1)]], NASTY, ".#")
+        figure = Figure(NASTY, "<svg></svg>", NASTY)
+        section = Section(NASTY, (Items((NASTY,)), table, Table.of_facts({"n": NASTY}), figure))
+        return [Sentence("one sentence", "Some"), Sentence(NASTY), Remark("few-rows", NASTY), section]
+
+
+@pytest.mark.parametrize("writer", [name for name in WRITERS if name != "markdown"])
+def test_values_stay_text(writer):
+    text = written(Some().blocks(), writer)
+    assert "one sentence" in text
+    assert "5%" in text
+    assert "\x1b" not in text
+    assert writer == "text" or "<b>" not in text
+    assert "\u202e" not in text.replace(f"<bdi>{'x'}", "").split("<bdi>")[0]
+
+
+def test_a_result_has_a_text_a_repr_and_html():
+    assert repr(Some()) == "Some(one sentence)"
+    assert Some().text().startswith("Some: one sentence")
+    assert Some()._repr_html_().startswith("<div><p><strong>Some</strong> one sentence")
+
+
+def test_a_frame_becomes_a_table():
+    table = Table.of_frame(pd.DataFrame({"sex": ["Male", None], "share": [0.25, 0.5]}), index=True)
+    assert table.numbers == {"index", "share"}
+    assert "Male" in written([table], "text")
+
+
+def test_an_unknown_writer_is_refused():
+    with pytest.raises(SettingError, match="writer must be one of text"):
+        written([], "word")
