@@ -15,7 +15,6 @@ from typing import Any
 
 import fairprobe
 from _common import model, print_table
-from evaluation.coverage import coverage_of
 from fairprobe.searching import STRATEGIES
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")

@@ -7,7 +7,6 @@ import pytest
 
 from evaluation import measure
 from evaluation.pipelines import PIPELINES, fitted_pipeline
-from evaluation.coverage import coverage_of
 from fairprobe import datasets, estimate, search, subjects
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle

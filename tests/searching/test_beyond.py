@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from evaluation.coverage import coverage_of
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
