@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         breakdown,
         causal_score,
         causal_search,
-        chance_of_finding,
         estimate,
     )
     from fairprobe.estimation.compare import Comparison, compare
@@ -72,7 +71,6 @@ __all__ = [
     "breakdown",
     "causal_score",
     "causal_search",
-    "chance_of_finding",
     "compare",
     "datasets",
     "errors",
@@ -112,7 +110,6 @@ _HOMES = {
         "breakdown",
         "causal_score",
         "causal_search",
-        "chance_of_finding",
         "estimate",
     ),
     "fairprobe.estimation.compare": ("Comparison", "compare"),

@@ -224,7 +224,7 @@ class AuditCommand(Command):
         except DataError as error:
             note(f"no-density: {error}")
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {**{name: keywords[name] for name in names}, "weights": None, "groups": None}
+        arguments = {name: keywords[name] for name in names}
         costs = {
             name: plan(self.model, self.domain, population, **arguments)
             for name, population in every.items()

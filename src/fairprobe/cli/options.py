@@ -164,12 +164,12 @@ LOADING = [
 ]
 """Which model, and how it is loaded."""
 
-COLUMNS = options_of(Source, but=("data", "domain", "sample_weight", "weights", "groups", "remembered"), panel=WHAT)
+_SOURCE = options_of(Source, but=("sample_weight", "groups", "remembered"), panel=WHAT)
+
+COLUMNS = _SOURCE[2:]
 """Options about data and domain that a domain file remembers, and says where the command line does not."""
 
-DATA = [*options_of(Source, but=[*(each.name for each in COLUMNS), "weights", "groups", "remembered"], panel=WHAT)]
-
-INPUTS = [*LOADING, *DATA, *COLUMNS]
+INPUTS = [*LOADING, *_SOURCE]
 """The model, and what it is asked about."""
 
 
