@@ -28,8 +28,8 @@ from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES, WHICH
 from fairprobe.estimation.verdict import GATES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.phrases import between, flips_words
-from fairprobe.wording import POPULATIONS, counted, duration, percent
+from fairprobe.report.content import flips_words
+from fairprobe.wording import POPULATIONS, between, counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
@@ -318,7 +318,7 @@ def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
     rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
     for each in shares:
         value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = between(each)
+        interval = between(each["low"], each["high"])
         counts = f"{each['hits']:,} of {each['n']:,}"
         rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
     return aligned(rows, left=(0, 1, 2))
