@@ -70,10 +70,10 @@ def test_a_misspelt_outcome_that_passes_is_caught(monkeypatch, call):
             return
         assert said.outcome != "passed"
 
-    def taken(word, targets, read):
+    def taken(word, *_, **__):
         return favourable.Favourable(word, word, is_label=True)
 
-    is_caught(monkeypatch, check, favourable, "_found", taken)
+    is_caught(monkeypatch, check, favourable, "read_favourable", taken)
 
 
 def test_labels_counted_for_rows_are_caught(monkeypatch):
