@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         breakdown,
         causal_score,
         causal_search,
-        chance_of_finding,
         estimate,
     )
     from fairprobe.estimation.compare import Comparison, compare
@@ -68,7 +67,6 @@ __all__ = [
     "breakdown",
     "causal_score",
     "causal_search",
-    "chance_of_finding",
     "compare",
     "datasets",
     "errors",
@@ -106,7 +104,6 @@ _HOMES = {
         "breakdown",
         "causal_score",
         "causal_search",
-        "chance_of_finding",
         "estimate",
     ),
     "fairprobe.estimation.compare": ("Comparison", "compare"),

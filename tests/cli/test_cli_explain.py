@@ -175,7 +175,7 @@ def test_bad_options(explain, arguments, parts):
 
 def test_bad_cases(explain, folder):
     (folder / "short.csv").write_text("age,sex\n45,0\n")
-    explain("--cases", "short.csv").refuses("short.csv", "got none for pay", "give the domain")
+    explain("--cases", "short.csv").refuses("short.csv", "got none for pay")
     (folder / "outside.csv").write_text("age,sex,pay\n45,0,1\n200,0,1\n")
     explain("--cases", "outside.csv").refuses("outside.csv", "age=200", "1 of 2", "give the domain")
 

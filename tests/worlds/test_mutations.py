@@ -20,6 +20,7 @@ from fairprobe.domain.row_members import RowMembers
 from fairprobe.estimation import Share, populations, survey
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.exact import trees
+from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Count, Survey
 from fairprobe.model import known
@@ -98,8 +99,7 @@ def one_sided_bounds_decide(patch):
 
 @mutation(seed=0)
 def the_error_is_split_over_sets_that_no_limit_binds(patch):
-    module = importlib.import_module("fairprobe.estimation.parameter_sets")
-    patch.setattr(module, "n_bound", lambda sides, gate: 3 * len(sides))
+    patch.setattr(Gate, "n_bound", lambda gate, sides: 3 * len(sides))
 
 
 @mutation(seed=31)

@@ -26,10 +26,9 @@ from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, ModelError, RunError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.favourable import favourable_in
+from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import known_rows
-from fairprobe.estimation.share import UNBOUND
 from fairprobe.estimation.survey import combination_words
-from fairprobe.estimation.verdict import GATES
 from fairprobe.explanation import explain
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
@@ -258,10 +257,7 @@ class Auditing:
         names = asked or [name for name, population in every.items() if population is not None]
         if "valid" in names and not self.domain.constraints:
             raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
-        gate = next((word for word in (self.settings.gate or "").split() if word in every), None)
-        gate = gate or next(name for name in GATES if name in names)
-        if gate not in names:
-            raise SettingError.about("gate", f"must be one of the populations {', '.join(names)}; got {gate!r}")
+        gate = Gate.of(self.settings.gate).named(names)
         self.populations = {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
 
     def _config(self) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from fairprobe.cli.words import aligned, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
-from fairprobe.estimation.share import ROLES, WHICH
-from fairprobe.estimation.verdict import GATES
+from fairprobe.estimation.gate import GATES, TWINS
+from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.phrases import between, flips_words
-from fairprobe.wording import POPULATIONS, counted, duration, percent
+from fairprobe.report.content import flips_words
+from fairprobe.wording import POPULATIONS, between, counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
@@ -70,7 +70,7 @@ OPTIONS = [
     _setting("retrain_seconds", number_or_none, "For that, at most."),
     *o.ASKED,
     o.several("max_share", "LIMIT", 'The share allowed, as 0.01; or by who is worse off: "sex=Female: 0.01".', VERDICT),
-    o.option("gate", "NAME", "The population that it is about. Default: rows.", VERDICT, choices=(*GATES, *WHICH)),
+    o.option("gate", "NAME", "The population that it is about. Default: rows.", VERDICT, choices=(*GATES, *TWINS)),
     _setting("min_comparable", number, "Nothing passes unless so much could be compared.", VERDICT),
     o.option("favourable", "OUTCOME", "The good outcome: a label or class; for numbers highest or lowest.", VERDICT),
     o.switch("show_rows", "Show real rows in the report, not only their index and what differs.", TOLD),
@@ -251,7 +251,7 @@ class AuditCommand(Command):
         except DataError as error:
             note(f"no-density: {error}")
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {**{name: keywords[name] for name in names}, "weights": None, "groups": None}
+        arguments = {name: keywords[name] for name in names}
         costs = {
             name: plan(self.model, self.domain, population, **arguments)
             for name, population in every.items()
@@ -318,7 +318,7 @@ def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
     rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
     for each in shares:
         value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = between(each)
+        interval = between(each["low"], each["high"])
         counts = f"{each['hits']:,} of {each['n']:,}"
         rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
     return aligned(rows, left=(0, 1, 2))

@@ -27,10 +27,10 @@ from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
+from fairprobe.estimation.estimation import plan, settings_of
+from fairprobe.estimation.gate import GATES, TWINS, UNBOUND, Gate
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.share import UNBOUND, WHICH
-from fairprobe.estimation.verdict import GATES
+from fairprobe.estimation.settings import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
 from fairprobe.wording import POPULATIONS, counted, duration, percent
@@ -90,7 +90,7 @@ OPTIONS = [
         "What --max-share is about. Default: rows if any, else domain; with links both shares, linked and plain, "
         'unless it names one: plain, or "rows linked".',
         VERDICT,
-        choices=(*GATES, *WHICH),
+        choices=(*GATES, *TWINS),
     ),
     o.STORE,
     o.MODEL_ID,
@@ -99,6 +99,9 @@ OPTIONS = [
     o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
     *o.PRINTED,
 ]
+
+BESIDE = {"sample_weight": "weights", "groups": "groups"}
+"""Arguments of `estimate` that hold a value for each row, and the options that name their columns."""
 
 N_SHOWN = 3
 """Rows shown in words."""
@@ -151,9 +154,9 @@ class Estimate(Command):
         if unknown or (asked and not self.asked):
             got = f"{', '.join(unknown)}{nearest(unknown[0], POPULATIONS)}" if unknown else "none"
             raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {got}")
-        options_of(keywords)
+        settings_of(**keywords)
         checked_threshold(keywords["threshold"], keywords["output"])
-        self.gate, self.which = _gate_words(gate or "")
+        self.gate, self.which = Gate.of(gate).population, Gate.of(gate).twins
         if gate is not None and keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {gate} without --max-share")
         for name in ("width", "max_seconds"):
@@ -175,12 +178,9 @@ class Estimate(Command):
         for option in ("weights", "groups", "out"):
             if self.request[option] is not None and "rows" not in self.populations:
                 raise SettingError(f"--{option} is about rows, got {self._no_rows()}")
-        self.beside = {option: self.request.source.column(option) for option in ("weights", "groups")}
+        self.beside = {name: self.request.source.column(option) for name, option in BESIDE.items()}
         if self.keywords["max_share"] is not None:
-            self.gate = self.gate or next(name for name in GATES if name in self.populations)
-            if self.gate not in self.populations:
-                known = ", ".join(self.populations)
-                raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
+            self.gate = Gate(self.gate).named(self.populations)
             if self.which is not None and self.which not in self.sides:
                 got = "a domain without links" if not self.domain.links else f"only the {self.sides[0]} share"
                 raise SettingError(f"--gate {self.which} needs that share, got {got}")
@@ -229,7 +229,7 @@ class Estimate(Command):
         for name in self.populations:
             n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
             domain = self.domain if name == "valid" else self.domain.without_constraints()
-            hows[name] = options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
+            hows[name] = settings_of(**self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
             if name == "density":
                 hows[name] = "sample"
         if self.plot is not None and set(hows.values()) <= {"rows", "enumerate"}:
@@ -416,7 +416,11 @@ class Estimate(Command):
         settings = [
             f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
             *([f"  compared   {' and '.join(self.sides)} twins"] if self.domain.links else []),
-            *(f"  {name:9}  column {keywords[name]}" for name in ("weights", "groups") if keywords[name] is not None),
+            *(
+                f"  {option:9}  column {self.request[option]}"
+                for option in BESIDE.values()
+                if self.request[option] is not None
+            ),
             *([f"  limit      {percent(limit)} of the {self.gate}{which}"] if limit is not None else []),
             *([f"  out        {self.out.name}"] if self.out is not None else []),
             *([f"  plot       {plot}"] if plot else []),
@@ -438,23 +442,6 @@ class Estimate(Command):
         most = " at most" if cost.how == "sequential" else ""
         solved = "exact if the model is of a kind that can be solved, else " if cost.may_be_solved else ""
         return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
-
-
-def _gate_words(gate: str) -> tuple[str | None, str | None]:
-    """The population that a gate names, and which of its shares; None for what it leaves open.
-
-    >>> _gate_words("rows plain"), _gate_words("linked")
-    (('rows', 'plain'), (None, 'linked'))
-    """
-    words = gate.replace(",", " ").split()
-    populations, which = ([word for word in words if word in known] for known in (GATES, WHICH))
-    if len(populations) + len(which) < len(words) or len(populations) > 1 or len(which) > 1:
-        known = (*GATES, *WHICH)
-        raise SettingError(
-            f"--gate must be one of {', '.join(known)}, or a population and a share as in 'rows plain'; "
-            f"got {gate!r}{nearest(gate, known)}"
-        )
-    return next(iter(populations), None), next(iter(which), None)
 
 
 def so_far(figures: Mapping[str, Any]) -> str:

@@ -23,9 +23,9 @@ from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import Explanation, explain
-from fairprobe.explanation.evidence import Budget
+from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.explaining import MAX_QUERIES
-from fairprobe.explanation.given import as_inputs
+from fairprobe.explanation.given_cases import as_inputs
 from fairprobe.explanation.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured

@@ -17,8 +17,8 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model import OUTPUTS
 from fairprobe.model.program import FORMATS
+from fairprobe.model.protocols import PROTOCOLS
 from fairprobe.model.remote import connect
-from fairprobe.model.services import SPOKEN
 from fairprobe.searching.searching import search
 
 BATCHES = ("array", "frame")
@@ -144,10 +144,10 @@ SERVED = [
     option(
         "protocol",
         "NAME",
-        f"What a service speaks: {', '.join(SPOKEN)}; by default as the address tells. Of a program: "
+        f"What a service speaks: {', '.join(PROTOCOLS)}; by default as the address tells. Of a program: "
         f"{' or '.join(FORMATS)} on its standard input, one line of answer a row. Default: {FORMATS[0]}.",
         SERVICES,
-        choices=(*SPOKEN, *FORMATS),
+        choices=(*PROTOCOLS, *FORMATS),
     ),
     several(
         "answer",

@@ -173,7 +173,7 @@ class Population:
         threshold: float | None,
         output: str,
         batch: str | None,
-        weights: Any = None,
+        sample_weight: Any = None,
         groups: Any = None,
         *,
         may_lack: bool = False,
@@ -194,16 +194,16 @@ class Population:
         self.groups: Codes | None = None
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
-            called = {"X": "population", "sample_weight": "weights"}
-            given = self.domain.rows(population, sample_weight=weights, groups=groups, called=called)
+            called = {"X": "population"}
+            given = self.domain.rows(population, sample_weight=sample_weight, groups=groups, called=called)
             self.rows, known = known_rows(given)
             self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
             if given.weights is not None:
                 self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
             if given.group_numbers is not None:
                 self.groups = given.group_numbers[known]
-        elif weights is not None or groups is not None:
-            name = "groups" if weights is None else "weights"
+        elif sample_weight is not None or groups is not None:
+            name = "groups" if sample_weight is None else "sample_weight"
             raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
         elif self.density is None and population not in ("domain", "valid"):
             near = nearest(population, ("domain", "valid"))

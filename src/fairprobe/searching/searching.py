@@ -335,13 +335,12 @@ class _Run:
         self.engine = make_engine(
             task,
             n_jobs,
-            self._show if self.progress else None,
-            self._seconds_left,
-            kept,
             engine=engine,
+            watch=self._show if self.progress else None,
+            seconds_left=self._seconds_left,
+            kept=kept,
             n_shards=n_shards,
             foreseen=self._foreseen,
-            may_copy=job.may_copy,
         )
         if self.engine.address is not None and self.progress is not None:
             told = {"dashboard": self.engine.address}
