@@ -26,8 +26,8 @@ from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.phrases import between, flips_words
-from fairprobe.wording import counted, duration, percent
+from fairprobe.report.content import flips_words
+from fairprobe.wording import between, counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 TOLD = "What is told"
@@ -291,7 +291,7 @@ def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
     rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
     for each in shares:
         value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = between(each)
+        interval = between(each["low"], each["high"])
         counts = f"{each['hits']:,} of {each['n']:,}"
         rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
     return aligned(rows, left=(0, 1, 2))

@@ -19,7 +19,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.families import FrameMembers
+from fairprobe.domain.row_members import RowMembers
 from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of
@@ -57,7 +57,7 @@ class JudgedFamilies:
     """Hits that got other outputs the second time, by more than rounding."""
     contradicted: Any = None
     """The rows that did, as codes or as a frame."""
-    rows: FrameMembers | None = None
+    rows: RowMembers | None = None
     """The real rows, where they are some."""
 
 
@@ -116,7 +116,7 @@ def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str
     return _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
-def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDArray[Any]:
+def _ask_rows(oracle: Oracle, members: RowMembers, rows: Codes | slice) -> NDArray[Any]:
     """The outputs of some rows' members; those that do not count have none."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]

@@ -15,7 +15,8 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import FrameMembers, comparable
+from fairprobe.domain.families import comparable
+from fairprobe.domain.row_members import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
@@ -186,7 +187,7 @@ class Survey:
                 self._kept.append(self._described(batch, batch.rows, rows))
         return hits
 
-    def _told(self, batch: JudgedFamilies, members: FrameMembers) -> RowAnswers:
+    def _told(self, batch: JudgedFamilies, members: RowMembers) -> RowAnswers:
         """What the model said of the rows that are comparable by the last set, as each combination."""
         oracle, count = self.population.oracle, self.counts[-1]
         rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
@@ -201,7 +202,7 @@ class Survey:
             None if batch.second is None else batch.second[:n, rows],
         )
 
-    def _described(self, batch: JudgedFamilies, members: FrameMembers, rows: Codes) -> tuple[Any, Any, Any]:
+    def _described(self, batch: JudgedFamilies, members: RowMembers, rows: Codes) -> tuple[Any, Any, Any]:
         """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
         import pandas as pd
 
