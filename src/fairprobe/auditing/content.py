@@ -525,9 +525,9 @@ def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
 def _why(parts: AuditParts, mask: Mask) -> Any:
     """The explanation, which takes the rows for those that the model was fitted to, as what they are."""
     told = _told(parts.why, mask)
-    if told is not None and parts.settings.rows_are != "training":
+    if told is not None and parts.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in told["regions"])):
-            region["sentence"] = region["sentence"].replace(" training rows lie inside", " rows lie inside", 1)
+            region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)
     return told
 
 

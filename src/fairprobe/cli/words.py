@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fairprobe.blocks import Block, Remark
 from fairprobe.cli.flags import in_flags
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Progress, Status, visible
@@ -32,6 +33,15 @@ def say(text: str = "", indent: int = 0, *, err: bool = False) -> None:
         )
     stream.write(f"{text}\n")
     stream.flush()
+
+
+def say_blocks(blocks: Sequence[Block]) -> None:
+    """Write the blocks of a result; its remarks are not written, as they are warnings already."""
+    from fairprobe.report.terminal import written
+
+    width = min(shutil.get_terminal_size().columns, 2 * WIDTH) if sys.stdout.isatty() else None
+    sys.stdout.write(f"{written([block for block in blocks if not isinstance(block, Remark)], width)}\n")
+    sys.stdout.flush()
 
 
 def say_parts(parts: Iterable[Iterable[Line]]) -> None:

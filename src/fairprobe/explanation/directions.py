@@ -36,7 +36,7 @@ SURPRISING = 0.05
 """Largest adjusted p-value at which a sentence calls a row one-sided. Chosen."""
 
 MOST_PAIRS = 200
-"""Largest number of pairs of combinations that are compared; of more, those that most cases found are ends of. Chosen."""
+"""Largest number of pairs of sides that are compared; of more, those that most cases found are ends of. Chosen."""
 
 TOLD = 2
 """Number of rows that sentences tell."""
@@ -189,9 +189,9 @@ def _pairs(evidence: Evidence) -> Iterator[_Pair]:
         for place, name in enumerate(domain.sensitive):
             alone = domain.with_sensitive([name])
             for pair in _most_found(evidence, combinations[:, place]):
-                yield _Pair(name, *(combination_words(alone, side) for side in pair), pair, place)
+                yield _Pair(name, combination_words(alone, pair[0]), combination_words(alone, pair[1]), pair, place)
     for pair in _most_found(evidence, np.arange(len(combinations))):
-        yield _Pair("combination", *(combination_words(domain, side) for side in pair), pair)
+        yield _Pair("combination", combination_words(domain, pair[0]), combination_words(domain, pair[1]), pair)
 
 
 def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
@@ -243,7 +243,7 @@ def _label_outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Out
         others = [label for label in labels if label != good]
         names = [others[0] if len(others) == 1 else f"not {good}", good]
         return _Outcomes(names, lambda one, other: ((one == good).astype(int), (other == good).astype(int)), True)
-    health = ()
+    health: tuple[Remark, ...] = ()
     if good is not None and labels:
         text = f"no case gets the outcome {good!r}, only {', '.join(map(repr, labels))}"
         health = (Remark("favourable-unseen", text),)

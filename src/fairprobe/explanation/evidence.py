@@ -19,6 +19,7 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
 from fairprobe.explanation.budget import Budget
+from fairprobe.explanation.given_cases import given_cases
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POPULATIONS = ("domain", "valid")
+MAX_QUERIES = 1_000_000
+"""Largest number of rows that an explanation sends to a model by default. Chosen."""
+
 LEAST_SEEN = 100
 """Smallest number of fresh inputs after which an outcome that none of them got is refused. Chosen."""
 
@@ -185,3 +189,53 @@ def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
     if seen and evidence.labels is not None:
         seen += evidence.labels.dropna().unique().tolist()
     return in_order(seen)
+
+
+def evidence_of(
+    found: Found | pd.DataFrame,
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    population: str | Density | None = None,
+    *,
+    domain: Domain | None = None,
+    output: str | None = None,
+    threshold: float | None = None,
+    max_queries: int = MAX_QUERIES,
+    seed: int = 0,
+    batch: str | None = None,
+) -> Evidence:
+    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
+    own, kept = found if isinstance(found, Found) else None, None
+    if own is not None and (base := base_domain(own.domain)) is not own.domain:
+        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
+        codes = base.encode(own.cases, nearest=True)
+        kept = (codes >= 0).all(axis=1)
+        found = base.decode(codes[kept])
+        domain, output, threshold = base, own.output, own.threshold
+    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    given = given_cases(found, model, domain, **asked)
+    n_off = 0 if kept is None else int((~kept).sum())
+    who = DrawnFrom.of(own, given.domain, population)
+    if X is None and own is not None and own.start is not None:
+        X = own.start.frame
+    rows, labels = checked_rows(given.domain, X, y)
+    density = who.density
+    if density is None and own is not None and own.density is not None:
+        density = own.density.within(given.domain)
+    return Evidence(
+        model=model,
+        domain=given.domain,
+        oracle=given.oracle,
+        budget=given.budget,
+        cases=given.cases,
+        n_given=len(given) + given.n_gone + given.n_unasked + n_off,
+        population=who,
+        density=density,
+        rows=rows,
+        labels=labels,
+        seed=seed,
+        n_unasked=given.n_unasked,
+        n_off=n_off,
+        numbers=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
+    )

@@ -234,10 +234,8 @@ def _inside_tree(view: _View) -> Inside:
     paths = _paths(tree, view.rows)
     strengths = []
     for node in np.flatnonzero(owner >= 0).tolist():
-        ways = [
-            np.unique(view.case[paths[:, child]]) for child in (tree.children_left[node], tree.children_right[node])
-        ]
-        parted = len(np.intersect1d(*ways)) / max(1, view.n_cases)
+        left, right = (view.case[paths[:, children[node]]] for children in (tree.children_left, tree.children_right))
+        parted = len(np.intersect1d(left, right)) / max(1, view.n_cases)
         strengths.append((-parted, -float(paths[:, node].sum() / n), node))
     totals = []
     for place, name in enumerate(view.parameters):
@@ -297,8 +295,8 @@ def _node_words(node: SplitNode) -> str:
     after = f", after {node.path}," if node.path else ""
     return (
         f"Node {node.node} at depth {node.depth}{after} asks for {node.condition}: it sends {node.parameter} "
-        f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other. {percent(node.mass)} of the "
-        f"cases' members pass it, and {percent(node.parted)} of the cases part there."
+        f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other. {percent(node.mass)} of "
+        f"the cases' members pass it, and {percent(node.parted)} of the cases part there."
     )
 
 

@@ -90,9 +90,7 @@ def draw_influence(influence: Influence, path: str | PathLike[str], source: str)
         axes.set_xlabel("moves that end a case, with the 95% interval over cases")
         left_out = len(influence.table) - len(table)
         aside = f"; {left_out:,} more parameters are not shown" if left_out else ""
-        _title(
-            axes, f"What ends {influence.n_cases:,} cases: one parameter moved to another value, by {source}{aside}"
-        )
+        _title(axes, f"What ends {influence.n_cases:,} cases: one parameter moved to another value, by {source}{aside}")
         _rows(axes, table.index, n_lines, most_letters=24)
 
 
