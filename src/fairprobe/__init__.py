@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairprobe.estimation.verdict import Verdict, verdict
     from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
-    from fairprobe.retraining import Retrained, RetrainSettings, retrain
+    from fairprobe.retraining import Retrained, retrain
     from fairprobe.searching import Found, search
 
 __all__ = [
@@ -57,7 +57,6 @@ __all__ = [
     "Proxies",
     "Real",
     "Repaired",
-    "RetrainSettings",
     "Retrained",
     "Rule",
     "Share",
@@ -114,7 +113,7 @@ _HOMES = {
     "fairprobe.estimation.verdict": ("Verdict", "verdict"),
     "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
     "fairprobe.model": ("load_model",),
-    "fairprobe.retraining": ("RetrainSettings", "Retrained", "retrain"),
+    "fairprobe.retraining": ("Retrained", "retrain"),
     "fairprobe.searching": ("Found", "search"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

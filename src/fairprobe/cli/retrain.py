@@ -7,6 +7,7 @@ import warnings
 from functools import partial
 from typing import Any
 
+from fairprobe.arguments import filled
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
@@ -21,14 +22,14 @@ from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
-from fairprobe.retraining import Retrained, RetrainSettings, retrain
-from fairprobe.retraining.augment import AUTO_LINKED
-from fairprobe.retraining.clock import N_REPORT, N_SELECT
+from fairprobe.retraining import Retrained, retrain
+from fairprobe.retraining.cases import checked_cases
+from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.labels import NAMES
 from fairprobe.retraining.parts import checked_rows, classes_of
-from fairprobe.retraining.retrain_settings import ACCEPT, AllSettings
-from fairprobe.retraining.retraining import plan
-from fairprobe.retraining.supply import checked_cases
+from fairprobe.retraining.recipes import AUTO_LINKED
+from fairprobe.retraining.settings import ACCEPT, Settings
+from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
 from fairprobe.searching import STRATEGIES
 from fairprobe.wording import counted, duration, listed
 
@@ -40,7 +41,6 @@ FEWER = "fewer if --max-seconds needs it."
 EXAMPLE = "--model subject:decision-tree"
 
 _argument = partial(setting, retrain)
-_setting = partial(setting, RetrainSettings)
 
 OPTIONS = [
     *o.inputs(
@@ -66,11 +66,11 @@ OPTIONS = [
         choices=NAMES,
     ),
     option("cases", "FILE", "Cases to add, as fairprobe search --out writes them. Else they are searched for.", o.HOW),
-    _setting("strategy", str, f"How cases are searched for: {', '.join(STRATEGIES)}, or auto.", choices=STRATEGIES),
+    _argument("strategy", str, f"How cases are searched for: {', '.join(STRATEGIES)}, or auto.", choices=STRATEGIES),
     *o.ASKED,
     _argument("n_jobs", whole, "Processes that fit the members of a committee that votes; -1 for all cores."),
     o.ENGINE,
-    _setting(
+    _argument(
         "accept",
         str,
         "shown: a share must be shown to be lower and none higher; paper: the estimated share of the domain must be "
@@ -79,14 +79,14 @@ OPTIONS = [
         choices=ACCEPT,
     ),
     _argument("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
-    _setting("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
-    _setting("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
-    _setting("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
-    _setting("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
-    _setting("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
-    _setting("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
+    _argument("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
+    _argument("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
+    _argument("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
+    _argument("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
+    _argument("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
+    _argument("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
     _argument("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
-    _setting("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
+    _argument("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
     option("favourable", "LABEL", "The label whose rate is told by group. Default: the last in order.", o.RESULTS),
     o.out("Write the new model as .skops, if a round is accepted (else exit code 4). It must not be there yet."),
     o.switch("overwrite", "Overwrite the file of --out, if it is there and a round is accepted."),
@@ -129,10 +129,9 @@ class Retrain(Command):
             raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        settings = vars(RetrainSettings(**request.keywords(RetrainSettings)))
-        # What the library would refuse later is refused now, before anything is loaded.
-        AllSettings(**settings, **{name: keywords[name] for name in AllSettings.__annotations__})
-        self.keywords = {**keywords, **settings, "seed": checked_seed(keywords["seed"])}
+        # Refuse before anything is loaded what the library would refuse later.
+        Settings.among(filled(retrain, keywords))
+        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""
 
