@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -123,7 +124,8 @@ def test_files_that_are_nested_without_an_end(tmp_path, capsys, file):
 
 def test_nothing_is_not_merged(tmp_path, capsys):
     keep(tmp_path / "a")
-    (tmp_path / "a" / "index.jsonl").write_text("")
+    shutil.rmtree(tmp_path / "a" / "shards")
+    (tmp_path / "a" / "end.json").unlink()
     for action in ("merge", "export"):
         assert main(["runs", action, str(tmp_path / "a"), "--out", str(tmp_path / "out.csv")]) == 3
         assert "must be given a finished shard at least" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def settings_of_this_test():
 @pytest.fixture
 def at_once(monkeypatch):
     """Processes of ours are started at once, and are those that the package starts itself."""
-    for name in ("LOOK_SECONDS", "WORTH_SECONDS", "WORTH_COPYING"):
+    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
         monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
 
 
@@ -84,7 +84,7 @@ def test_our_processes_are_not_those_that_joblib_keeps_for_all(at_once):
     kept = reusable_executor._executor
     made = make_engine(at_leisure, n_jobs=2, n_shards=6)
     assert len(list(made.results())) == 6
-    assert made._executor is not None
+    assert made._pool is not None
     assert reusable_executor._executor is kept
     made.close()
 
@@ -120,14 +120,6 @@ def test_settings_in_processes(warm_workers):
 
 def test_settings_in_threads():
     assert same(framed(SVC(gamma=1.0)))
-
-
-def test_settings_in_copies(at_once, monkeypatch):
-    can_fork = "fork" in multiprocessing.get_all_start_methods()
-    monkeypatch.setattr("fairprobe.engine.processes.may_copy", lambda n: can_fork)
-    sklearn.set_config(transform_output="pandas")
-    prepare = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=4, random_state=0))
-    assert same(prepare.fit(X, Y))
 
 
 def told(shard, seconds, report):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,34 +88,56 @@ def where(shard, seconds, report):
     return os.getpid()
 
 
-def test_this_process_takes_part(warm_workers, engines):
-    places = list(itertools.islice(engines(where, 2).results(), 12))
-    assert os.getpid() in places
-    assert len(set(places)) == 2
-
-
 def test_what_is_too_short_to_gain_stays_here(engines):
     engine = engines(where, 2, foreseen=lambda under_way: 1.0)
     assert set(itertools.islice(engine.results(), 6)) == {os.getpid()}
-    assert engine._executor is None
+    assert engine._pool is None
 
 
-def test_others_join_in_when_it_turns_out_to_be_long(warm_workers, engines):
-    """How long it takes is foreseen from what is under way."""
-    seen = []
-
-    def foreseen(under_way):
-        seen.append(under_way)
-        return 100.0 if Counts(7, 8, 9) in under_way else 0.0
+def test_a_pool_takes_over_when_the_run_turns_out_to_be_long(warm_workers, engines, monkeypatch):
+    """Its length is predicted from the shard that runs here, and the pool starts beside it."""
+    monkeypatch.setattr("fairprobe.engine.processes.WORTH_SECONDS", 6.0)
 
     def task(shard, seconds, report):
-        time.sleep(0.1)
         report(Counts(7, 8, 9))
-        time.sleep(0.3)  # long enough to be looked at before and after
         return where(shard, seconds, report)
 
-    assert len(set(itertools.islice(engines(task, 2, foreseen=foreseen).results(), 8))) == 2
-    assert [Counts(0, 0, 0)] in seen  # it began alone
+    engine = engines(task, 2, foreseen=lambda under_way: 100.0 if Counts(7, 8, 9) in under_way else 0.0)
+    first, *others = itertools.islice(engine.results(), 8)
+    assert first == os.getpid()
+    assert first not in others
+    assert len(set(others)) == 2
+
+
+ORPHAN = """
+import os, sys, time
+from fairprobe.engine import Counts, make_engine, processes
+def task(shard, seconds, report):
+    if shard:
+        print(os.getpid(), flush=True)
+    while shard and not report(Counts(0, 0, 0)):
+        time.sleep(0.01)
+processes.LOOK_SECONDS = 0.0
+next(make_engine(task, 2).results())
+sys.stdin.read()
+"""
+
+
+def test_workers_end_with_a_process_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        workers = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+    end = time.monotonic() + 30
+    while any(is_alive(pid) for pid in workers):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def dies_elsewhere(here, deadly, folder, shard, seconds, report):
@@ -149,7 +174,7 @@ def test_a_shard_that_kills_its_workers_is_left_out_and_no_other(engines, tmp_pa
 
 def test_what_may_have_killed_a_worker_runs_elsewhere_however_short_the_rest_is(engines, tmp_path):
     """It never runs here, and would be waited for in vain if nobody were started for it."""
-    foreseen = iter([100.0])
+    foreseen = iter([0.0, 100.0])
     task = partial(dies_elsewhere, os.getpid(), {1}, tmp_path)
     results = list(engines(task, 2, n_shards=3, foreseen=lambda under_way: next(foreseen, 0.0)).results())
     assert isinstance(results[1], Skipped)

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairprobe.explanation.evidence import Budget, DrawnFrom, Evidence, favourable_among, holding
+from fairprobe.explanation.budget import Budget
+from fairprobe.explanation.evidence import DrawnFrom, Evidence, favourable_among
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 
@@ -34,7 +35,8 @@ def evidence_of(
     population = DrawnFrom(name, domain, density, min_plausibility)
     if codes is None:
         codes = population.sample(n, np.random.default_rng(seed + 1000))
-    cases, _ = holding(oracle, codes)
+    judged = oracle.judge_anew(codes)
+    cases = judged.take(np.flatnonzero(judged.hits), codes.dtype)
     if most is not None:
         cases = cases.take(np.arange(min(most, len(cases.codes))), cases.codes.dtype)
     limit = None if max_queries is None else oracle.asker.n_queries + max_queries

@@ -140,7 +140,13 @@ def test_an_error_for_want_of_queries_is_caught(monkeypatch):
             raise AssertionError from error
         assert 0 < why.n_asked < why.n_given == 10
 
-    caught(monkeypatch, check, explaining, "given_cases", lambda *a, part, **how: given(*a, **how))
+    def all_or_none(*a, **how):
+        asked = given(*a, **how)
+        if asked.n_unasked:
+            raise SettingError("max_queries must be higher")
+        return asked
+
+    caught(monkeypatch, check, explaining, "given_cases", all_or_none)
 
 
 def test_a_hidden_typo_is_caught(monkeypatch):
@@ -154,4 +160,4 @@ def test_a_hidden_typo_is_caught(monkeypatch):
         except pytest.fail.Exception as error:
             raise AssertionError from error
 
-    caught(monkeypatch, forgiving, explaining, "checked_favourable", lambda *of: None)
+    caught(monkeypatch, forgiving, explaining, "favourable_among", lambda *of: None)

@@ -17,7 +17,7 @@ import pytest
 
 from fairprobe import Domain, Integer, search, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
-from fairprobe.searching import STRATEGIES
+from fairprobe.searching import STRATEGIES, searching
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -282,7 +282,7 @@ def test_a_model_that_cannot_be_sent():
 
 
 def test_a_worker_that_dies_again_and_again(monkeypatch):
-    """This process does its part; what only others were given is left out, and said."""
+    """What this process has found is kept."""
     here = os.getpid()
 
     def deadly(X):
@@ -290,21 +290,30 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
             os._exit(9)
         return BOX.model(X)
 
-    settings = {"n_jobs": 2, "max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
-    for name in ("LOOK_SECONDS", "WORTH_SECONDS"):
-        monkeypatch.setattr(f"fairprobe.engine.processes.{name}", 0.0)
-    with pytest.warns(HealthWarning, match="incomplete: .* shard . failed 3 times: TerminatedWorkerError"):
-        found = run(deadly, BOX.domain, **settings)
-    assert found.stop_reason == "incomplete"
-    assert found.n_judged in (800, 1200)
-    whole = run(BOX.model, BOX.domain, **settings | {"n_jobs": 1})
-    assert 0 < found.n_cases < whole.n_cases
-    assert not found.cases.merge(whole.cases, how="left", indicator=True)["_merge"].eq("left_only").any()
+    settings = {"max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
+    foreseen = iter([0.0])  # the first shard runs here
+    monkeypatch.setattr(searching._Run, "_foreseen", lambda *_: next(foreseen, 100.0))
+    monkeypatch.setattr("fairprobe.engine.processes.LOOK_SECONDS", 0.0)
+    with pytest.raises(RunError, match="got 3 in a row: shard 3 failed 3 times: TerminatedWorkerError") as caught:
+        run(deadly, BOX.domain, n_jobs=2, **settings)
+    found = caught.value.found
+    assert found.n_judged == 400
+    assert found.to_frame().equals(run(BOX.model, BOX.domain, **settings).to_frame().head(found.n_cases))
+
+
+@pytest.mark.parametrize("shard", [0, 2])
+def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
+    run_shard = searching.run_shard
+    monkeypatch.setattr(searching, "run_shard", lambda job, n, *rest: 1 / 0 if n == shard else run_shard(job, n, *rest))
+    settings = {"max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
+    with pytest.warns(HealthWarning, match=f"incomplete: .* shard {shard} failed 3 times: ZeroDivisionError"):
+        found = run(BOX.model, BOX.domain, **settings)
+    assert (found.stop_reason, found.n_judged) == ("incomplete", 1200)
 
 
 def test_nothing_but_failures(monkeypatch):
     """Not one shard after the other without end: the run has failed."""
-    monkeypatch.setattr(sys.modules["fairprobe.searching.searching"], "run_shard", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(searching, "run_shard", lambda *arguments: 1 / 0)
     with pytest.raises(RunError, match="a shard must not fail again and again, got 3 in a row: shard 2 failed 3 times"):
         run(BOX.model, BOX.domain)
 
@@ -330,6 +339,8 @@ def test_nothing_found_and_exhausted_in_two_processes(warm_workers):
 LEAK = """
 import os, subprocess, time
 from fairprobe import search, testing
+from fairprobe.engine import processes
+processes.LOOK_SECONDS = processes.WORTH_SECONDS = 0.0
 box = testing.box(n_free=8, levels=20, low=2, high=15)
 def slow(X):
     time.sleep(0.01)

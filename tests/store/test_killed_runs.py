@@ -45,7 +45,7 @@ def end_often(command, run, number, times, rng):
     n_ended = 0
     for _ in range(times):
         before = finished(run)
-        written = {name: (run / f"shards/{name}.parquet").stat().st_mtime_ns for name in before}
+        written = {name: RunReader(run).entries[name].path.stat().st_mtime_ns for name in before}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
             assert process.stdout.readline() == "begun\n"
             time.sleep(WITHIN * rng.random())
@@ -54,7 +54,7 @@ def end_often(command, run, number, times, rng):
         after = finished(run)
         assert {name: after[name] for name in before} == before
         for name, when in written.items():  # no finished shard is run again
-            assert (run / f"shards/{name}.parquet").stat().st_mtime_ns == when
+            assert RunReader(run).entries[name].path.stat().st_mtime_ns == when
     return n_ended
 
 

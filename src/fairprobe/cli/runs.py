@@ -5,41 +5,38 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from fairprobe.arguments import REQUIRED
 from fairprobe.checks import nearest
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
-from fairprobe.cli.options import HOW, Option, option, out, switch, whole
 from fairprobe.cli.words import aligned, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
-from fairprobe.store.whole_files import as_written
+from fairprobe.store.shard_file import summary_of
+from fairprobe.store.whole_files import as_written, read_own
 from fairprobe.wording import counted, percent
 
 ACTIONS = ("list", "show", "merge", "export")
 SUMMARY = "List, show, merge and export runs that were kept by --store."
 MEGABYTE = 1_000_000
 
-_action = typer.Argument(help=f"One of {', '.join(ACTIONS)}.", show_default=False)
-_folders = typer.Argument(help="Run folders; for list, where they are (default: runs).", show_default=False)
-
 OPTIONS = [
-    Option("action", Option.KEYWORD_ONLY, default=Option.empty, annotation=Annotated[str, _action]),
-    Option("folders", Option.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, _folders]),
-    option(
-        "memory",
-        "MB",
-        f"Megabytes that telling cases apart may take. Default: {MEMORY // MEGABYTE}.",
-        HOW,
-        kind=Any,
-        parser=whole,
+    o.own("action", "str", f"one of {', '.join(ACTIONS)}.", default=REQUIRED, is_positional=True),
+    o.own(
+        "folders",
+        "Sequence[str] | None",
+        "run folders; for list, where they are (by default runs).",
+        is_positional=True,
     ),
-    out("For merge and export: write the cases as .csv or .parquet; overwrites."),
-    switch("json", "Print what list and show say as JSON."),
+    o.own(
+        "memory", "int | None", f"megabytes that telling cases apart may take; by default {MEMORY // MEGABYTE}.", o.HOW
+    ),
+    o.out("for merge and export: write the cases as .csv or .parquet; an older file is overwritten."),
+    o.own("json", "Flag", "print what list and show say as JSON."),
 ]
 
 
@@ -93,15 +90,15 @@ def _shown(reader: RunReader, *, check: bool) -> dict[str, Any]:
         for name in list(reader.entries):
             reader.read(name)
     shards = [entry for name, entry in reader.entries.items() if name.rpartition("-")[2].isdigit()]
-    end = reader.ends[-1] if reader.ends else None
+    end = reader.end
     return {
         "path": str(reader.path),
         "kind": reader.kind,
         "format": reader.about["format"],
         "state": "model changed" if reader.is_changed else _state(end),
         "n_shards": len(shards),
-        "n_bytes": sum(entry.size for entry in reader.entries.values()),
-        **_figures(reader, [entry.figures for entry in shards]),
+        "n_bytes": sum(entry.path.stat().st_size for entry in reader.entries.values()),
+        **_figures(reader, [summary_of(read_own(entry.path)) for entry in shards]),
         "settings": reader.about["settings"],
         "model": reader.about["model"],
         "versions": reader.about["versions"],
@@ -114,10 +111,11 @@ def _state(end: dict[str, Any] | None) -> str:
     return "not finished" if end is None else str(end.get("stop_reason", "finished"))
 
 
-def _figures(reader: RunReader, shards: list[dict[str, Any]]) -> dict[str, Any]:
-    if reader.kind == "search":
-        return {name: sum(figures[name] for figures in shards) for name in ("n_judged", "n_cases")}
-    return {"n_queries": sum(figures["n_queries"] for figures in shards)}
+def _figures(reader: RunReader, shards: list[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+    n_rows = sum(n for n, _ in shards)
+    if reader.kind != "search":
+        return {"n_queries": n_rows}
+    return {"n_judged": sum(about["n_judged"] for _, about in shards), "n_cases": n_rows}
 
 
 def show_list(found: list[dict[str, Any]]) -> None:
@@ -154,7 +152,7 @@ def show_one(found: list[dict[str, Any]]) -> None:
     say(f"  settings  {told}", 12)
     say(f"  stored    {counted(each['n_shards'], 'shard')} ({_megabytes(each)} MB) with {_held(each)}", 12)
     if end is not None and "n_cases" in end:
-        say(f"  result    {counted(end['n_cases'], 'case')} in {counted(end['n_inputs'], 'distinct input')}", 12)
+        say(f"  result    {counted(end['n_cases'], 'case')} in {counted(end['n_distinct'], 'distinct input')}", 12)
     for share in [] if end is None else end.get("shares", []):
         sensitive = " x ".join(share["sensitive"])
         low, high = (percent(share[name]) if share[name] is not None else "?" for name in ("low", "high"))

@@ -1,7 +1,7 @@
-"""What an engine is, the engines by name, and the one that runs everything here and now.
+"""The engines by name, what they have in common, and the local engine, which runs everything in this process.
 
-A new engine is one new module, with a class that is made of a `Work` and an address as `LocalEngine` is, and one line
-in `ENGINES`; `tests/engine/conformance.py` has its tests.
+A new engine is one new module with a class that is made from a `Work` and an address, as `LocalEngine` is, and one line
+in `ENGINES`. `tests/engine/conformance.py` has its tests.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ ENGINES: dict[str, str] = {
     "processes": "fairprobe.engine.processes:ProcessEngine",
     "dask": "fairprobe.engine.dask:DaskEngine",
 }
-"""By name, the class: not imported before it is used."""
+"""The class of each engine, "module:Class", by the engine's name. A class is imported when it is used."""
 
 TRIES = 3
-"""A shard that fails so often is left out."""
+"""A shard that fails this many times is left out. Chosen."""
 
 MOST_SKIPPED = 3
-"""So many shards left out in a row are a failure of the run: it would never end."""
+"""The run fails when this many shards in a row are left out, as it would never end. Chosen."""
 
 
 class Counts(NamedTuple):
-    """How far a shard has got, or a run."""
+    """How far a shard, or a run, has got."""
 
     n_cases: int
     n_judged: int
@@ -41,96 +41,92 @@ class Counts(NamedTuple):
 
 
 Report = Callable[[Counts], bool]
-"""A task tells how far it has got, and is answered whether to stop."""
+"""A task calls this to tell how far it has got. The answer is whether the task must stop."""
 
 Task = Callable[[int, float | None, Report | None], Any]
-"""Runs the shard of that number within so many seconds, if they are limited. Engines but the local one send it to other
-processes, whose clocks need not show the same."""
+"""Runs the shard of the number given within the seconds given, if they are limited. It is given seconds and no end, as
+it may run in another process, whose clock may show another time."""
 
 Watch = Callable[[list[Counts]], None]
-"""Told the counts of all shards under way."""
-
-SecondsLeft = Callable[[], float | None]
+"""Called with the counts of all shards under way."""
 
 Foreseen = Callable[[list[Counts]], float]
-"""How many seconds the run will yet take, by the counts of the shards under way."""
+"""Predicts how many more seconds the run will take, from the counts of the shards under way."""
 
 
 class Kept(Protocol):
-    """Where results outlive the process. An engine never runs a shard whose result it holds."""
+    """Keeps results for later runs. An engine never runs a shard whose result is kept."""
 
     def load(self, shard: int) -> Any | None:
-        """The result of a shard that was finished before, or None."""
+        """The result of a shard that an earlier run has finished, or None."""
 
     def save(self, shard: int, result: Any) -> None:
-        """Keep a result: called in the process that made the engine, as soon as a shard has ended, in any order."""
+        """Keep a result. An engine calls this, in the process that made it, as soon as it sees that a shard ended."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """In place of the result of a shard that kept failing."""
+    """Stands in place of the result of a shard that kept failing."""
 
     shard: int
     reason: str
     n_tries: int = TRIES
 
     def words(self) -> str:
-        """Which, and why."""
+        """The shard and the reason, as a sentence shows them."""
         return f"shard {self.shard} failed {self.n_tries} times: {self.reason}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """What an engine is to do."""
+    """What an engine is asked to do."""
 
     task: Task
     n_jobs: int = 1
     watch: Watch | None = None
-    seconds_left: SecondsLeft = lambda: None
+    seconds_left: Callable[[], float | None] = lambda: None
     kept: Kept | None = None
     n_shards: int | None = None
-    """How many there are, where that is known."""
+    """The number of shards, if it is known before."""
     foreseen: Foreseen = lambda under_way: math.inf
-    may_copy: bool = False
-    """Whether the task bears to be run in a copy of this process: it needs no threads that a library has started."""
 
     @property
     def shards(self) -> Iterable[int]:
-        """Their numbers."""
+        """The numbers of the shards."""
         return itertools.count() if self.n_shards is None else range(self.n_shards)
 
     def load(self, shard: int) -> Any | None:
-        """What an earlier run has of a shard."""
+        """The result of a shard that an earlier run has finished, or None."""
         return None if self.kept is None else self.kept.load(shard)
 
     def save(self, shard: int, result: Any) -> None:
-        """Keep a result for a later run; of a shard that was left out there is none."""
+        """Keep a result for later runs. Nothing is kept of a shard that was left out."""
         if self.kept is not None and not isinstance(result, Skipped):
             self.kept.save(shard, result)
 
 
 class Engine(Protocol):
-    """Runs shards 0, 1, 2, ... and gives their results in that order."""
+    """Runs shards 0, 1, 2, ... and gives their results in this order."""
 
     address: str | None
-    """Where one can watch it at work, if anywhere."""
+    """The address of a page that shows the engine at work, if there is one."""
 
     def results(self) -> Iterator[Any]:
-        """The results, endlessly unless their number is known: the caller stops when it has enough.
+        """The results; endless unless the number of shards is known, so the caller stops when it has enough.
 
-        A shard that fails is run again; one that keeps failing comes out as `Skipped`. What the task raises of our own
-        errors is the task's word, and ends the run at once.
+        A shard that fails is run again. One that keeps failing comes out as `Skipped`. A `FairprobeError` from the task
+        is raised at once.
         """
 
     def finish(self) -> list[Any]:
-        """Stop the shards under way and give what they have, in order."""
+        """Stop the shards under way and give what they have so far, in order."""
 
     def close(self) -> None:
         """Stop the shards under way; their results are not wanted."""
 
 
 class LocalEngine:
-    """One shard after the other, in this process."""
+    """Runs one shard after the other in this process."""
 
     address: str | None = None
 
@@ -166,35 +162,34 @@ class LocalEngine:
         return False
 
     def finish(self) -> list[Any]:
-        """Nothing is under way between two shards."""
+        """Give nothing: no shard is under way between two results."""
         return []
 
     def close(self) -> None:
-        """Nothing is under way between two shards."""
+        """Do nothing: no shard is under way between two results."""
 
 
 class Patience:
-    """Ends a run in which shard after shard has to be left out."""
+    """Ends a run in which one shard after the other has to be left out."""
 
     def __init__(self) -> None:
-        self._skipped: list[Skipped] = []
+        self._n_skipped = 0
+        """How many of the last results in a row were `Skipped`."""
 
     def see(self, result: Any) -> None:
-        """The next result, in order."""
-        self._skipped = [*self._skipped, result] if isinstance(result, Skipped) else []
-        if len(self._skipped) >= MOST_SKIPPED:
-            raise RunError(
-                f"a shard must not fail again and again, got {len(self._skipped)} in a row: {result.words()}"
-            )
+        """Take the next result in order; raises a `RunError` when the run is not worth going on with."""
+        self._n_skipped = self._n_skipped + 1 if isinstance(result, Skipped) else 0
+        if self._n_skipped >= MOST_SKIPPED:
+            raise RunError(f"a shard must not fail again and again, got {self._n_skipped} in a row: {result.words()}")
 
 
 def in_words(error: BaseException) -> str:
-    """What an exception says, in a line."""
+    """An exception as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".rstrip(": ")
 
 
 def checked_jobs(n_jobs: int) -> int:
-    """How many processes; -1 is one for each core."""
+    """The number of processes; -1 stands for one for each core."""
     try:
         number = operator.index(n_jobs)
     except TypeError:
@@ -205,7 +200,7 @@ def checked_jobs(n_jobs: int) -> int:
 
 
 def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None]:
-    """The name of an engine, and where it is to be found if it is not of this machine.
+    """The name of an engine, and its address if it is on other machines.
 
     >>> checked_engine(None), checked_engine(None, 2), checked_engine("dask"), checked_engine("dask://10.0.0.7:8786")
     (('local', None), ('processes', None), ('dask', None), ('dask', '10.0.0.7:8786'))
@@ -227,25 +222,13 @@ def checked_engine(engine: str | None, n_jobs: int = 1) -> tuple[str, str | None
     return name, address
 
 
-def make_engine(
-    task: Task,
-    n_jobs: int = 1,
-    watch: Watch | None = None,
-    seconds_left: SecondsLeft = lambda: None,
-    kept: Kept | None = None,
-    *,
-    engine: str | None = None,
-    n_shards: int | None = None,
-    foreseen: Foreseen = lambda under_way: math.inf,
-    may_copy: bool = False,
-) -> Engine:
-    """The engine of that name, or else for so many processes; what is `kept` of an earlier run is not run again."""
+def make_engine(task: Task, n_jobs: int = 1, *, engine: str | None = None, **more: Any) -> Engine:
+    """An engine by its name; by default the one for this number of processes. `more` are the other fields of `Work`."""
     name, address = checked_engine(engine, n_jobs)
     module, of_class = ENGINES[name].split(":")
     if name != "local":
         from fairprobe.model.elsewhere import AsHere
 
         task = AsHere(task, shares_cores=True)
-    work = Work(task, n_jobs, watch, seconds_left, kept, n_shards, foreseen, may_copy)
-    made: Engine = getattr(import_module(module), of_class)(work, address)
+    made: Engine = getattr(import_module(module), of_class)(Work(task, n_jobs, **more), address)
     return made

@@ -1,61 +1,49 @@
 """Shards on Dask's workers: those of a cluster on this machine, or of a scheduler anywhere.
 
-The task, with the model in it, reaches the workers as the result of a submitted task: what was plainly scattered would
-be gone with the worker that held it, while this the scheduler makes anew wherever it is wanted. Each thread of a
-worker unpacks it once.
+The task, with the model in it, reaches the workers as the result of a submitted task. Scattered data would be lost with
+the worker that holds it; the result of a task is computed again wherever it is needed. Each thread of a worker unpacks
+it once.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import os
 import queue
-import sys
 import threading
-import time
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
 from typing import Any
 
 from fairprobe._version import __version__
+from fairprobe.clock import Timer
 from fairprobe.engine.base import TRIES, Counts, Work
 from fairprobe.engine.pooled import PooledEngine
 from fairprobe.engine.processes import as_content, other_version, task_of, versions
 from fairprobe.errors import RunError, SettingError
 
 TIMEOUT_SECONDS = 10.0
-"""How long a scheduler may take to answer, and to have its first worker."""
+"""How long a scheduler may take to answer, and then to have its first worker. Chosen."""
 
 LOOK_SECONDS = 5.0
-"""How often it is asked how many workers there are."""
+"""How often the scheduler is asked how many threads its workers have. Chosen."""
 
 REPORT_SECONDS = 0.5
-"""How often a shard tells how far it is: everything goes through the scheduler."""
+"""How often a shard tells how far it is. Chosen: all reports go through the scheduler."""
 
 DEATHS = TRIES // 2 + 1
-"""What a shard's worst failure counts: that Dask gave it up, after four workers died while they had it. It is tried
-once more, as all workers of a cluster may be killed for no fault of the shard's."""
+"""How many tries of a shard count as used when Dask gives it up, which is after four workers died that had it. The
+shard is tried once more, as all workers of a cluster may be killed for another reason."""
 
 STOP_SECONDS = 5.0
-"""How long workers may take to hear that they are to stop."""
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""As malloc.h has them."""
-
-MMAP_DEFAULT = 128 * 1024
-MALLOC_ROOMY = ((M_TRIM_THRESHOLD, 128 * 1024**2), (M_MMAP_THRESHOLD, 32 * 1024**2))
-"""What malloc comes to by itself in a process that uses large arrays, if nobody tells it otherwise."""
+"""How long it may take to tell the workers to stop. Chosen."""
 
 IGNORE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+"""Run in each worker of a cluster of ours. Ctrl-C reaches all processes of a terminal, and the engine tells the workers
+itself."""
 
 
 class DaskEngine(PooledEngine):
-    """A few shards for each worker, so that none ever waits for its next."""
-
-    fills_at_once = False  # that thread is Dask's own, and must not wait
+    """Keeps a few shards queued for each worker, so that none waits for its next one."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
@@ -68,8 +56,9 @@ class DaskEngine(PooledEngine):
         content = as_content(work.task, "engine='dask'", "use engine='local'")
         self._run = uuid.uuid4().hex
         self._progress: dict[int, Counts] = {}
-        self._next_look = 0.0
-        self._n_threads = 1
+        self._look = Timer(LOOK_SECONDS)
+        self._n_threads = 0
+        """Threads of all workers; 0 before they are counted."""
         self._cluster: Any = None
         self._client: Any = None
         try:
@@ -88,7 +77,6 @@ class DaskEngine(PooledEngine):
                 threads_per_worker=1,
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
-                # Ctrl-C reaches all processes of a terminal: the engine tells the workers itself.
                 preload=IGNORE_INTERRUPTS,
                 memory_limit=0,
                 silence_logs="CRITICAL",
@@ -145,39 +133,25 @@ class DaskEngine(PooledEngine):
         # The model may be large: that it goes with a task is meant.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             self._content = self._client.submit(_as_is, content, key=f"fairprobe-{self._run}")
-        self._spread()
         self._client.subscribe_topic(self._run, self._hear)
         self._executor = self._client.get_executor(pure=False)
-
-    def _spread(self) -> None:
-        """Give the task to all workers: those that have to fetch it first get fewer shards, from one that is busy."""
-
-        def copy() -> None:
-            with contextlib.suppress(Exception):  # who has none gets it with a shard
-                self._client.replicate([self._content])
-
-        spreading = threading.Thread(target=copy, daemon=True)
-        spreading.start()
-        spreading.join(TIMEOUT_SECONDS)
 
     # Shards
 
     def _most_ahead(self) -> int:
-        now = time.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + LOOK_SECONDS
-            with contextlib.suppress(OSError, RuntimeError):  # of a scheduler that is gone the futures tell
-                self._n_threads = max(1, sum(self._client.nthreads().values()))
-        return 2 * self._n_threads + 2
+        if not self._n_threads or self._look.is_due():
+            with contextlib.suppress(OSError, RuntimeError):  # if the scheduler is gone, the futures say so
+                self._n_threads = sum(self._client.nthreads().values())
+        return 2 * max(1, self._n_threads) + 2
 
-    def _start(self, shard: int) -> Future[Any] | None:
+    def _may_start(self, shard: int) -> bool:
+        return True
+
+    def _start(self, shard: int) -> Future[Any]:
         self._progress[shard] = Counts(0, 0, 0)
         arguments = (self._content, self._run, shard, self._work.seconds_left())
         future: Future[Any] = self._executor.submit(_sent(), __version__, arguments)
         return future
-
-    def _freed(self, shard: int, future: Future[Any]) -> None:
-        self._progress.pop(shard, None)
 
     def _failed(self, shard: int, error: BaseException) -> int:
         if isinstance(error, CancelledError):
@@ -188,11 +162,10 @@ class DaskEngine(PooledEngine):
 
     def _hear(self, event: tuple[float, Any]) -> None:
         shard, *counts = event[1]
-        if shard in self._progress:
-            self._progress[shard] = Counts(*counts)
+        self._progress[shard] = Counts(*counts)
 
     def _counts(self) -> list[Counts]:
-        return list(self._progress.copy().values())
+        return [self._progress[shard] for shard in sorted(self._under_way)]
 
     # The end
 
@@ -210,10 +183,8 @@ class DaskEngine(PooledEngine):
 
     def close(self) -> None:
         """Stop the shards under way; their results are not wanted."""
-        with self._lock:
-            futures = list(self._under_way.values())
-        self._halt()
-        for future in futures:
+        self._stop()
+        for future in self._under_way.values():
             future.cancel()
         self._shut()
 
@@ -262,37 +233,14 @@ def run_shard_there(content: bytes, run: str, shard: int, seconds: float | None)
     if mine not in _tasks:
         _tasks[mine] = task_of(content)
     task = _tasks[mine]
-    worker, next_report = get_worker(), time.monotonic() + REPORT_SECONDS
+    worker, timer = get_worker(), Timer(REPORT_SECONDS)
 
     def report(counts: Counts) -> bool:
-        nonlocal next_report
-        if time.monotonic() >= next_report:
-            next_report = time.monotonic() + REPORT_SECONDS
+        if timer.is_due():
             worker.log_event(run, [shard, *map(int, counts)])
         return run in _stopped
 
-    with _roomy():
-        return task(shard, seconds, report)
-
-
-@contextmanager
-def _roomy() -> Iterator[None]:
-    """Inside, memory that one batch gave back serves the next.
-
-    Dask has its workers hand it to the system at once, and fetch it from there again, which takes a sixth of the time.
-    """
-    told = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" and told.isdigit() else None
-    if mallopt is None:
-        yield
-        return
-    for option, value in MALLOC_ROOMY:
-        mallopt(option, value)
-    try:
-        yield
-    finally:
-        for option, value in ((M_TRIM_THRESHOLD, int(told)), (M_MMAP_THRESHOLD, MMAP_DEFAULT)):
-            mallopt(option, value)
+    return task(shard, seconds, report)
 
 
 def stop_there(run: str) -> None:

@@ -1,17 +1,14 @@
-"""Shards in several places at once: what engines that work by futures share.
+"""The base class of engines that run several shards at once, each as a future.
 
-Results are given in order, whatever order they come in, and kept as they come.
+Results are given in order, in whatever order the shards end, and kept as soon as they are there.
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import CancelledError, Future
-from functools import partial
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any
 
 from fairprobe.engine.base import TRIES, Counts, Patience, Skipped, Work, in_words
@@ -19,42 +16,41 @@ from fairprobe.engine.interrupts import interruptible
 from fairprobe.errors import FairprobeError
 
 POLL_SECONDS = 0.1
+"""How often the shards under way are looked at. Chosen: progress is shown as often."""
 
 GRACE_SECONDS = 30.0
-"""How long interrupted shards may take to hand over what they have: as long as one batch of a slow model."""
+"""How long interrupted shards may take to hand over what they have. Chosen: one batch of a slow model."""
 
 
 class PooledEngine:
-    """A few shards at once. A subclass starts them, says how far they are, and stops them."""
+    """Runs a few shards at once. A subclass starts them, counts, and stops them."""
 
     address: str | None = None
-    fills_at_once = True
-    """Whether a place that falls free is filled in the thread that tells so."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._lock = threading.RLock()
-        """Held by whoever changes what follows: futures call back in other threads."""
-        self._news = threading.Event()
         self._waiting: deque[int] = deque()
         """Shards that may be started."""
         self._under_way: dict[int, Future[Any]] = {}
-        self._ended: deque[tuple[int, Future[Any]]] = deque()
-        """Futures that are over and not looked into yet."""
         self._results: dict[int, Any] = {}
+        """Results that are not given yet."""
         self._n_tries: Counter[int] = Counter()
+        """Failures that count, by shard."""
         self._n_lined_up = 0
-        self._is_stopped = False
 
-    # What a subclass does
+    # For subclasses
 
     @abstractmethod
     def _most_ahead(self) -> int:
-        """How many shards may be under way or done before the next that is wanted."""
+        """How many shards, from the next one wanted, may be waiting, under way or done."""
 
     @abstractmethod
-    def _start(self, shard: int) -> Future[Any] | None:
-        """A shard under way, or None while there is no place for it."""
+    def _may_start(self, shard: int) -> bool:
+        """Whether there is a free place for this shard now."""
+
+    @abstractmethod
+    def _start(self, shard: int) -> Future[Any]:
+        """Start a shard."""
 
     @abstractmethod
     def _counts(self) -> list[Counts]:
@@ -64,14 +60,15 @@ class PooledEngine:
     def _stop(self) -> None:
         """Tell all shards under way to stop."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the shards under way; their results are not wanted."""
+
     def _failed(self, shard: int, error: BaseException) -> int:
         """How many tries a failure counts for; raises what ends the run."""
         if isinstance(error, FairprobeError):
             raise error
         return 1
-
-    def _look_around(self) -> None:
-        """Done about ten times a second while results are waited for."""
 
     # The results
 
@@ -81,103 +78,55 @@ class PooledEngine:
         for shard in self._work.shards:
             self._line_up(shard)
             while shard not in self._results:
-                self._wait()
-                self._line_up(shard)
+                self._fill()
+                wait(self._under_way.values(), timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                self._collect()
+                with interruptible():
+                    if self._work.watch is not None:
+                        self._work.watch(self._counts())
+            self._fill()
             result = self._results.pop(shard)
             patience.see(result)
             yield result
 
     def _line_up(self, wanted: int) -> None:
-        """Let shards wait for a free place, but for those that an earlier run has finished."""
+        """Queue the next shards, except those that an earlier run has finished."""
         most = wanted + self._most_ahead()
         most = most if self._work.n_shards is None else min(most, self._work.n_shards)
-        while self._n_lined_up < most:
-            shard = self._n_lined_up
+        for shard in range(self._n_lined_up, most):
             known = self._work.load(shard)
-            with self._lock:
-                if known is None:
-                    self._waiting.append(shard)
-                else:
-                    self._results[shard] = known
-                self._n_lined_up += 1
-        self._fill()
+            if known is None:
+                self._waiting.append(shard)
+            else:
+                self._results[shard] = known
+        self._n_lined_up = max(self._n_lined_up, most)
 
     def _fill(self) -> None:
-        """Start what waits, while there are places."""
-        with self._lock:
-            while self._waiting and not self._is_stopped:
-                shard = self._waiting[0]
-                future = self._start(shard)
-                if future is None:
-                    return
-                self._waiting.popleft()
-                self._under_way[shard] = future
-                future.add_done_callback(partial(self._note, shard))
-
-    def _note(self, shard: int, future: Future[Any]) -> None:
-        """Called back when a shard is over, in any thread."""
-        with self._lock:
-            self._under_way.pop(shard, None)
-            self._ended.append((shard, future))
-            self._freed(shard, future)
-            if self.fills_at_once:
-                self._fill()
-        self._news.set()
-
-    def _freed(self, shard: int, future: Future[Any]) -> None:
-        """A place is free again."""
-
-    def _wait(self) -> None:
-        if self._hear_news():
-            self._news.clear()
-        self._collect()
-        self._look_around()
-        with interruptible():
-            if self._work.watch is not None:
-                self._work.watch(self._counts())
-
-    def _hear_news(self) -> bool:
-        """Wait until something is over, or for a little while."""
-        return self._news.wait(POLL_SECONDS)
+        """Start the next shards while there are free places."""
+        while self._waiting and self._may_start(self._waiting[0]):
+            shard = self._waiting.popleft()
+            self._under_way[shard] = self._start(shard)
 
     def _collect(self) -> None:
-        """Look into what is over: results are kept, failures tried again."""
-        while self._ended:
-            shard, future = self._ended.popleft()
+        """Take the results of the shards that have ended; queue the failed ones again."""
+        for shard in [shard for shard, future in self._under_way.items() if future.done()]:
             try:
-                result = future.result()
+                result = self._under_way.pop(shard).result()
             except (Exception, CancelledError) as error:
                 self._n_tries[shard] += self._failed(shard, error)
                 if self._n_tries[shard] < TRIES:
-                    with self._lock:
-                        self._waiting.appendleft(shard)  # the next results hang on it
-                        self._fill()
+                    self._waiting.appendleft(shard)  # the results after it have to wait for it
                     continue
                 result = Skipped(shard, in_words(error), self._n_tries[shard])
             self._work.save(shard, result)
             self._results[shard] = result
 
-    # The end
-
     def finish(self) -> list[Any]:
         """Stop the shards under way and give what they have, in order."""
-        self._halt()
-        deadline = time.monotonic() + GRACE_SECONDS
-        while self._under_way and time.monotonic() < deadline:
-            self._news.wait(POLL_SECONDS)
-            self._news.clear()
-        while self._ended:
-            shard, future = self._ended.popleft()
-            if not future.cancelled() and future.exception() is None and future.result() is not None:
+        self._stop()
+        wait(self._under_way.values(), timeout=GRACE_SECONDS)
+        for shard, future in self._under_way.items():
+            if future.done() and not future.cancelled() and future.exception() is None and future.result() is not None:
                 self._work.save(shard, future.result())
                 self._results[shard] = future.result()
         return [result for _, result in sorted(self._results.items()) if not isinstance(result, Skipped)]
-
-    def _halt(self) -> None:
-        with self._lock:
-            self._is_stopped = True
-        self._stop()
-
-    @abstractmethod
-    def close(self) -> None:
-        """Stop the shards under way; their results are not wanted."""

@@ -1,18 +1,18 @@
-"""Shards in several processes of this machine: this one, which has begun before others have started, and others.
+"""Shards in several processes of this machine.
 
-The others are copies of this one where that is safe, which begin at once; else joblib's loky starts them, and the task,
-with the model in it, is sent once to each. A small file that all processes map into memory is the notice board: whether
-to stop, and how far each shard has got.
+The run begins in this process. As soon as it is predicted to be long enough, a pool of other processes runs the rest,
+and this process waits for them. The pool is made by loky, which comes with joblib, and is not shared with the model's
+own joblib. Two files go between the processes: the task, with the model in it, which each process reads once; and the
+board, which all of them map into memory: it says whether to stop and how far each shard has got.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import signal
 import sys
-import threading
-import time
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from importlib import import_module
@@ -22,206 +22,145 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe._version import __version__
+from fairprobe.clock import Clock
 from fairprobe.engine.base import Counts, Task, Work
-from fairprobe.engine.copies import Copies, end_with_original, may_copy
 from fairprobe.engine.pooled import PooledEngine
 from fairprobe.engine.scratch import Scratch
 from fairprobe.errors import RunError, SettingError
 
 PATIENCE_SECONDS = 3.0
-"""How long workers may take to stop by themselves, before they are killed."""
+"""How long processes may take to stop by themselves before they are killed. Chosen."""
 
 WORTH_SECONDS = 6.0
-"""How long a run must yet take for others to be worth their start, which takes a second or two and slows this one."""
-
-WORTH_COPYING = 1.0
-"""The same for copies, which take some hundredths of a second."""
+"""A pool is started if the run is predicted to take this much longer. Measured: to start two processes, which import
+all packages, takes 1 to 2 s on two cores."""
 
 LOOK_SECONDS = 0.3
-"""How long a run must have lasted before what is foreseen is a reason to start others; copies are no great loss."""
+"""A prediction counts after a run has lasted this long. Chosen: earlier it rests on one or two batches."""
+
+AHEAD = 2
+"""Shards that are given to the pool, for each of its processes, so that none waits while results are merged. Chosen."""
 
 PACKAGES: Final = ("numpy", "pandas", "sklearn")
-"""Whose versions change what a model answers."""
+"""Packages whose versions may change what a model answers."""
 
 DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "BrokenExecutor")
+"""The exceptions by which a pool says that one of its processes has died. All futures under way then have one."""
 
 
 class ProcessEngine(PooledEngine):
-    """A few shards at once: one in a thread of this process, each other in a process of its own."""
+    """Runs shards in this process, and then in a pool of `n_jobs` others."""
 
     def __init__(self, work: Work, address: str | None = None) -> None:
         super().__init__(work)
-        self._n_workers = work.n_jobs - 1
-        self._most = 4 * work.n_jobs
-        self._began = time.monotonic()
-        self._may_copy = work.may_copy and may_copy(1)
-        content = None if self._may_copy else self._content()  # what cannot be sent is refused before any work
+        content = as_content(work.task, f"n_jobs={work.n_jobs}", "use n_jobs=1")  # refused before any work
+        self._clock = Clock()
         self._folder = Scratch(getattr(work.kept, "folder", None))
+        self._folder.write("task", content)
         self._paths = [str(self._folder.path / name) for name in ("task", "board")]
-        if content is not None:
-            self._folder.write("task", content)  # through a pipe it would keep this process busy
-        self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=(self._most + 1, 3)))
-        self._executor: Any = None
-        """The other processes, once they are worth it."""
+        shape = (self._most_ahead() + 1, len(Counts._fields))
+        self._board = _Board(np.memmap(self._paths[1], dtype=np.int64, mode="w+", shape=shape))
+        self._pool: Any = None
         self._limited: Any = None
-        """Numeric libraries of this process, held to one thread while others have the other cores."""
-        self._is_broken = False
-        """Whether one of them has died: then all that they had under way is lost."""
+        """Keeps the numeric libraries of this process to one thread while the pool has the other cores."""
         self._here: int | None = None
         """The shard that runs in this process."""
+        self._is_broken = False
+        """Whether a process of the pool has died. All that the pool had under way is then lost."""
         self._suspects: set[int] = set()
-        """Shards that were under way when a worker died. Each runs alone, so that it shows which one did it."""
-        self._wants_copies = False
-        """Whether the shard that runs here is to make them, as soon as it has something to tell."""
-        self._at_work = threading.Lock()
-        """Held by the thread that sees to the results, but while it waits for some."""
-        self._at_work.acquire()
-
-    def _content(self) -> bytes:
-        return as_content(self._work.task, f"n_jobs={self._work.n_jobs}", "use n_jobs=1")
+        """Shards that were under way when a process died. Each runs alone in the pool, to find the one that did it."""
 
     def _most_ahead(self) -> int:
-        return self._most
+        return 2 * AHEAD * self._work.n_jobs
 
-    # Who runs what
+    def _may_start(self, shard: int) -> bool:
+        if self._is_broken:
+            if self._under_way:
+                return False  # these futures will fail too
+            self._end_pool(kill=True)
+        if self._pool is None:
+            if not self._suspects and not self._is_worth_a_pool():
+                return self._here is None and not self._under_way
+            self._pool = self._started()
+        if shard in self._suspects:
+            return not self._under_way
+        return len(self._under_way) < AHEAD * self._work.n_jobs and not self._suspects & self._under_way.keys()
 
-    def _start(self, shard: int) -> Future[Any] | None:
-        elsewhere = self._under_way.keys() - {self._here}
-        if shard in self._suspects:  # never here: it may end the process
-            is_free = not elsewhere
-        elif self._here is None:
-            return self._run_here(shard)
-        else:
-            is_free = len(elsewhere) < self._n_workers and not self._suspects & elsewhere
-        if not is_free or self._is_broken or not self._has_workers():
-            return None
+    def _is_worth_a_pool(self) -> bool:
+        is_known = self._work.n_jobs > 1 and self._clock.seconds >= LOOK_SECONDS
+        return is_known and self._work.foreseen(self._counts()) >= WORTH_SECONDS
+
+    def _start(self, shard: int) -> Future[Any]:
         self._board.row(shard)[:] = 0
+        if self._pool is None:
+            return self._run_here(shard)
         try:
-            future: Future[Any] = self._executor.submit(_run, shard, self._work.seconds_left())
-        except Exception as error:  # a worker has just died: that is told in the shard's turn
+            future: Future[Any] = self._pool.submit(_run, shard, self._work.seconds_left())
+        except Exception as error:  # a process has just died
             future = Future()
             future.set_exception(error)
         return future
 
     def _run_here(self, shard: int) -> Future[Any]:
-        """In a thread, so that results can be seen to and Ctrl-C be heard meanwhile."""
+        """Run a shard in this thread. Whenever it reports, a pool may be started beside it."""
         self._here, future = shard, Future[Any]()
-        future.set_running_or_notify_cancel()
-        self._board.row(shard)[:] = 0
-        seconds = self._work.seconds_left()
 
         def report(counts: Counts) -> bool:
-            is_over = self._board.report(shard, counts)
-            self._copy_if_wanted()
-            return is_over
+            self._board.report(shard, counts)
+            self._fill()
+            if self._work.watch is not None:
+                self._work.watch(self._counts())
+            return False
 
-        def run() -> None:
-            try:
-                result = self._work.task(shard, seconds, report)
-                self._copy_if_wanted()  # it may be too short to have told anything
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        # A daemon: a model that never answers does not keep the process from ending.
-        threading.Thread(target=run, name=f"fairprobe-shard-{shard}", daemon=True).start()
+        try:
+            future.set_result(self._work.task(shard, self._work.seconds_left(), report))
+        except Exception as error:
+            future.set_exception(error)
+        finally:
+            self._here = None
         return future
 
-    def _has_workers(self) -> bool:
-        """Whether there are other processes; they are started when the run is foreseen to be long enough."""
-        if self._executor is None:
-            seconds = float("inf") if self._suspects else self._work.foreseen(self._counts())
-            if self._may_copy:
-                self._wants_copies = seconds >= WORTH_COPYING
-            elif seconds >= WORTH_SECONDS and time.monotonic() - self._began >= LOOK_SECONDS:
-                self._executor = self._started()
-        return self._executor is not None
-
     def _started(self) -> Any:
-        from joblib.externals.loky import ProcessPoolExecutor  # one of our own: the model's joblib may use loky's
-
-        if not Path(self._paths[0]).exists():
-            self._folder.write("task", self._content())
-        self._limit()
-        # Before a worker has this process's path, the current folder must not be on its own.
-        safe = {"PYTHONSAFEPATH": "1"}
-        return ProcessPoolExecutor(self._n_workers, initializer=_set_up, initargs=self._paths, env=safe)
-
-    def _copy_if_wanted(self) -> None:
-        """Make copies, in the thread of the shard that runs here: it holds nothing now, nor does one that waits."""
-        if not self._wants_copies or not self._at_work.acquire(blocking=False):
-            return
-        try:
-            self._wants_copies = False
-            self._may_copy = may_copy(2)
-            if self._may_copy and not self._is_stopped:
-                self._limit()
-                self._executor = Copies(self._n_workers, _set_up_copy, (self._work.task, self._board))
-        except OSError:  # no more processes, or no memory for them
-            self._may_copy = False
-        finally:
-            self._at_work.release()
-        self._news.set()
-
-    def _limit(self) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor
         from threadpoolctl import threadpool_limits
 
         self._limited = self._limited or threadpool_limits(1)
+        # Before a process has the path of this one, the current folder must not be on its own.
+        safe = {"PYTHONSAFEPATH": "1"}
+        return ProcessPoolExecutor(self._work.n_jobs, initializer=_set_up, initargs=self._paths, env=safe)
 
-    def _hear_news(self) -> bool:
-        self._at_work.release()
-        try:
-            return super()._hear_news()
-        finally:
-            self._at_work.acquire()
-
-    # Who has died
-
-    def _freed(self, shard: int, future: Future[Any]) -> None:
-        if shard == self._here:
-            self._here = None
-        elif not future.cancelled() and type(future.exception()).__name__ in DEATHS:
-            self._is_broken = True
+    def _end_pool(self, *, kill: bool) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, kill_workers=kill)
+        self._pool, self._is_broken = None, False
 
     def _failed(self, shard: int, error: BaseException) -> int:
         if type(error).__name__ not in DEATHS:
             return super()._failed(shard, error)
-        was_alone = shard in self._suspects or self._n_workers == 1
+        self._is_broken = True
+        was_alone = shard in self._suspects
         self._suspects.add(shard)
         return 1 if was_alone else 0
 
-    def _look_around(self) -> None:
-        with self._lock:
-            if self._is_broken and not self._under_way.keys() - {self._here}:
-                self._executor.shutdown(wait=True, kill_workers=True)
-                self._executor, self._is_broken, self._may_copy = None, False, False
-        self._fill()
-
-    # How far they are, and the end
-
     def _counts(self) -> list[Counts]:
-        return [Counts(*self._board.row(shard).tolist()) for shard in sorted(self._under_way)]
+        here = [] if self._here is None else [self._here]
+        return [Counts(*self._board.row(shard).tolist()) for shard in sorted({*here, *self._under_way})]
 
     def _stop(self) -> None:
         self._board.stop()
 
     def close(self) -> None:
         """Stop the shards under way; their results are not wanted."""
-        self._halt()
-        with self._lock:
-            under_way = list(self._under_way.values())
-        futures = [future for future in under_way if not future.cancel()]
-        unfinished = wait(futures, timeout=PATIENCE_SECONDS).not_done
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=bool(unfinished))
+        self._stop()
+        futures = [future for future in self._under_way.values() if not future.cancel()]
+        self._end_pool(kill=bool(wait(futures, timeout=PATIENCE_SECONDS).not_done))
         if self._limited is not None:
             self._limited.restore_original_limits()
         self._folder.cleanup()
 
 
 class _Board:
-    """Row 0 holds the sign to stop; the others the counts of a shard each, used in turn."""
+    """Row 0 says whether to stop. Each other row has the counts of one shard; shards take the rows in turn."""
 
     def __init__(self, cells: Any) -> None:
         self._cells = cells
@@ -232,13 +171,17 @@ class _Board:
     def stop(self) -> None:
         self._cells[0, 0] = 1
 
+    @property
+    def is_stopped(self) -> bool:
+        return bool(self._cells[0, 0])
+
     def report(self, shard: int, counts: Counts) -> bool:
         self.row(shard)[:] = counts
-        return bool(self._cells[0, 0])
+        return self.is_stopped
 
 
 def as_content(task: Task, who: str, instead: str) -> bytes:
-    """A task as it is sent to other processes."""
+    """A task as the bytes that are sent to other processes."""
     import cloudpickle
 
     try:
@@ -252,13 +195,13 @@ def as_content(task: Task, who: str, instead: str) -> bytes:
 
 
 def versions() -> dict[str, str]:
-    """Versions by package that change a shard's result silently; a worker with other versions is refused."""
+    """The versions that may change a shard's result, by package. A worker with another version is refused."""
     python = ".".join(map(str, sys.version_info[:2]))
     return {"fairprobe": __version__, "python": python, **{name: import_module(name).__version__ for name in PACKAGES}}
 
 
 def other_version(there: Mapping[str, str | None], where: str) -> str:
-    """How a worker is refused that has another version of something; nothing if all are those that are here."""
+    """The message that refuses a worker with another version of a package; empty if all versions are those here."""
     for name, here in versions().items():
         if there.get(name) != here:
             got = f"got {there.get(name) or 'none'} at {where}: install the same everywhere"
@@ -266,7 +209,7 @@ def other_version(there: Mapping[str, str | None], where: str) -> str:
     return ""
 
 
-# In the worker
+# In a process of the pool
 
 _worker: dict[str, Any] = {}
 
@@ -274,16 +217,17 @@ _worker: dict[str, Any] = {}
 def _set_up(task: str, board: str) -> None:
     from threadpoolctl import threadpool_limits
 
-    # Ctrl-C reaches all processes of a terminal. The one that waits for the others tells them to stop, by the board:
-    # so no shard is lost on its way.
+    # Ctrl-C reaches all processes of a terminal. Only the waiting process acts on it and stops the others by the board,
+    # so that no result is lost.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _worker["parent"] = os.getppid()
     _worker["task"] = task_of(Path(task).read_bytes())
-    threadpool_limits(1)  # of all that the model has brought along: the processes share the cores already
-    _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, 3))
+    threadpool_limits(1)  # after the model has brought its libraries along: the processes share the cores already
+    _worker["board"] = _Board(np.memmap(board, dtype=np.int64, mode="r+").reshape(-1, len(Counts._fields)))
 
 
 def task_of(content: bytes) -> Task:
-    """The task that was sent, in a process that is like the one that sent it; in another, a task that says so."""
+    """The task that was sent. Where the versions differ from those of the sender, it is a task that says so."""
     stream = io.BytesIO(content)
     theirs = pickle.load(stream)
     text = other_version(theirs, "the process that sent the task")
@@ -297,13 +241,14 @@ def task_of(content: bytes) -> Task:
     return refuse
 
 
-def _set_up_copy(task: Task, board: _Board) -> None:
-    _worker.update(task=task, board=board)
-
-
 def _run(shard: int, seconds: float | None) -> Any:
+    board: _Board = _worker["board"]
+    if board.is_stopped:
+        return None
+
     def report(counts: Counts) -> bool:
-        end_with_original()
-        return bool(_worker["board"].report(shard, counts))
+        if os.getppid() != _worker["parent"]:  # it was killed: nobody wants the result
+            os._exit(1)
+        return board.report(shard, counts)
 
     return _worker["task"](shard, seconds, report)

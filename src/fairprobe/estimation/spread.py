@@ -17,7 +17,6 @@ from typing import Any
 from fairprobe.engine import Counts, Report, Skipped, make_engine
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import bears_copying
 from fairprobe.store.answer_log import AnswerLog, Call, NotTold, recorded
 
 BATCHES = 4
@@ -168,7 +167,6 @@ def spread_families(
     log: AnswerLog | None = None,
 ) -> Iterator[JudgedFamilies | LostInputs]:
     """The batches of all shards in order, with what is lost in its place."""
-    population = task.population
     engine = make_engine(
         task,
         workers.n_jobs,
@@ -176,7 +174,6 @@ def spread_families(
         engine=workers.engine,
         n_shards=task.n_shards,
         foreseen=foreseen,
-        may_copy=bears_copying(population.model) and not population.domain.restrictions.callables,
     )
     try:
         for result in engine.results():

@@ -6,13 +6,14 @@ Everything here is in codes. Who a case's twins are is known by `domain.families
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
@@ -20,6 +21,8 @@ from fairprobe.domain.extended import Extended
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
+from fairprobe.explanation.budget import Budget
+from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
 
@@ -29,31 +32,6 @@ if TYPE_CHECKING:
 POPULATIONS = ("domain", "valid")
 LEAST_SEEN = 100
 """Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
-
-
-class Budget:
-    """Rows that may still be sent to a model; without a limit, as many as one likes."""
-
-    def __init__(self, oracle: Oracle, max_queries: int | None) -> None:
-        self._oracle = oracle
-        self.max_queries = max_queries
-        self.cost = len(oracle.families) * (2 if oracle.asks_twice else 1)
-        """Of an input, in rows, at most."""
-
-    @property
-    def n_left(self) -> int | None:
-        """None without a limit."""
-        return None if self.max_queries is None else max(0, self.max_queries - self._oracle.asker.n_queries)
-
-    def part(self, part: float) -> Budget:
-        """A part of what is left, as a budget of its own."""
-        left = self.n_left
-        return Budget(self._oracle, None if left is None else self._oracle.asker.n_queries + int(left * part))
-
-    def inputs(self, n_wanted: int, part: float = 1.0) -> int:
-        """How many inputs may be judged, if only a part of what is left is to be spent."""
-        left = self.n_left
-        return n_wanted if left is None else min(n_wanted, int(left * part) // self.cost)
 
 
 @dataclass(frozen=True)
@@ -140,6 +118,23 @@ class Evidence:
         """Inputs judged by the model, in batches that stay in a core's cache."""
         return self.oracle.judge_batches(codes)
 
+    @property
+    def batch(self) -> str:
+        """The form of the model's batches: "frame" or "array"."""
+        assert isinstance(self.oracle.asker, Asker)
+        return self.oracle.asker.batch
+
+    @contextmanager
+    def asker(self, *, domain: Domain | None = None, output: str | None = None) -> Iterator[Asker]:
+        """Ask the model about another domain or for another output; the budget counts these queries too."""
+        own = self.oracle.asker
+        asker = Asker(self.model, domain or self.domain, output=output or own.output, batch=self.batch)
+        try:
+            with asker.quiet():
+                yield asker
+        finally:
+            own.n_queries += asker.n_queries
+
     @cached_property
     def row_codes(self) -> Codes:
         """The rows as inputs, numbers at the nearest step; -1 where a value is none of the domain's."""
@@ -152,12 +147,6 @@ def base_domain(domain: Domain) -> Domain:
     if not any(isinstance(each, Extended) for each in domain.parameters):
         return domain
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
-
-
-def holding(oracle: Oracle, codes: Codes) -> tuple[Judgement, Mask]:
-    """The cases among these inputs, which are judged anew, and which they are."""
-    judgement = oracle.judge_anew(codes)
-    return judgement.take(np.flatnonzero(judgement.hits), codes.dtype), judgement.hits
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from fairprobe.arguments import Outcome
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
@@ -21,7 +22,7 @@ from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import directions_of
 from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_rows, favourable_among
 from fairprobe.explanation.explanation import Explanation
-from fairprobe.explanation.given import given_cases
+from fairprobe.explanation.given_cases import given_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
 from fairprobe.explanation.learning import MAX_REGIONS, learn
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 MAX_QUERIES = 1_000_000
 N_SAMPLED = 20_000
 """Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
-
-CASES_PART = 0.5
-"""Of the queries, to ask about all cases; of too many, as many as half of it allows. The rest is for measuring."""
 
 LEARNING_PART = 0.6
 """Of the queries left, to learn regions by: what follows needs the others."""
@@ -67,7 +65,7 @@ def explain(
     domain: Domain | None = None,
     output: str | None = None,
     threshold: float | None = None,
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     max_regions: int = MAX_REGIONS,
     max_queries: int = MAX_QUERIES,
     seed: int | None = 0,
@@ -186,7 +184,7 @@ def evidence_of(
         found = base.decode(codes[kept])
         domain, output, threshold = base, own.output, own.threshold
     asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
-    given = given_cases(found, model, domain, **asked, part=CASES_PART)
+    given = given_cases(found, model, domain, **asked)
     n_off = 0 if kept is None else int((~kept).sum())
     who = DrawnFrom.of(own, given.domain, population)
     if X is None and own is not None and own.start is not None:
@@ -209,7 +207,7 @@ def evidence_of(
         seed=seed,
         n_unasked=given.n_unasked,
         n_off=n_off,
-        places=given.places if kept is None else np.flatnonzero(kept)[given.places],
+        places=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
     )
 
 

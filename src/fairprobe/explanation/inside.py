@@ -17,7 +17,6 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.forms import FrameForm
 from fairprobe.model.known import known_kind
 from fairprobe.model.tables import Seen, Table, UnfitError
 from fairprobe.wording import percent
@@ -176,11 +175,9 @@ class _View:
 
     def __init__(self, evidence: Evidence) -> None:
         asker = evidence.oracle.asker
-        form = getattr(getattr(asker, "adapter", None), "form", None)
-        batch = None if form is None else "frame" if isinstance(form, FrameForm) else "array"
         self.domain: Domain = evidence.domain
         output = "value" if asker.output == "value" else "label"
-        self.seen = Seen(evidence.model, self.domain, np.float64, batch, output)
+        self.seen = Seen(evidence.model, self.domain, np.float64, evidence.batch, output)
         self.names = _names(self.seen)
         encoder = getattr(self.seen.final, "_preprocessor", None)
         if encoder is not None:  # boosting by histograms encodes categories itself, and puts their columns first

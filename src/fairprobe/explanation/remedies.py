@@ -29,8 +29,6 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pe
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.model.asking import Asker
-from fairprobe.model.forms import FrameForm
 from fairprobe.oracle import Oracle
 from fairprobe.wording import POPULATIONS, percent
 
@@ -294,8 +292,7 @@ def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> M
     present = _present(batch)
     inside = np.zeros((len(regions), *present.shape), dtype=bool)
     if batch.rows is not None and present.any():
-        frame = batch.rows.joined(present)
-        inside[:, present] = [each.allows_rows(frame) for each in regions]
+        inside[:, present] = [batch.rows.allowed_by(each, present) for each in regions]
     return inside
 
 
@@ -329,17 +326,11 @@ def _own_outputs(
 @contextmanager
 def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
     """One that judges as the evidence's oracle does, but inputs of a domain with other rules or links."""
-    first = evidence.oracle
     if domain == evidence.domain:
-        yield first
+        yield evidence.oracle
         return
-    form = getattr(getattr(first.asker, "adapter", None), "form", None)
-    batch = None if form is None else "frame" if isinstance(form, FrameForm) else "array"
-    asker = Asker(evidence.model, domain, output=first.asker.output, batch=batch)
-    try:
-        yield first.by(asker)
-    finally:
-        first.asker.n_queries += asker.n_queries
+    with evidence.asker(domain=domain) as asker:
+        yield evidence.oracle.by(asker)
 
 
 def _safe(outputs: NDArray[Any]) -> NDArray[Any]:

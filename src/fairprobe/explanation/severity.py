@@ -15,7 +15,6 @@ from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.influence import records
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
-from fairprobe.model.forms import FrameForm
 from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
@@ -148,18 +147,12 @@ def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArr
     """That output at both ends of the first n cases, and the rows that were asked about."""
     if not n:
         return np.empty(0), np.empty(0), 0
-    own = evidence.oracle.asker
-    batch = None
-    if isinstance(own, Asker):
-        batch = "frame" if isinstance(own.form, FrameForm) else "array"  # as the labels were asked for
-    asker = Asker(evidence.model, evidence.domain, output=output, batch=batch)
     ends = evidence.oracle.ends(evidence.cases)
 
     def ask(codes: Codes) -> NDArray[Any]:
         codes = codes[:n].astype(np.int64, copy=False)
         return np.concatenate([asker.ask(codes[i : i + ROWS_A_CALL]) for i in range(0, n, ROWS_A_CALL)])
 
-    with asker.quiet():
+    with evidence.asker(output=output) as asker:
         case, twin = ask(ends.case), ask(ends.twin)
-    own.n_queries += asker.n_queries  # the budget knows of them
     return case, twin, asker.n_queries

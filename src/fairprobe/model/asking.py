@@ -138,6 +138,11 @@ class Asker:
         return self.adapter.afresh()
 
     @property
+    def batch(self) -> str:
+        """The form of the model's batches: "frame" or "array"."""
+        return "frame" if isinstance(self.form, FrameForm) else "array"
+
+    @property
     def gives_probabilities(self) -> bool:
         """Whether the scores are the probability of a class."""
         return self.output == "score" and self.adapter.probabilities and not self.adapter.scores

@@ -121,15 +121,6 @@ def is_repeatable(model: Any) -> bool:
     return all(forest.n_jobs in (None, 1) for forest in forests)
 
 
-def bears_copying(model: Any) -> bool:
-    """Whether it is known to answer in a copy of a process that it has answered in.
-
-    Boosters of other packages wait for threads there that were not copied.
-    """
-    kinds = (KINDS[_path(type(part)) or ""] for part in _with_parts(model))
-    return known_kind(model) is not None and "booster" not in kinds
-
-
 def kin(model: Any) -> str | None:
     """The kind of the nearest class in the table that a model is of or derived from; of a pipeline, of its last step.
 

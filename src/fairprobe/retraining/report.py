@@ -113,8 +113,9 @@ def _how(task: Task, start: Start, course: Course, *, is_given: bool, is_reporte
         lines.append("a round was accepted if the estimated share of the domain was lower, whatever other shares did")
     else:
         lines.append(
-            "a round was accepted if a share was shown to be lower and none higher, at "
-            f"{100 * start.round_confidence:.4g}% each, so that all rounds together keep {100 * settings.confidence:.4g}%"
+            f"a round was accepted if a share was shown to be lower and none higher, at "
+            f"{100 * start.round_confidence:.4g}% each, so that all rounds together keep "
+            f"{100 * settings.confidence:.4g}%"
         )
     by = "the upper end of its paired interval" if settings.prove_accuracy else "its estimate"
     limit = f"{100 * settings.max_accuracy_loss:.3g} points"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import Outcome
+from fairprobe.arguments import Column, Outcome
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model import Model
@@ -36,7 +36,7 @@ def retrain(
     trainer: Train | None = None,
     held_out: tuple[Any, Any] | None = None,
     sample_weight: Any = None,
-    groups: Any = None,
+    groups: Column | None = None,
     strategy: str = "fully-directed",
     threshold: float | None = None,
     output: str = "label",
@@ -51,7 +51,7 @@ def retrain(
     max_rounds: int = 12,
     max_seconds: float | None = 480.0,
     search_seconds: float | None = 60.0,
-    favourable: Outcome = None,
+    favourable: Outcome | None = None,
     seed: int | None = 0,
     n_jobs: int = 1,
     engine: str | None = None,
@@ -78,8 +78,8 @@ def retrain(
             function that takes a frame and gives labels.
         committee: the classifiers that vote, fitted or not; by default five kinds that the model is not.
         augment: what a round adds. "case": single cases, as in the paper; the sensitive value is redrawn. "twins":
-            cases with all their twins under one label. "flip": training rows with their twins. "linked": training rows with
-            their linked twins, in a domain with links. Or several joined by +. Then the amounts follow the paper's
+            cases with all their twins under one label. "flip": training rows with their twins. "linked": training rows
+            with their linked twins, in a domain with links. Or several joined by +. Then the amounts follow the paper's
             schedule until a round is rejected. "auto", or a list of these, searches over them and over the amounts.
         trainer: ``trainer(X, y, sample_weight=None)`` returns a fitted model; it is called instead of cloning.
         held_out: rows and labels that the model has not seen, half to choose by and half to report on. Without them 15%

@@ -14,7 +14,6 @@ from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import bears_copying
 from fairprobe.searching.region import Region
 from fairprobe.searching.settings import SearchSettings, StopReason
 from fairprobe.searching.strategy import Strategy
@@ -59,12 +58,6 @@ class Job:
     def costs_vary(self) -> bool:
         """Whether inputs differ in how many queries they take: families in size, hints on top, or cases asked again."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
-
-    @property
-    def may_copy(self) -> bool:
-        """Whether shards may run in a copy of this process: nothing but what is known is called in them."""
-        is_ours = self.strategy.__module__.partition(".")[0] == __name__.partition(".")[0]
-        return is_ours and not self.domain.restrictions.callables and bears_copying(self.model)
 
     def asker(self) -> Asker:
         """A fresh one, its count of queries at zero."""

@@ -11,6 +11,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.arguments import WrittenFolder
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
@@ -85,7 +86,7 @@ def search(
     confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
-    store: str | PathLike[str] | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:
@@ -335,13 +336,12 @@ class _Run:
         self.engine = make_engine(
             task,
             n_jobs,
-            self._show if self.progress else None,
-            self._seconds_left,
-            kept,
             engine=engine,
+            watch=self._show if self.progress else None,
+            seconds_left=self._seconds_left,
+            kept=kept,
             n_shards=n_shards,
             foreseen=self._foreseen,
-            may_copy=job.may_copy,
         )
         if self.engine.address is not None and self.progress is not None:
             told = {"dashboard": self.engine.address}

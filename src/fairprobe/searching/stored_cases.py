@@ -19,7 +19,7 @@ from fairprobe.store import Cases, Keys
 from fairprobe.store.identity import domain_of
 from fairprobe.store.merging import MEMORY, first_of_all
 from fairprobe.store.run_folder import Entry, RunReader
-from fairprobe.store.shard_file import from_bytes
+from fairprobe.store.shard_file import from_bytes, summary_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class StoredCases:
                 " what is stored is not asked again",
             )
         self.domain: Domain = domain_of(self.run.about["domain"])
-        self.end: dict[str, Any] | None = self.run.ends[-1] if self.run.ends else None
+        self.end = self.run.end
 
     def finished(self) -> list[Entry]:
         """All finished shards, in order."""
@@ -55,7 +55,7 @@ class StoredCases:
         end = self.end
         if end is None or end["stop_reason"] in (StopReason.INTERRUPTED, StopReason.FAILED):
             entries = self.finished()
-            return [entry for place, entry in enumerate(entries) if entry.figures["shard"] == place], None
+            return [entry for place, entry in enumerate(entries) if int(entry.name) == place], None
         if end["n_settled"] != end["n_cases"]:
             n = end["n_settled"] - end["n_cases"]
             raise RunError(
@@ -69,12 +69,19 @@ class StoredCases:
             raise RunError(f"all shards of the result must be there, got {len(entries)} of {len(found)}: search again")
         return entries, end["n_cases"]
 
+    def n_cases(self, entry: Entry) -> int:
+        """The number of cases of a shard."""
+        return summary_of(self._bytes(entry))[0]
+
     def cases(self, entry: Entry) -> Cases:
         """The cases of a shard."""
+        return cases_of(from_bytes(self._bytes(entry)), self.domain)
+
+    def _bytes(self, entry: Entry) -> bytes:
         data = self.run.read(entry.name)
         if data is None:
             raise RunError(f"{self.run.remarks[-1][1]}; make the search again, which runs this shard anew")
-        return cases_of(from_bytes(data), self.domain)
+        return data
 
     def frame(self, cases: Cases) -> pd.DataFrame:
         """As `Found.to_frame` has them, but for what takes rows or a density to tell."""
@@ -104,7 +111,7 @@ def merged(parts: Sequence[Part], memory: int = MEMORY) -> Iterator[pd.DataFrame
     """The distinct cases of some shards, in order, as frames of some rows each."""
     check_alike([stored for stored, _ in parts])
     shards = [(stored, entry) for stored, entries in parts for entry in entries]
-    n = sum(entry.figures["n_cases"] for _, entry in shards)
+    n = sum(stored.n_cases(entry) for stored, entry in shards)
     keys = Keys(parts[0][0].domain)
     first = first_of_all(
         (keys.of(stored.cases(entry).case.astype(np.int64)) for stored, entry in shards), n, keys.n_words, memory

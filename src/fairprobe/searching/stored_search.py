@@ -27,7 +27,7 @@ from fairprobe.store import Cases, Keys, identity
 from fairprobe.store.canaries import Canaries
 from fairprobe.store.hashes import hash_of_data
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+from fairprobe.store.shard_file import ShardContent, from_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,9 +72,8 @@ class StoredSearch:
 
     def tell(self, progress: Progress | None) -> None:
         """Say that a run is taken up, and where it stands."""
-        figures = [entry.figures for name, entry in self.run.entries.items() if name.isdigit()]
-        if progress is not None and figures:
-            n = len(figures)
+        n = sum(map(str.isdigit, self.run.entries))
+        if progress is not None and n:
             text = f"{self.run.path}: {n:,} finished shard{'s' * (n != 1)} of before, read instead of run"
             progress(Status(text, {"n_shards": n}, is_over=True))
 
@@ -86,14 +85,14 @@ class StoredSearch:
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
             return finished
-        entry = self.run.entries.get(part)
-        return self._read(part) if entry is not None and entry.figures["limits"] == self._under else None
+        return self._read(part, limits=self._under)
 
-    def _read(self, name: str) -> Trace | None:
+    def _read(self, name: str, limits: dict[str, Any] | None = None) -> Trace | None:
         data = self.run.read(name)
-        if data is None:
+        content = None if data is None else from_bytes(data)
+        if content is None or content.about.get("limits") != limits:
             return None
-        trace = trace_of(from_bytes(data), self._job.domain, self._keys)
+        trace = trace_of(content, self._job.domain, self._keys)
         self._n_sent[trace.shard] = trace.n_sent
         return trace
 
@@ -112,13 +111,12 @@ class StoredSearch:
         """Keep a shard that is finished, or that a limit other than time cut short."""
         name, part = self._names(shard)
         self._n_sent[shard] = result.n_sent
-        figures = {"shard": shard, "n_judged": result.n_judged, "n_cases": len(result.cases)}
+        content = content_of(result, self._job.domain)
         if self._is_finished(result):
-            self.run.save(name, to_bytes(content_of(result, self._job.domain)), **figures)
+            self.run.save(name, content)
             self.run.drop(part)
         elif result.ended in (None, StopReason.MAX_QUERIES) and result.failure is None:
-            data = to_bytes(content_of(result, self._job.domain))
-            self.run.save(part, data, limits=self._under, **figures)
+            self.run.save(part, replace(content, about={**content.about, "limits": self._under}))
 
     def _names(self, shard: int) -> tuple[str, str]:
         name = f"{self._prefix}{shard:06d}"
@@ -135,9 +133,10 @@ class StoredSearch:
 
     def note_end(self, found: Found, tally: Tally) -> None:
         """Write down how the call ended."""
-        names = ("n_cases", "n_inputs", "n_judged", "n_queries", "seconds")
+        names = ("n_cases", "n_judged", "n_queries", "seconds")
         self.run.note_end(
             **{name: getattr(found, name) for name in names},
+            n_distinct=found.n_inputs,
             stop_reason=str(found.stop_reason),
             limits=self._under,
             n_shards=tally.n_shards,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairprobe.model.asking import Asker
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+from fairprobe.store.shard_file import ShardContent, from_bytes
 
 MOST_ROWS, MOST_SECONDS = 100_000, 1.0
 """Answers are written when there are so many, or when the first of them is so old: what a kill may lose."""
@@ -134,7 +134,7 @@ class AnswerLog:
             {"asked": np.array([asked for asked, _ in self._new]), "n_rows": np.array([len(a) for _, a in self._new])},
             {"ndim": answers.ndim},
         )
-        self._run.save(self._name(self._n_shards), to_bytes(content), n_queries=len(answers))
+        self._run.save(self._name(self._n_shards), content)
         self._n_shards += 1
         self._new = []
 

@@ -18,7 +18,7 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import differ, tolerance
 from fairprobe.store.hashes import canary_answers
 from fairprobe.store.run_folder import StoredRun
-from fairprobe.store.shard_file import ShardContent, from_bytes, to_bytes
+from fairprobe.store.shard_file import ShardContent, from_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,7 @@ class Canaries:
         # A model that does not repeat itself says nothing by another answer.
         self._repeats = ~self._differ(self._answers, second)
         columns = {f"answer {place}": column for place, column in enumerate(_columns(self._answers))}
-        run.save(NAME, to_bytes(ShardContent({**columns, "repeats": self._repeats})))
+        run.save(NAME, ShardContent({**columns, "repeats": self._repeats}))
 
     def check(self) -> None:
         """Make sure that the model is the one that the run began with."""

@@ -1,22 +1,21 @@
 """Runs on disk: a folder that a run can be taken up from, after anything that ended it.
 
     run.toml            what the run is: domain, model, data, settings, versions
-    index.jsonl         a line for each shard that is finished, with the size and the hash of its file; how runs ended
-    shards/000000.parquet ..., and canaries.parquet: what the model said of some inputs when the run began
-    lock                held by the process that is at it
+    shards/000000.HASH.parquet ..., and canaries.HASH.parquet: what the model said of some inputs when the run began
+    end.json            how the last call ended
+    lock                held by the process that works on the run
 
-A shard is finished when its line is in the index: its file is whole by then. A line begins with its own checksum, so
-that one cut in the middle is seen. Where a shard comes twice, the last line counts.
+A file is renamed into place when it is on the disk, so a file that exists is finished. Its name holds the beginning of
+the hash of its bytes, so damage is seen. Folders of format 1 have the hashes in an index instead (`old_index`).
 """
 
 from __future__ import annotations
 
 import json
 import platform
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -28,105 +27,101 @@ from fairprobe.checks import parsed_toml
 from fairprobe.errors import SettingError
 from fairprobe.model.fingerprint import UNTOLD
 from fairprobe.store.hashes import canonical, sha256
-from fairprobe.store.whole_files import LOCK, append, as_written, locked, probe, read_own, write_whole
+from fairprobe.store.old_index import read_old_index
+from fairprobe.store.shard_file import ShardContent, to_bytes
+from fairprobe.store.whole_files import LOCK, as_written, locked, probe, read_own, write_whole
 
-FORMAT = 1
-"""Of the folder and its files. Who changes it keeps reading the old ones: tests/store/assets has one of each."""
+FORMAT = 2
+"""The version of the folder and its files. Older ones stay readable: tests/store/assets has a run of each."""
 
-ABOUT, INDEX, SHARDS = "run.toml", "index.jsonl", "shards"
+ABOUT, END, SHARDS = "run.toml", "end.json", "shards"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scikit-learn")
+
+HASH_DIGITS = 16
+"""Hexadecimal digits of a file's hash that its name holds. Chosen: 64 bits miss no damage by chance."""
+
 MOST_DIFFERENCES = 5
+"""Differences that a message lists when a run is refused. Chosen."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the index about a file."""
+    """A finished file of a run."""
 
     name: str
-    """Of the shard."""
-    size: int
+    """The name of its shard, as "000002"."""
+    path: Path
     hash: str
-    figures: dict[str, Any] = field(default_factory=dict)
+    """Hexadecimal digits that the hash of its bytes begins with."""
 
 
 class RunReader:
-    """A run folder as it stands, to look at."""
+    """A run folder as it stands, for reading."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         self.about = _read_about(self.path)
-        self.entries: dict[str, Entry] = {}
-        self.ends: list[dict[str, Any]] = []
-        """How calls ended, in order."""
-        self.is_changed = False
-        """Whether the model was found to be another one in the middle of it."""
         self.remarks: list[Remark] = []
-        self._is_torn = False
+        self.end: dict[str, Any] | None = None
+        """How the last call ended; None if none has."""
+        self.is_changed = False
+        """Whether a call found that the model had become another one."""
         with as_written(self.path):
-            self._read_index()
+            self.entries = {entry.name: entry for entry in self._found()}
+            self._read_end()
 
     @property
     def kind(self) -> str:
         """What was run: search or estimate."""
         return str(self.about["kind"])
 
-    def file_of(self, name: str) -> Path:
-        """Where a shard is."""
-        return self.path / SHARDS / f"{name}.parquet"
-
     def read(self, name: str) -> bytes | None:
-        """The bytes of a shard, if it is finished and they are what was written; what is not is said."""
+        """The bytes of a shard; None if it is not finished. A damaged one is not, and a remark says so."""
         entry = self.entries.get(name)
         if entry is None:
             return None
         try:
-            data = read_own(self.file_of(name))
-            what = f"{len(data):,} of {entry.size:,} bytes" if len(data) != entry.size else "other bytes than written"
-            if len(data) == entry.size and sha256(data) == entry.hash:
+            data, what = read_own(entry.path), "other bytes than written"
+            if sha256(data).partition(":")[2].startswith(entry.hash):
                 return data
         except OSError as error:
             what = error.strerror or str(error)
         self.remarks.append(
-            Remark("damaged-shard", f"{self.file_of(name)} must be as it was written, got {what}: it does not count")
+            Remark("damaged-shard", f"{entry.path} must be as it was written, got {what}: it does not count")
         )
         del self.entries[name]
         return None
 
-    def _read_index(self) -> None:
-        path = self.path / INDEX
+    def _found(self) -> Iterator[Entry]:
+        hashes, end = read_old_index(self.path)
+        self.end, self.is_changed = end
+        for name, digest in hashes.items():
+            path = self.path / SHARDS / f"{name}.parquet"
+            if path.exists():
+                yield Entry(name, path, digest)
+        for path in sorted((self.path / SHARDS).glob("[!.]*.parquet")):
+            name, _, digest = path.stem.rpartition(".")
+            if len(digest) == HASH_DIGITS:
+                yield Entry(name, path, digest)
+
+    def _read_end(self) -> None:
+        path = self.path / END
         try:
-            lines = read_own(path).splitlines(keepends=True) if path.exists() else []
+            noted = json.loads(read_own(path)) if path.exists() or path.is_symlink() else {}
         except OSError as error:
             raise SettingError.about("store", f"must be readable, got {error.strerror}: {path}") from None
-        for number, line in enumerate(lines, start=1):
-            content = _content_of(line)
-            if content is None:
-                self._is_torn = True
-                if number < len(lines):  # the last one was being written when the process ended
-                    self.remarks.append(
-                        Remark("damaged-index", f"line {number} of {path} is damaged: it does not count")
-                    )
-            else:
-                self._take(content)
-
-    def _take(self, content: dict[str, Any]) -> None:
-        if "end" in content:
-            self.ends.append(content["end"])
-        elif "changed" in content:
-            self.is_changed = True
-        elif "dropped" in content:
-            self.entries.pop(content["dropped"], None)
-        else:
-            self.entries[content["name"]] = Entry(**content)
+        self.end, self.is_changed = noted.get("end", self.end), noted.get("is_changed", self.is_changed)
 
 
 class StoredRun(RunReader):
-    """A run folder that this process holds and writes to; made by `opened`."""
+    """A run folder that this process holds and writes to. `opened` makes it."""
+
+    is_new = True
 
     @classmethod
     @contextmanager
     def opened(cls, path: str | PathLike[str], kind: str, identity: Mapping[str, Any]) -> Iterator[StoredRun]:
-        """Begin a run, or take one up, which must be the same one."""
+        """Begin a run, or take one up, which must be the run of the same identity."""
         folder = Path(path)
         if folder.is_dir() and not (folder / ABOUT).exists():
             _check_is_free(folder)  # before anything is made in it
@@ -148,32 +143,31 @@ class StoredRun(RunReader):
             run.is_new = is_new
             with as_written(folder):
                 run._check_same(begun)
-            if (why := _untold(begun)) is not None:
-                run.remarks.append(Remark("untold-model", f"{folder} cannot be taken up again: {why}"))
-            if not flushes:
-                text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
-                run.remarks.append(Remark("no-fsync", f"{folder}: {text}the process, not one of the machine"))
-            if not is_locked:
-                run.remarks.append(
-                    Remark("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
-                )
-            if run._is_torn:
-                run._rewrite_index()
+            run._remark_on_folder(begun, flushes=flushes, is_locked=is_locked)
             yield run
 
-    is_new = True
+    def _remark_on_folder(self, begun: Mapping[str, Any], *, flushes: bool, is_locked: bool) -> None:
+        folder = self.path
+        if (why := _untold(begun)) is not None:
+            self.remarks.append(Remark("untold-model", f"{folder} cannot be taken up again: {why}"))
+        if not flushes:
+            text = "its file system cannot tell when a file is on the disk: what is finished outlives a kill of "
+            self.remarks.append(Remark("no-fsync", f"{folder}: {text}the process, not one of the machine"))
+        if not is_locked:
+            self.remarks.append(
+                Remark("no-lock", f"{folder}: its file system has no locks: see that nobody else is at it")
+            )
 
     def _check_same(self, ours: Mapping[str, Any]) -> None:
-        """Refuse a run of anything else; other versions are said."""
+        """Refuse the run of anything else; a remark lists other versions."""
         if self.is_changed:
             raise SettingError.about(
                 "store", f"must be a run of one model, got {self.path}, whose model became another: begin a new one"
             )
-        theirs = dict(self.about)
-        before, now = theirs.pop("versions"), dict(ours["versions"])
         if not self.is_new and (why := _untold(ours)) is not None:
             raise SettingError.about("store", f"must be a new folder, got the run {self.path}: {why}")
-        differences = list(_differences({k: v for k, v in ours.items() if k != "versions"}, theirs))
+        mine, theirs = ({**about, "format": None, "versions": None} for about in (ours, self.about))
+        differences = list(_differences(mine, theirs))
         if differences:
             more = f", and {len(differences) - MOST_DIFFERENCES} more" if len(differences) > MOST_DIFFERENCES else ""
             raise SettingError.about(
@@ -181,64 +175,50 @@ class StoredRun(RunReader):
                 f"must be a run of the same model, domain and settings, got {self.path}, where "
                 f"{'; '.join(differences[:MOST_DIFFERENCES])}{more}: name another folder to begin a new run",
             )
+        before, now = dict(self.about["versions"]), ours["versions"]
         others = [f"{name} {before[name]}, now {now.get(name)}" for name in before if before[name] != now.get(name)]
         if others:
             text = f"{self.path} was begun with {', '.join(others)}: its shards are of both"
             self.remarks.append(Remark("other-versions", text))
 
-    def save(self, name: str, data: Any, **figures: Any) -> None:
-        """Keep a shard: its file, then its line in the index."""
-        write_whole(self.file_of(name), data)
-        entry = Entry(name, len(data), sha256(data), figures)
-        self._append(vars(entry))
+    def save(self, name: str, content: ShardContent) -> None:
+        """Keep a shard, in place of what there is by this name."""
+        data = to_bytes(content)
+        digest = sha256(data).partition(":")[2][:HASH_DIGITS]
+        entry = Entry(name, self.path / SHARDS / f"{name}.{digest}.parquet", digest)
+        write_whole(entry.path, data)
+        before = self.entries.get(name)
+        if before is not None and before.path != entry.path:
+            before.path.unlink(missing_ok=True)
         self.entries[name] = entry
 
     def drop(self, name: str) -> None:
         """Forget a shard that another takes the place of."""
-        if self.entries.pop(name, None) is not None:
-            self._append({"dropped": name})
-            self.file_of(name).unlink(missing_ok=True)
+        entry = self.entries.pop(name, None)
+        if entry is not None:
+            entry.path.unlink(missing_ok=True)
 
     def note_end(self, **figures: Any) -> None:
         """Write down how a call ended."""
-        self.ends.append(figures)
-        self._append({"end": figures})
+        self.end = figures
+        self._write_end()
 
     def note_change(self) -> None:
-        """Write down that the model is not what it was: nobody takes this run up again."""
+        """Write down that the model is not what it was: the run is refused from now on."""
         self.is_changed = True
-        self._append({"changed": True})
+        self._write_end()
 
-    def _append(self, content: Mapping[str, Any]) -> None:
-        append(self.path / INDEX, _line(content))
-
-    def _rewrite_index(self) -> None:
-        """Leave out what is torn, so that the next line is one of its own."""
-        contents = [*({"end": end} for end in self.ends), *map(vars, self.entries.values())]
-        write_whole(self.path / INDEX, b"".join(map(_line, contents)))
+    def _write_end(self) -> None:
+        write_whole(self.path / END, canonical({"end": self.end, "is_changed": self.is_changed}))
 
 
 def _untold(about: Mapping[str, Any]) -> str | None:
-    """Why nothing tells what a run is about from anything else, and what to do."""
+    """The reason why a run's model or rules cannot be recognised again, with what to do; None if they can."""
     of_model, of_rules = about.get("model", {}).get("hash", ""), about.get("domain", {}).get("callables", ())
     if of_model.startswith(UNTOLD):
         return f"nothing tells its model from another, which is {of_model}: name the model with model_id"
     made = next((each for each in of_rules if each.startswith(UNTOLD)), None)
     return None if made is None else f"nothing tells a constraint from another, which is {made}: give it as text"
-
-
-def _line(content: Mapping[str, Any]) -> bytes:
-    data = canonical(content)
-    return b"%08x %s\n" % (zlib.crc32(data), data)
-
-
-def _content_of(line: bytes) -> dict[str, Any] | None:
-    check, _, data = line.partition(b" ")
-    data, end = data[:-1], data[-1:]
-    if end != b"\n" or check != b"%08x" % zlib.crc32(data):
-        return None
-    content: dict[str, Any] = json.loads(data)
-    return content
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -276,7 +256,7 @@ def _versions() -> dict[str, str]:
 
 
 def _plain(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """As TOML holds it, which knows no None."""
+    """Nested tables without None, which TOML does not know."""
     return {
         name: _plain(value) if isinstance(value, Mapping) else value
         for name, value in identity.items()
@@ -291,7 +271,7 @@ def _toml(content: Mapping[str, Any]) -> bytes:
 
 
 def _differences(ours: Any, theirs: Any, name: str = "") -> Iterator[str]:
-    """What differs, by name, in words."""
+    """Each difference between two nested tables, as a sentence shows it."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         for key in dict.fromkeys([*theirs, *ours]):
             yield from _differences(ours.get(key), theirs.get(key), f"{name}.{key}" if name else key)
@@ -309,7 +289,7 @@ def _short(value: Any) -> str:
 
 
 def recorded_settings(path: str | PathLike[str] | None) -> dict[str, Any]:
-    """The settings of a run that is there already: what was drawn or picked then is not drawn or picked anew."""
+    """The settings of a run that exists already: they hold the seed that was drawn and the strategy that was chosen."""
     if path is None or not (Path(path) / ABOUT).exists():
         return {}
     return dict(RunReader(path).about.get("settings", {}))

@@ -93,6 +93,15 @@ def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
     return ShardContent(found, arrays, about["about"])
 
 
+def summary_of(data: Any) -> tuple[int, dict[str, Any]]:
+    """The number of rows of a shard's table, and its plain values; reads no table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found = pq.ParquetFile(pa.BufferReader(data))
+    return found.metadata.num_rows, json.loads(found.schema_arrow.metadata[KEY])["about"]
+
+
 def _array(values: list[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     made = np.empty(len(values), dtype=dtype)
     made[:] = values

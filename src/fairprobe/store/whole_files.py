@@ -1,6 +1,6 @@
-"""Files that are whole or not there: written aside, flushed to the disk, renamed, and the folder flushed too.
+"""The files of a run folder: how they are read, written and locked.
 
-A run folder may come from somebody else: no link in it is followed, and nothing but a regular file is opened.
+A run folder may come from somebody else. No link in it is followed, and only regular files are opened.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.files import UNSUPPORTED, flush, flush_folder, write_bytes
+from fairprobe.files import UNSUPPORTED, flush, write_bytes
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file is not renamed over, and a folder is not flushed
+except ImportError:  # Windows, where an open file cannot be replaced and there are no such locks
     fcntl = None  # type: ignore[assignment]
 
 LOCK = "lock"
 
 
 def own(path: str, flags: int) -> int:
-    """An opener for `open`: of a regular file that is no link, so that nothing outside of its folder is touched."""
+    """An opener for `open` that refuses links and all that is no regular file."""
     try:
-        # Without waiting, as a pipe would keep whoever opens it.
+        # O_NONBLOCK: to open a pipe would wait for a writer.
         descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             return descriptor
@@ -42,7 +41,7 @@ def own(path: str, flags: int) -> int:
 
 @contextmanager
 def as_written(where: Any) -> Iterator[None]:
-    """Inside, a run is read: what is not as a run writes it, whoever wrote it, is refused in our own words."""
+    """Inside, a run is read. Whatever its content makes Python raise becomes a `SettingError` about the store."""
     try:
         yield
     except FairprobeError:
@@ -59,91 +58,48 @@ def read_own(path: Path) -> bytes:
 
 
 def write_whole(path: Path, data: Any) -> None:
-    """Write a file; whatever happens, it is whole or as it was before."""
+    """Write a file of a run folder. Whatever happens, it is whole and on the disk, or as it was before."""
     try:
         write_bytes(path, data, is_durable=True)
     except OSError as error:
-        raise not_written(error, path) from None
-
-
-def append(path: Path, data: bytes) -> None:
-    """Add to a file, and be sure that it is on the disk; what was added in part is taken away again."""
-    size = path.stat().st_size if path.exists() else 0
-    try:
-        with open(path, "ab", opener=own) as file:
-            file.write(data)
-            file.flush()
-            flush(file.fileno())
-        if not size:
-            flush_folder(path.parent)
-    except SettingError:
-        raise
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.truncate(path, size)
-        if isinstance(error, OSError):
-            raise not_written(error, path) from None
-        raise
-
-
-def not_written(error: OSError, path: Path) -> RunError:
-    """What is said where a disk is full, or a folder has become one that can only be read."""
-    return RunError(
-        f"a run must be stored, got {error.strerror or error}: {path}; what was stored before stays: make room, or let "
-        "it be written to, and start the same again"
-    )
+        raise RunError(
+            f"a run must be stored, got {error.strerror or error}: {path}; what was stored before stays: make room, or "
+            "let it be written to, and start the same again"
+        ) from None
 
 
 def probe(folder: Path) -> bool:
-    """Make sure that files can be written and renamed here; says whether they can be flushed to the disk, too."""
-    first, second = (folder / f".probe.{os.getpid()}.{name}" for name in ("part", "whole"))
+    """Make sure that files can be written and renamed in a folder. Gives whether they can be flushed to the disk."""
+    path = folder / f".probe.{os.getpid()}"
     try:
-        for path in (first, second):
-            path.unlink(missing_ok=True)
-        with first.open("xb") as file:
-            file.write(b"probe")
-            file.flush()
-            flushes = flush(file.fileno())
-        second.open("xb").close()
-        os.replace(first, second)  # what the tests put a file system without it in place of
+        write_bytes(path, b"probe")
+        with path.open("rb+") as file:
+            return flush(file.fileno())
     except OSError as error:
         rule = "must be a folder on a file system where files can be written and renamed"
         raise SettingError.about("store", f"{rule}, got {error.strerror or error}: {folder}") from None
     finally:
-        for path in (first, second):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-    return flushes
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Inside, no other process has the folder; says whether the file system knows locks. A dead holder keeps none."""
+    """Inside, no other process has the folder. Gives whether the file system knows locks.
+
+    The lock goes with the process that holds it, however that ends.
+    """
     path = folder / LOCK
     open(path, "ab", opener=own).close()
-    with open(path, "rb", opener=own) as file:  # not to write: that would keep a file system from becoming read only
-        _held.add(file)
-        _let_go_in_copies()
+    with open(path, "rb", opener=own) as file:  # open for reading: the file system may become read-only meanwhile
         is_ours = False
         try:
             is_ours = _lock(file, folder)
             yield is_ours
         finally:
-            _held.discard(file)
             with contextlib.suppress(OSError, SettingError):
                 if is_ours:
                     _sign(folder, "")
-
-
-_held: set[Any] = set()
-"""Files that stand for a lock."""
-
-
-@cache
-def _let_go_in_copies() -> None:
-    """A copy of this process, which may outlive it, holds no lock."""
-    if fcntl is not None:
-        os.register_at_fork(after_in_child=lambda: [file.close() for file in _held])
 
 
 def _lock(file: Any, folder: Path) -> bool:

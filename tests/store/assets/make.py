@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import fairprobe
-from fairprobe.store.run_folder import FORMAT, RunReader
+from fairprobe.store.run_folder import FORMAT
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from kept_run import DOMAIN, SETTINGS
@@ -18,5 +17,4 @@ if __name__ == "__main__":
     settings = {**SETTINGS, "max_cases": 300, "shard_inputs": 300, "n_global": 100}
     found = fairprobe.search(quick, DOMAIN, store=path, **settings)
     found.to_frame().to_csv(path / "cases.csv", index=False)
-    (path / "end.json").write_text(json.dumps(RunReader(path).ends[-1]))
     (path / "lock").unlink()

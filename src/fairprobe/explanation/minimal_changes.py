@@ -1,0 +1,318 @@
+"""The fewest and smallest changes that give an input what is wanted, for many inputs at once and within a budget.
+
+An input is a row of coordinates: its roles in the columns that are neither sensitive nor derived. Changes are counted
+from an origin, which is a real row or the case itself. The search first needs some changes that give what is wanted.
+It then takes changes back one by one, which bounds their number, asks about all smaller sets of changes, size by size,
+and at last makes each change as small as it can be alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.nearest import Gower
+from fairprobe.explanation.given_cases import GivenCases
+from fairprobe.oracle import Judgement
+
+LAST_ONLY: Sequence[int] = (1,)
+"""Of each coordinate, only the last of its values is tried."""
+
+AS_MANY_AS_FIT: Sequence[int] = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 10**12)
+"""Numbers of evenly spread values of a coordinate; the search tries the largest number that fits the budget. Chosen."""
+
+MOST_SUBSETS = 100_000
+"""Largest number of sets of coordinates that are listed for one input: more would take too much memory. Chosen."""
+
+BLOCK = 400_000
+"""Largest number of members, over all candidates, in one block: bounds the memory. Chosen."""
+
+FEW = 64
+"""Largest number of values between a changed value and its origin of which all are asked about. Chosen."""
+
+GRID = 16
+"""Number of evenly spread values asked about at a time where more than `FEW` lie between. Chosen."""
+
+NOWHERE = np.iinfo(np.int64).max
+
+
+def inputs_at(domain: Domain, coordinates: Codes, places: Codes) -> tuple[Codes, Mask]:
+    """Decode coordinates to inputs, each as the member of its family at a place, and say which of them exist."""
+    canonical = np.zeros((len(coordinates), len(domain.parameters)), dtype=np.int64)
+    canonical[:, list(domain.free_columns)] = coordinates
+    return domain.families.inputs(canonical, places)
+
+
+def are_ordered(domain: Domain) -> Mask:
+    """Boolean mask over the coordinates: numbers and ordinals have values in between, roles of a table have none."""
+    tables = {link.column for link in domain.links if link.roles is not None}
+    kinds = ("integer", "real", "ordinal")
+    parameters = [domain.parameters[column] for column in domain.free_columns]
+    return np.array([p.kind in kinds and p.name not in tables for p in parameters], dtype=bool)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The other values that each coordinate of each input may take. They are numbered from 1; 0 means no change."""
+
+    counts: Codes
+    """Number of other values, by input and coordinate."""
+    value: Callable[[Codes, Codes, Codes], Codes]
+    """Returns values by input, coordinate and number."""
+    are_all: bool
+    """No other value is possible, so that a size without a result is ruled out."""
+
+    @classmethod
+    def between(cls, origin: Codes, target: Codes, is_number: Mask, *, are_all: bool = True) -> Choices:
+        """The steps from the origin to a target. Where `is_number` is false, only the target's own value."""
+        apart = target - origin
+
+        def value(which: Codes, column: Codes, number: Codes) -> Codes:
+            near = origin[which, column] + np.sign(apart[which, column]) * number
+            return np.where(is_number[which, column], near, target[which, column])
+
+        return cls(np.where(is_number, np.abs(apart), apart != 0), value, are_all)
+
+    @classmethod
+    def listed(cls, origin: Codes, values: Sequence[Codes], *, are_all: bool) -> Choices:
+        """Ascending values listed for each coordinate: they start above the origin's own value and wrap around."""
+        table = np.zeros((len(values), max(map(len, values), default=0)), dtype=np.int64)
+        lengths = np.array([len(each) for each in values], dtype=np.int64)
+        above, is_own = np.zeros_like(origin), np.zeros(origin.shape, dtype=bool)
+        for column, each in enumerate(values):
+            table[column, : len(each)] = each
+            above[:, column] = np.searchsorted(each, origin[:, column])
+            is_own[:, column] = np.isin(origin[:, column], each)
+
+        def value(which: Codes, column: Codes, number: Codes) -> Codes:
+            place = above[which, column] + number - ~is_own[which, column]
+            return table[column, place % lengths[column]]
+
+        return cls(lengths - is_own, value, are_all)
+
+
+class MinimalChanges:
+    """The best changes found so far for each input: the fewest, and of these the smallest."""
+
+    def __init__(
+        self,
+        given: GivenCases,
+        gower: Gower,
+        origin: Codes,
+        wanted: Callable[[Codes, Judgement], Mask],
+        may_be: Callable[[Codes, Codes], Mask] | None = None,
+    ) -> None:
+        self._given, self._gower, self._wanted, self._may_be = given, gower, wanted, may_be
+        self._block = max(1, BLOCK // len(given.oracle.families))
+        self.origin = origin
+        self.values = origin.copy()
+        """The best coordinates; the origin's own where nothing was found yet."""
+        self.n_changes = np.full(len(origin), origin.shape[1] + 1)
+        """One more than there are coordinates where nothing was found yet."""
+        self.distance = np.full(len(origin), np.inf)
+        """Gower's distance to the origin."""
+        self.n_ruled_out = np.zeros(len(origin), dtype=np.int64)
+        """All smaller numbers of changes were asked about and give nothing."""
+        self.is_nearest = np.zeros(len(origin), dtype=bool)
+        """All changes of the best number of coordinates were asked about."""
+        self.has_ended = False
+        """The budget ended before all candidates were asked about."""
+
+    @property
+    def is_found(self) -> Mask:
+        """Boolean mask over the inputs: some changes were found."""
+        return np.isfinite(self.distance)
+
+    @property
+    def is_fewest(self) -> Mask:
+        """Boolean mask over the inputs: changes were found, and fewer are known to give nothing."""
+        return self.is_found & (self.n_ruled_out >= self.n_changes)
+
+    def ask(self, which: Codes, coordinates: Codes) -> Mask:
+        """Ask about candidates, each of one input, while the budget lasts, and keep the best of those wanted."""
+        given = self._given
+        codes, exist = inputs_at(given.domain, coordinates, given.places[which])
+        if self._may_be is not None:
+            exist = exist & self._may_be(which, codes)
+        asked = np.flatnonzero(exist)
+        n = given.budget.inputs(len(asked))
+        self.has_ended |= n < len(asked)
+        asked = asked[:n]
+        is_wanted = np.zeros(len(which), dtype=bool)
+        if n:
+            is_wanted[asked] = self._wanted(which[asked], given.oracle.judge_batches(codes[asked]))
+        self.keep(which[is_wanted], coordinates[is_wanted])
+        return is_wanted
+
+    def keep(self, which: Codes, values: Codes) -> None:
+        """Take the best of the coordinates given for each input where they are better than its own."""
+        n_changes = (values != self.origin[which]).sum(axis=1)
+        distance = self._gower.distance(values, self.origin[which])
+        order = np.lexsort((distance, n_changes, which))
+        order = order[np.flatnonzero(np.diff(which[order], prepend=-1))]  # the first of each input
+        who = which[order]
+        is_fewer = n_changes[order] < self.n_changes[who]
+        is_nearer = (n_changes[order] == self.n_changes[who]) & (distance[order] < self.distance[who])
+        order = order[is_fewer | is_nearer]
+        who = which[order]
+        self.values[who], self.n_changes[who], self.distance[who] = values[order], n_changes[order], distance[order]
+
+    def take_back(self) -> None:
+        """Undo one change after the other, the largest that can be undone first."""
+        left = np.flatnonzero(self.is_found & ~self.is_fewest)
+        while len(left):
+            before = self.n_changes.copy()
+            for block in _blocks(np.full(len(left), self.origin.shape[1]), self._block):
+                some = left[block]
+                place, column = np.nonzero(self.values[some] != self.origin[some])
+                which = some[place]
+                tried = self.values[which]
+                tried[np.arange(len(which)), column] = self.origin[which, column]
+                self.ask(which, tried)
+            left = np.flatnonzero(self.n_changes < before)
+
+    def by_size(
+        self, choices: Choices, spread: Sequence[int], *, sizes: Iterable[int] | None = None, part: float = 0.5
+    ) -> None:
+        """Ask about all sets of changes, the smallest first, up to the number of changes that was found already.
+
+        One size may take a part of the budget left. If that is not enough for all values, evenly spread ones are tried.
+        """
+        for size in range(self.origin.shape[1] + 1) if sizes is None else sizes:
+            is_open = ~self.is_nearest & (size <= self.n_changes) & (size >= self.n_ruled_out)
+            which = np.flatnonzero(is_open)
+            most = self._given.budget.inputs(10**15, part) // max(1, len(which))
+            counts = _affordable(choices.counts[which], size, spread, most)
+            is_wanted = self._ask_size(choices, which, counts, size)
+            if choices.are_all and not self.has_ended:
+                whole = (counts == choices.counts[which]).all(axis=1)
+                self.is_nearest[which[whole & is_wanted]] = True
+                nothing = which[whole & ~is_wanted]
+                self.n_ruled_out[nothing[self.n_ruled_out[nothing] == size]] = size + 1
+
+    def _ask_size(self, choices: Choices, which: Codes, counts: Codes, size: int) -> Mask:
+        """Ask about all changes of `size` coordinates, and say for which inputs one of them is wanted."""
+        n = n_candidates(counts, size)
+        # Coordinates that may change come first: this keeps the sets of places few where there are many coordinates.
+        order = np.argsort(counts == 0, axis=1, kind="stable")
+        counts = np.take_along_axis(counts, order, axis=1)
+        width = int((counts > 0).sum(axis=1).max(initial=0))
+        n_subsets = math.comb(width, size)
+        subsets = np.array(list(itertools.combinations(range(width), size)), dtype=np.int64).reshape(n_subsets, size)
+        is_wanted = np.zeros(len(which), dtype=bool)
+        asked = np.flatnonzero(n > 0)
+        for block in _blocks(np.maximum(n[asked], n_subsets * max(1, size)), self._block):
+            some = asked[block]
+            place, changed, numbers = candidates(counts[some], subsets)
+            place = some[place]
+            who = which[place]
+            values = self.origin[who]
+            for position, number in zip(changed.T, numbers.T, strict=True):
+                column = order[place, position]
+                # Evenly spread numbers; the last of them is always the last value.
+                number = -(-number * choices.counts[who, column] // counts[place, position])
+                values[np.arange(len(who)), column] = choices.value(who, column, number)
+            is_wanted[place[self.ask(who, values)]] = True
+        return is_wanted
+
+    def make_smaller(self, *, both_sides: bool = False) -> None:
+        """Bring each changed coordinate as near to the origin as it can be while the others stay.
+
+        Values are asked about from the origin outwards. Where more than `FEW` lie between, evenly spread ones are asked
+        about, and then some before the first one that is wanted: a wanted value between two others can be missed.
+        """
+        domain = self._given.domain
+        levels = domain.families.key_levels[list(domain.free_columns)] - (self._gower.last >= 0)
+        n_ordered = np.where(are_ordered(domain), levels, 0).tolist()
+        active = self.is_found & ~(self.is_nearest & self.is_fewest)
+        while active.any() and not self.has_ended:
+            before = self.distance.copy()
+            which = np.flatnonzero(active)
+            for column, n in enumerate(n_ordered):
+                for block in _blocks(np.full(len(which), FEW), self._block):
+                    self._scan(which[block], column, n, both_sides)
+            active = self.distance < before
+
+    def _scan(self, which: Codes, column: int, n_ordered: int, both_sides: bool) -> None:
+        """Bring one coordinate nearer. Beyond its ordered values there is nothing between it and the origin."""
+        which = which[self.values[which, column] != self.origin[which, column]]
+        ends = np.stack([self.values[which, column], self.origin[which, column]])
+        far = np.where((ends < n_ordered).all(axis=0), np.abs(ends[0] - ends[1]), 1)
+        low = np.full(len(which), -1)
+        most = np.where(far <= FEW, FEW, GRID)
+        while len(which):
+            between = far - low - 1
+            n = np.minimum(between, most)
+            place, number = _numbered(n)
+            steps = low[place] + 1 + number * between[place] // n[place]
+            nearest = self._ask_steps(which[place], steps, column, n_ordered, both_sides)[which]
+            # The last step that was asked about before the first wanted one is the new bound.
+            np.maximum.at(low, place, np.where(steps < np.minimum(nearest, far)[place], steps, -1))
+            far = np.minimum(far, nearest)
+            more = (n < between) & (far - low > 1)
+            which, low, far, most = which[more], low[more], far[more], most[more]
+
+    def _ask_steps(self, which: Codes, steps: Codes, column: int, n_ordered: int, both_sides: bool) -> Codes:
+        """Ask about numbers of steps from the origin, and return by input the smallest number that is wanted."""
+        nearest = np.full(len(self.origin), NOWHERE)
+        origin = self.origin[which, column]
+        side = np.sign(self.values[which, column] - origin)
+        for sign in (side, -side) if both_sides else (side,):
+            tried = self.values[which]
+            tried[:, column] = origin + sign * steps
+            inside = (steps == 0) | ((tried[:, column] >= 0) & (tried[:, column] < n_ordered))
+            some = np.flatnonzero(inside & ((steps > 0) | (sign == side)))
+            wanted = some[self.ask(which[some], tried[some])]
+            np.minimum.at(nearest, which[wanted], steps[wanted])
+        return nearest
+
+
+def _affordable(counts: Codes, size: int, spread: Sequence[int], most: int) -> Codes:
+    """The number of values of each coordinate to try, so that no input has more than `most` candidates."""
+    tried = np.zeros_like(counts)
+    is_listed = n_candidates(np.minimum(counts, 1), size) <= MOST_SUBSETS
+    for width in spread:
+        wider = np.minimum(counts, width)
+        fits = is_listed & (n_candidates(wider, size) <= most)
+        tried[fits] = wider[fits]
+    return tried
+
+
+def n_candidates(counts: Codes, size: int) -> Floats:
+    """Number of ways to change `size` coordinates, by input. Floats, as the number can exceed 64 bits."""
+    ways = np.zeros((len(counts), size + 1))
+    ways[:, 0] = 1
+    for column in counts.T:
+        ways[:, 1:] += column[:, None] * ways[:, :-1]
+    return ways[:, size]
+
+
+def candidates(counts: Codes, subsets: Codes) -> tuple[Codes, Codes, Codes]:
+    """List all ways to change the coordinates of a subset: by way the input, the coordinates, and their values."""
+    sizes = counts[:, subsets].prod(axis=2).ravel()
+    pair, number = _numbered(sizes)
+    who, subset = np.divmod(pair, len(subsets))
+    changed = subsets[subset]
+    digits = np.empty_like(changed)
+    for place, column in enumerate(changed.T):
+        number, digits[:, place] = np.divmod(number, counts[who, column])
+    return who, changed, digits + 1
+
+
+def _blocks(numbers: Floats | Codes, most: int) -> Iterator[Codes]:
+    """Split inputs with these numbers of candidates, in order, into blocks of about `most` candidates."""
+    block = np.cumsum(numbers) // most
+    for each in np.unique(block):
+        yield np.flatnonzero(block == each)
+
+
+def _numbered(counts: Codes) -> tuple[Codes, Codes]:
+    """Repeat each place as often as its count says, and number the repeats from 0."""
+    whose = np.repeat(np.arange(len(counts)), counts)
+    return whose, np.arange(len(whose)) - np.repeat(np.cumsum(counts) - counts, counts)
