@@ -9,6 +9,7 @@ from fairprobe._version import __version__
 
 if TYPE_CHECKING:
     from fairprobe import datasets, errors, subjects, testing
+    from fairprobe.asserting import assert_no_discrimination
     from fairprobe.auditing import Audit, audit
     from fairprobe.domain import (
         Category,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
     from fairprobe.estimation.verdict import Verdict, verdict
     from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
-    from fairprobe.retraining import Retrained, RetrainSettings, retrain
+    from fairprobe.replaying import Replayed, replay
+    from fairprobe.retraining import Retrained, retrain
     from fairprobe.searching import Found, search
 
 __all__ = [
@@ -56,13 +58,14 @@ __all__ = [
     "Proxies",
     "Real",
     "Repaired",
-    "RetrainSettings",
+    "Replayed",
     "Retrained",
     "Rule",
     "Share",
     "Shrunk",
     "Verdict",
     "__version__",
+    "assert_no_discrimination",
     "audit",
     "breakdown",
     "causal_score",
@@ -75,6 +78,7 @@ __all__ = [
     "load_model",
     "proxies",
     "repair",
+    "replay",
     "retrain",
     "search",
     "shrink",
@@ -85,6 +89,7 @@ __all__ = [
 
 # NumPy alone takes longer to import than `fairprobe --help` may, so each name is imported when it is first asked for.
 _HOMES = {
+    "fairprobe.asserting": ("assert_no_discrimination",),
     "fairprobe.auditing": ("Audit", "audit"),
     "fairprobe.domain": (
         "Category",
@@ -111,7 +116,8 @@ _HOMES = {
     "fairprobe.estimation.verdict": ("Verdict", "verdict"),
     "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
     "fairprobe.model": ("load_model",),
-    "fairprobe.retraining": ("RetrainSettings", "Retrained", "retrain"),
+    "fairprobe.replaying": ("Replayed", "replay"),
+    "fairprobe.retraining": ("Retrained", "retrain"),
     "fairprobe.searching": ("Found", "search"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

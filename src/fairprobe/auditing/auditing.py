@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arguments import Column, Outcome, WrittenFolder
 from fairprobe.auditing import gating
 from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.auditing.content import AuditParts, content_of, domain_words, plain
@@ -58,7 +58,7 @@ def audit(
     domain: Domain | None = None,
     max_share: float | Mapping[str, float] | None = None,
     gate: str | None = None,
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     rows_are: str | None = None,
     output: str = "label",
     threshold: float | None = None,
@@ -77,15 +77,15 @@ def audit(
     explain_queries: int = AuditSettings.explain_queries,
     retrain: bool = False,
     retrain_seconds: float | None = None,
-    mask: Sequence[str] = (),
+    mask: Sequence[Column] = (),
     show_rows: bool = False,
     seed: int | None = 0,
     date: str | None = None,
     title: str | None = None,
     name: str | None = None,
     data_name: str | None = None,
-    folder: str | PathLike[str] | None = None,
-    store: str | PathLike[str] | None = None,
+    folder: WrittenFolder | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,

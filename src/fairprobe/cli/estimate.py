@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +20,16 @@ from fairprobe.cli.estimate_words import (
     side_by_side,
     verdict_lines,
 )
-from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import flag, note, progress, say, say_parts, sent_words, to_copy
+from fairprobe.cli.flags import flag
+from fairprobe.cli.words import note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import plan, settings_of
-from fairprobe.estimation.gate import GATES, TWINS, UNBOUND, Gate
+from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.settings import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan
+from fairprobe.estimation.settings import EstimatePlan
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
 from fairprobe.wording import POPULATIONS, counted, duration, percent
@@ -38,70 +37,30 @@ from fairprobe.wording import POPULATIONS, counted, duration, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("auto", "sample", "exact")
-VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
-
-GOOD = "The good outcome, to say who is worse off"
-APART = "a column of --data that is left out of the inputs; for the share of the rows."
-EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
-
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-_setting = partial(setting, estimate)
+PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable")}
 
 OPTIONS = [
-    *o.inputs(
-        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "Rows, a population of their own; the domain is inferred from them unless --domain is given",
-        weights=("--model-weights",),
-    ),
-    o.several(
+    *o.INPUTS,
+    o.own(
         "population",
-        "NAME",
-        f"Whose share: {', '.join(POPULATIONS)} (valid is the part of the domain that its constraints allow, density "
-        "what is fitted to the rows of --data); give it again or put commas between them. Default: all there are but "
-        "the density.",
+        "Sequence[Column] | None",
+        'whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow) and '
+        '"density" (what is fitted to the rows of `data`); by default all there are but the density.',
         o.HOW,
-        POPULATIONS,
     ),
-    _setting(
-        "method", str, "exact where it can be had (auto), or sample. Rows are always all judged.", choices=METHODS
+    *o.options_of(estimate, PANELS, but=("population",)),
+    o.own("by_parameter", "bool | None", "also the share by sensitive parameter, alone and combined.", o.HOW),
+    o.out(
+        "write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is overwritten."
     ),
-    _setting("n_experiments", whole, f"Experiments of a sample. {EXPERIMENTS}"),
-    _setting("n_samples", whole, "Inputs of an experiment."),
-    _setting("confidence", number, "Of the intervals, between 0 and 1."),
-    _setting("width", number, "Sample until the interval is no wider, as 0.01 for one percentage point."),
-    _setting("max_seconds", number_or_none, "Sample no longer; the interval is valid whenever it stops."),
-    _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
-    o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
-    o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
-    o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
-    o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
-    o.ROWS_ARE,
-    *o.ASKED,
-    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
-    o.ENGINE,
-    _setting(
-        "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
-    ),
-    o.option(
-        "gate",
-        "NAME",
-        "What --max-share is about. Default: rows if any, else domain; with links both shares, linked and plain, "
-        'unless it names one: plain, or "rows linked".',
-        VERDICT,
-        choices=(*GATES, *TWINS),
-    ),
-    o.STORE,
-    o.MODEL_ID,
-    o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
-    o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
-    o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
+    o.own("plot", "WrittenFile | None", "draw how the sample converges, as .svg; an older file is overwritten."),
     *o.PRINTED,
 ]
 
-BESIDE = {"sample_weight": "weights", "groups": "groups"}
-"""Arguments of `estimate` that hold a value for each row, and the options that name their columns."""
+BESIDE = ("sample_weight", "groups")
+"""Arguments of `estimate` that hold a value for each row; their options name columns."""
 
 N_SHOWN = 3
 """Rows shown in words."""
@@ -117,9 +76,6 @@ def run(request: Request) -> int:
     the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
     plain share and the linked one, with what changes along.
     """
-    given = request.given
-    if given["model_weights"] is None and str(given["weights"]).endswith(".safetensors"):  # no column is meant
-        request = replace(request, given={**given, "model_weights": given["weights"], "weights": None})
     return Estimate(request).run()
 
 
@@ -175,10 +131,10 @@ class Estimate(Command):
         check_linked(self.request["linked"], self.domain)
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
-        for option in ("weights", "groups", "out"):
+        for option in (*BESIDE, "out"):
             if self.request[option] is not None and "rows" not in self.populations:
-                raise SettingError(f"--{option} is about rows, got {self._no_rows()}")
-        self.beside = {name: self.request.source.column(option) for name, option in BESIDE.items()}
+                raise SettingError.about(option, f"is about rows, got {self._no_rows()}")
+        self.beside = {name: self.request.source.column(name) for name in BESIDE}
         if self.keywords["max_share"] is not None:
             self.gate = Gate(self.gate).named(self.populations)
             if self.which is not None and self.which not in self.sides:
@@ -323,11 +279,11 @@ class Estimate(Command):
         """All of it."""
         fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
         by_parameter = {
-            population: {name: share.summary() for name, share in sets.items()}
+            population: {name: share.jsonable() for name, share in sets.items()}
             for population, sets in self.breakdowns.items()
         }
         return {
-            "shares": {name: share.summary() for name, share in self.shares.items()},
+            "shares": {name: share.jsonable() for name, share in self.shares.items()},
             "breakdown": by_parameter or None,
             "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
             "rows": self._first_rows(),
@@ -416,11 +372,7 @@ class Estimate(Command):
         settings = [
             f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
             *([f"  compared   {' and '.join(self.sides)} twins"] if self.domain.links else []),
-            *(
-                f"  {option:9}  column {self.request[option]}"
-                for option in BESIDE.values()
-                if self.request[option] is not None
-            ),
+            *(f"  {option:9}  column {self.request[option]}" for option in BESIDE if self.request[option] is not None),
             *([f"  limit      {percent(limit)} of the {self.gate}{which}"] if limit is not None else []),
             *([f"  out        {self.out.name}"] if self.out is not None else []),
             *([f"  plot       {plot}"] if plot else []),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import filled
+from fairprobe.arguments import Column, Outcome, WrittenFolder, filled
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.estimation.bounds.intervals import split_confidence
@@ -45,15 +44,15 @@ def estimate(
     max_seconds: float | None = None,
     threshold: float | None = None,
     output: str = "label",
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     seed: int | None = 0,
     batch: str | None = None,
     linked: bool | None = None,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: Column | None = None,
+    groups: Column | None = None,
     rows_are: str | None = None,
     gate: str | None = None,
-    store: str | PathLike[str] | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     n_jobs: int = 1,
     engine: str | None = None,

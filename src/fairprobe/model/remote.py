@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.arguments import SecretHeaders, TrustedFile
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
@@ -45,14 +46,14 @@ def connect(
     *,
     protocol: str | None = None,
     answers: Mapping[str, str] | None = None,
-    header_from_env: Mapping[str, str] | None = None,
+    header_from_env: SecretHeaders | None = None,
     connections: int = 4,
     batch_rows: int | None = None,
     rate_limit: float | None = None,
     timeout: float = 60.0,
     retries: int = 8,
     cache_rows: int = 500_000,
-    ca_file: str | None = None,
+    ca_file: TrustedFile | None = None,
 ) -> RemoteModel:
     """A model behind an address, which must answer.
 

@@ -11,6 +11,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from fairprobe.arguments import WrittenFolder
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
@@ -85,7 +86,7 @@ def search(
     confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
-    store: str | PathLike[str] | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:
