@@ -163,7 +163,7 @@ class Seen:
 
     @cached_property
     def _narrow(self) -> tuple[dict[int, int], NDArray[Any]]:
-        """By parameter with few levels, the number of its first row; and rows with that parameter at each level in turn.
+        """By parameter with few levels, the number of its first row; and rows with it at each level in turn.
 
         All are transformed at once: transformers take about as long for a row as for a thousand.
         """
