@@ -1,6 +1,6 @@
-"""The other process: holds a model, and answers about batches until nobody asks any more.
+"""The code that runs in the process of an isolated model: it loads the model and answers about batches.
 
-It is told by pickles, of a process that it may trust. It answers by JSON and plain numbers: it may not be trusted.
+It is sent pickles, by a process that it can trust. It is not trusted itself: it answers in JSON and plain arrays.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import numpy as np
 
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.known import works_on_float32
+from fairprobe.model.sources.child_process import packed, plain_label
+from fairprobe.model.sources.isolated import METHODS
 from fairprobe.model.sources.load import load_model
 from fairprobe.model.sources.node_checks import quieten
 from fairprobe.model.sources.reading import Content, Permission, read_content, shortened
 from fairprobe.model.torch import TorchAdapter, ask_module
-
-METHODS: Final = ("predict", "predict_proba", "decision_function")
-
-PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy's dtypes that are sent as they are."""
 
 
 def main(missing: list[str]) -> None:
@@ -66,7 +63,7 @@ def _loaded(job: Mapping[str, Any]) -> Any:
 
 
 def _limit_memory(most: int) -> None:
-    """So many bytes beyond those that are taken already."""
+    """Limit the memory to `most` bytes beyond those that are in use."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -75,7 +72,7 @@ def _limit_memory(most: int) -> None:
 
 
 def _described(model: Any) -> dict[str, Any]:
-    """What whoever asks it must know of it, as plain values."""
+    """The attributes of a model that its adapter looks at, as plain values."""
     told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
     told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
     told["is_torch"], told["is_callable"] = TorchAdapter.accepts(model), callable(model)
@@ -86,18 +83,20 @@ def _described(model: Any) -> dict[str, Any]:
         told["is_regressor"] = bool(is_regressor(model))
     for name in ("classes_", "feature_names_in_"):
         if isinstance(given := getattr(model, name, None), np.ndarray):
-            told[name] = given.dtype.str, given.tolist()
+            told[name] = [plain_label(each) for each in given.tolist()]
     if isinstance(n := getattr(model, "n_features_in_", None), (int, np.integer)):
         told["n_features_in_"] = int(n)
     categories = getattr(model, "categories_in_", None)
     if categories is None and hasattr(model, "get_booster"):
         categories = xgboost_categories(model.get_booster(), list(getattr(model, "feature_names_in_", ())))
-    told["categories_in_"] = {name: [_plain(each) for each in values] for name, values in (categories or {}).items()}
+    told["categories_in_"] = {
+        name: [plain_label(each) for each in values] for name, values in (categories or {}).items()
+    }
     return told
 
 
 def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The answer to a batch, in the setting of scikit-learn that whoever asks has."""
+    """The answer to a batch, with the caller's settings of scikit-learn."""
     if method.startswith("torch:"):
         return packed(ask_module(model, method.removeprefix("torch:"), batch))
     ask: Callable[[Any], Any] = model if method == "__call__" else getattr(model, method)
@@ -106,31 +105,8 @@ def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tu
         return packed(ask(batch))
 
 
-def packed(answer: Any) -> tuple[dict[str, Any], bytes]:
-    """An answer as what describes it, and bytes; of objects, each different one is told once."""
-    array = np.ascontiguousarray(answer.to_numpy() if hasattr(answer, "to_numpy") else np.asarray(answer))
-    shape = np.shape(answer)
-    if array.dtype.kind in PLAIN:
-        return {"dtype": array.dtype.str, "shape": shape}, array.tobytes()
-    places: dict[Any, int] = {}
-    values: list[Any] = array.ravel().tolist()
-    codes = [places.setdefault((type(each), each), len(places)) for each in values]
-    told = [_plain(each) for _, each in places]
-    return {"dtype": "O", "shape": shape, "values": told}, np.array(codes, dtype=np.int64).tobytes()
-
-
-def _plain(value: Any) -> Any:
-    """A label as JSON has it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if str(value) in ("<NA>", "NaT"):
-        return None
-    raise TypeError(f"an isolated model must answer with numbers or texts, got {type(value).__name__}")
-
-
 def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
-    """Send what comes of some work, or what went wrong."""
+    """Send the result of `work`, or the error that it raised."""
     try:
         said, data = work()
     except FairprobeError as error:
