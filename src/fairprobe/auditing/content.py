@@ -53,7 +53,7 @@ def content_of(run: AuditState) -> dict[str, Any]:
         "search": None if run.found is None else _without_time(run.found.summary()),
         "why": _why(run),
         "plots": _plots(run),
-        "proxies": None if run.proxies is None else run.proxies.summary(),
+        "proxies": None if run.proxies is None else run.proxies.jsonable(),
         "retraining": _told(run.retrained, mask),
         "sensitivity": mask.everywhere(plain(run.sensitivity)),
         "sampling": [*_sampling(run)],
