@@ -27,7 +27,7 @@ _FEWEST: Final = 200
 
 @dataclass(frozen=True)
 class RetrainPlan:
-    """What is known before the first round, and a guess of the seconds of each step."""
+    """The facts before the first round, and a guess of the seconds of each step."""
 
     settings: Settings
     seed: int
@@ -51,7 +51,7 @@ class RetrainPlan:
     with its controls (report), and of everything (total)."""
 
     def facts(self, cases: str | None) -> dict[str, str]:
-        """What is known, by name, in words. `cases` is the name of the file of cases, if there is one."""
+        """The facts by name, in words. `cases` is the name of the file of cases, if there is one."""
         settings = self.settings
         augment = f"{', '.join(self.augmentations)}: searched over, and so are the amounts"
         if not settings.is_search:
