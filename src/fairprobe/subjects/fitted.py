@@ -18,7 +18,6 @@ from fairprobe.arrays import Codes
 from fairprobe.datasets import load_census
 from fairprobe.errors import HealthWarning
 from fairprobe.files import write_bytes
-from fairprobe.files import write_bytes
 from fairprobe.subjects.catalogue import make
 
 _FORMAT: Final = 2
