@@ -249,7 +249,8 @@ def plain(value: Any) -> Any:
 
 
 def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
-    return None if result is None else mask.everywhere(plain(_without_time(result.summary())))
+    figures = result.jsonable() if isinstance(result, Retrained) else result and result.summary()
+    return None if figures is None else mask.everywhere(plain(_without_time(figures)))
 
 
 def _why(run: AuditState) -> Any:
