@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
@@ -252,7 +253,7 @@ class Explain(Search):
             if self.cases is None:
                 super().show()
             return
-        say_blocks(why.blocks())
+        say_blocks(block for block in why.blocks() if not isinstance(block, Remark))
         if why.n_cases and self.request["favourable"] is None:
             say("--favourable OUTCOME says which outcome is worse.")
         say()
