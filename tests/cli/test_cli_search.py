@@ -250,13 +250,6 @@ def test_options_of_earlier_versions(search, old):
     assert "--no-diversify --no-accelerate" in first.out
 
 
-def test_which_cases_are_confirmed(search):
-    outcome = search("--max-cases", 5, "--confirm", "sample", "--json")
-    assert json.loads(outcome.out)["confirm"] == "sample"
-    assert "--confirm sample" in search("--max-cases", 5, "--confirm", "sample").out
-    assert search("--confirm", "some").code == 2
-
-
 def test_short_for_out(search, folder):
     assert search("-o", "cases.csv", "--max-cases", 5).code == 0
     assert (folder / "cases.csv").exists()

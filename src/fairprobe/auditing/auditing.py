@@ -455,7 +455,7 @@ class Auditing:
             within = {"density": self._density, "min_plausibility": settings.min_plausibility}
         arguments = {
             "max_cases": settings.search_cases,
-            "max_inputs": settings.max_inputs,
+            "max_judged": settings.max_inputs,
             "max_barren": settings.max_barren,
             "threshold": settings.threshold,
             "output": settings.output,
@@ -474,7 +474,7 @@ class Auditing:
             parts.found = search(self.model, self.domain, **arguments)
         if parts.found.stop_reason is StopReason.INTERRUPTED:
             parts.interrupted = self.phase
-        self._tell(f"search: {parts.found.n_cases:,} cases in {parts.found.n_inputs:,} inputs", is_over=True)
+        self._tell(f"search: {parts.found.n_cases:,} cases in {parts.found.n_distinct:,} inputs", is_over=True)
 
     def _why(self) -> None:
         parts, settings = self.parts, self.settings

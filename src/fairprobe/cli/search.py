@@ -24,7 +24,7 @@ from fairprobe.oracle import checked_threshold
 from fairprobe.searching import STRATEGIES, Found, StopReason, search
 from fairprobe.searching.forecast import LimitCost, plan
 from fairprobe.searching.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
-from fairprobe.searching.searching import CONFIRM, MIN_PLAUSIBILITY
+from fairprobe.searching.searching import MIN_PLAUSIBILITY
 from fairprobe.searching.settings import Limits, settled
 from fairprobe.wording import counted, duration, percent
 
@@ -86,13 +86,10 @@ OPTIONS = [
     o.switch("hurry", "Walkers begin all at once. Default: if only --max-seconds limits the search.", o.HOW, both=True),
     _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
     o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
-    _setting(
-        "confirm", str, "Which cases of a stand-in the model confirms: all, or a sample of 1,000.", choices=CONFIRM
-    ),
     _setting("max_cases", whole_or_none, "Distinct cases.", LIMITS),
     _setting("max_seconds", number_or_none, "Seconds.", LIMITS),
     _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),
-    _setting("max_inputs", whole_or_none, "Inputs judged.", LIMITS),
+    _setting("max_judged", whole_or_none, "Inputs judged.", LIMITS),
     _setting("max_barren", whole_or_none, "Inputs in a row without a new case.", LIMITS),
     o.STORE,
     o.MODEL_ID,
@@ -219,7 +216,7 @@ class Search(Command):
         changes: dict[str, Any] = {"seed": found.seed}
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
             # A clock or a person ended the search: as many inputs as it came to give the same.
-            changes |= {"max_seconds": None, "max_inputs": found.n_judged}
+            changes |= {"max_seconds": None, "max_judged": found.n_judged}
             # Without that limit "auto" might settle on something else.
             changes |= {"strategy": found.settings.strategy, "hurry": found.settings.hurry or None}
         # Several processes that are interrupted leave several shards half done, which no limit can repeat.
@@ -300,14 +297,12 @@ class Search(Command):
             *(["  linked     no: the links are set aside"] if self.domain.links and not keywords["linked"] else []),
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
         ]
-        unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
         speed = counted(round(1 / seen.seconds_per_input), "input")
         measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
         costs = [
-            (f"Measured on {measured_on}: {speed} a second, {counted(seen.n_cases, 'case')}.", 0),
+            (f"Measured on {measured_on}: {speed} a second.", 0),
             ("It would stop at the first of these:", 0),
             *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
-            *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
         ]
         return DryRun(figures, lines, costs)
 
@@ -328,11 +323,10 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
     queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
     if cost.limit == "exhausted":
         return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
-    every = "a guess from the cases seen: about" if cost.is_guess else "if every input were a case:"
     words = {
         "max_seconds": f": about {queries}",
         "max_barren": f" in a row without a new case: {queries}, {seconds}",
-        "max_cases": f": {every} {queries}, {seconds}",
+        "max_cases": f": if every input were a case: {queries}, {seconds}",
     }.get(cost.limit, f": {queries} at most, {seconds}")
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
@@ -340,7 +334,7 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
 def summary_lines(found: Found, started_from: str, written: str | None, within: Sequence[str] = ()) -> list[Line]:
     """The figures of a search."""
     lines = (
-        f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
+        f"{counted(found.n_cases, 'case')} found in {counted(found.n_distinct, 'distinct input')}",
         "",
         f"  from      {started_from}",
         *within,

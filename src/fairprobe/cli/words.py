@@ -23,7 +23,7 @@ Line = tuple[str, int]
 ARGUMENTS: set[str] = set()
 """What an option sets, by the name that it has in the library; the options add themselves."""
 
-_OTHER_FLAGS = {"n_select": "--select-inputs", "n_report": "--report-inputs"}
+_OTHER_FLAGS = {"max_judged": "--max-inputs", "n_select": "--select-inputs", "n_report": "--report-inputs"}
 
 
 def flag(argument: str) -> str:
