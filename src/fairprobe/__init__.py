@@ -9,6 +9,7 @@ from fairprobe._version import __version__
 
 if TYPE_CHECKING:
     from fairprobe import datasets, errors, subjects, testing
+    from fairprobe.asserting import assert_no_discrimination
     from fairprobe.auditing import Audit, audit
     from fairprobe.domain import (
         Category,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         breakdown,
         causal_score,
         causal_search,
-        chance_of_finding,
         estimate,
     )
     from fairprobe.estimation.compare import Comparison, compare
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fairprobe.estimation.verdict import Verdict, verdict
     from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
+    from fairprobe.replaying import Replayed, replay
     from fairprobe.retraining import Retrained, RetrainSettings, retrain
     from fairprobe.searching import Found, search
 
@@ -57,6 +58,7 @@ __all__ = [
     "Proxies",
     "Real",
     "Repaired",
+    "Replayed",
     "RetrainSettings",
     "Retrained",
     "Rule",
@@ -64,11 +66,11 @@ __all__ = [
     "Shrunk",
     "Verdict",
     "__version__",
+    "assert_no_discrimination",
     "audit",
     "breakdown",
     "causal_score",
     "causal_search",
-    "chance_of_finding",
     "compare",
     "datasets",
     "errors",
@@ -77,6 +79,7 @@ __all__ = [
     "load_model",
     "proxies",
     "repair",
+    "replay",
     "retrain",
     "search",
     "shrink",
@@ -87,6 +90,7 @@ __all__ = [
 
 # NumPy alone takes longer to import than `fairprobe --help` may, so each name is imported when it is first asked for.
 _HOMES = {
+    "fairprobe.asserting": ("assert_no_discrimination",),
     "fairprobe.auditing": ("Audit", "audit"),
     "fairprobe.domain": (
         "Category",
@@ -106,7 +110,6 @@ _HOMES = {
         "breakdown",
         "causal_score",
         "causal_search",
-        "chance_of_finding",
         "estimate",
     ),
     "fairprobe.estimation.compare": ("Comparison", "compare"),
@@ -114,6 +117,7 @@ _HOMES = {
     "fairprobe.estimation.verdict": ("Verdict", "verdict"),
     "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
     "fairprobe.model": ("load_model",),
+    "fairprobe.replaying": ("Replayed", "replay"),
     "fairprobe.retraining": ("RetrainSettings", "Retrained", "retrain"),
     "fairprobe.searching": ("Found", "search"),
 }

@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from os import PathLike
@@ -31,6 +31,10 @@ Flag = bool
 """True or False, where only True is ever said: the command line has no option for False."""
 ReadFile = str | PathLike[str]
 """A file or a folder that is read."""
+DataFile = str
+"""A table of rows, by its path."""
+SensitiveNames = Sequence[str]
+"""Names of sensitive parameters, each with the values to compare where they are listed."""
 WrittenFile = str | PathLike[str]
 """A file that is written."""
 WrittenFolder = str | PathLike[str]
@@ -45,7 +49,7 @@ AllowsCode = bool
 """Whether code of a file may run."""
 SecretHeaders = Mapping[str, str]
 """Headers of a request, by name, and the variables of the environment that hold their values."""
-TrustedFile = str | PathLike[str]
+TrustedFile = str
 """A file that says who is told secrets."""
 
 
@@ -75,31 +79,33 @@ class Kind:
 
 
 AGAIN = "Give it again for more."
-PATH, TEXT, TEXTS = "a text", "a text", "a list of texts"
+TEXT, WHOLE, NUMBER, TRUTH, TEXTS = "a text", "a whole number", "a number", "true or false", "a list of texts"
+SCALAR = "a text, a number, true or false"
 LIMIT = "a number, or a table of numbers by who is worse off"
 SENSITIVE = "a list of names, or a table of the values to compare by name"
 
 KINDS: dict[str, Kind | None] = {
     "Progress": None,
     "Mapping[str, float]": Kind(LIMIT, "LIMIT", 'As 0.01; or by who is worse off, as "sex=Female: 0.01".', True),
-    "Mapping[str, Sequence[Any] | None]": Kind(
+    "SensitiveNames": Kind(
         SENSITIVE, "NAME", "As sex,race. To compare only some values: age=25,45,65, in an option of its own.", True
     ),
-    "AllowsCode": Kind("true or false", danger=Danger.RUNS_CODE),
+    "AllowsCode": Kind(TRUTH, danger=Danger.RUNS_CODE),
     "TrustedTypes": Kind(TEXTS, "TYPE", AGAIN, True, Danger.RUNS_CODE),
     "SecretHeaders": Kind(TEXTS, "HEADER=VARIABLE", AGAIN, True, Danger.TELLS_SECRETS),
-    "TrustedFile": Kind(PATH, "FILE", danger=Danger.TELLS_SECRETS),
-    "ModelSource": Kind(PATH, "MODEL", danger=Danger.NAMES_OBJECT),
-    "DomainSource": Kind(PATH, "FILE", danger=Danger.NAMES_OBJECT),
-    "ReadFile": Kind(PATH, "FILE", danger=Danger.READS),
-    "WrittenFile": Kind(PATH, "FILE", danger=Danger.WRITES),
-    "WrittenFolder": Kind(PATH, "FOLDER", danger=Danger.WRITES),
+    "TrustedFile": Kind(TEXT, "FILE", danger=Danger.TELLS_SECRETS),
+    "ModelSource": Kind(TEXT, "MODEL", danger=Danger.NAMES_OBJECT),
+    "DomainSource": Kind(TEXT, "FILE", danger=Danger.NAMES_OBJECT),
+    "ReadFile": Kind(TEXT, "FILE", danger=Danger.READS),
+    "DataFile": Kind(TEXT, "FILE", danger=Danger.READS),
+    "WrittenFile": Kind(TEXT, "FILE", danger=Danger.WRITES),
+    "WrittenFolder": Kind(TEXT, "FOLDER", danger=Danger.WRITES),
     "Mapping[str, str]": Kind(TEXTS, "NAME=VALUE", AGAIN, True),
-    "Flag": Kind("true or false"),
-    "bool": Kind("true or false"),
-    "int": Kind("a whole number", "N"),
-    "float": Kind("a number", "NUMBER"),
-    "Outcome": Kind("a text, a number, true or false", "OUTCOME"),
+    "Flag": Kind(TRUTH),
+    "bool": Kind(TRUTH),
+    "int": Kind(WHOLE, "N"),
+    "float": Kind(NUMBER, "NUMBER"),
+    "Outcome": Kind(SCALAR, "OUTCOME"),
     "Column": Kind(TEXT, "COLUMN"),
     "Sequence[Column]": Kind(TEXTS, "COLUMN", "Give it again for more, or put commas between them.", True),
     "str": Kind(TEXT, "NAME"),
@@ -147,7 +153,7 @@ class Argument:
 
     def named(self, name: str) -> Argument:
         """The argument under another name, where two functions use one name for two things."""
-        return replace(self, name=name)
+        return self if name == self.name else replace(self, name=name, old_names=(*self.old_names, self.name))
 
 
 @functools.cache

@@ -18,7 +18,8 @@ from fairprobe.auditing.gating import Judged
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
-from fairprobe.estimation.verdict import GATES, Outcome
+from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.verdict import Outcome
 from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
@@ -135,7 +136,7 @@ def assert_no_discrimination(
         output=output,
         threshold=threshold,
         confidence=confidence,
-        populations=[next((word for word in (gate or "").split() if word in GATES), "rows")],
+        populations=[Gate.of(gate).population or "rows"],
         n_experiments=n_experiments,
         n_samples=n_samples,
         method=method,

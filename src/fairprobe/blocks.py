@@ -70,24 +70,33 @@ class Interval:
         return self.text
 
 
+@dataclass(frozen=True)
+class Code:
+    """A text to be copied as it is, such as a command, a rule or settings."""
+
+    text: str
+    title: str = ""
+
+
 Cell = str | Interval
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under the names of columns. Without columns, the first cell of a row names the others.
-
-    A row with a single cell is the heading of the rows below it.
-    """
+    """Rows of cells under the names of columns. Without columns, the first cell of a row names the others."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str = ""
     numbers: frozenset[str] = frozenset()
     """The columns that hold numbers, which are aligned on the right."""
+    name: str = ""
+    """Identifies a table that a page shows in another way, as a list to sort and to filter."""
 
     @classmethod
-    def of(cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", numbers: str = "") -> Table:
+    def of(
+        cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", numbers: str = "", name: str = ""
+    ) -> Table:
         """A table of any iterables; `numbers` has a '#' for each column of numbers and another sign for the others.
 
         >>> Table.of(["", "share"], [["rows", "5%"]], numbers=".#").numbers
@@ -95,12 +104,13 @@ class Table:
         """
         names = tuple(columns)
         right = frozenset(name for name, sign in zip(names, numbers, strict=False) if sign == "#")
-        return cls(names, tuple(tuple(row) for row in rows), title, right)
+        return cls(names, tuple(tuple(row) for row in rows), title, right, name)
 
     @classmethod
-    def of_facts(cls, facts: Mapping[str, object], title: str = "") -> Table:
+    def of_facts(cls, facts: Mapping[str, object] | Iterable[tuple[str, object]], title: str = "") -> Table:
         """A table of named figures, one a row."""
-        return cls((), tuple((name, str(figure)) for name, figure in facts.items()), title)
+        pairs = facts.items() if isinstance(facts, Mapping) else facts
+        return cls((), tuple((name, str(figure)) for name, figure in pairs), title)
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, title: str = "", *, index: bool = False, most_rows: int = 10) -> Table:
@@ -121,7 +131,7 @@ class Figure:
 
     title: str
     svg: str
-    words: str
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ class Section:
     name: str = ""
 
 
-Block = Sentence | Items | Table | Figure | Remark | Section
+Block = Sentence | Items | Code | Table | Figure | Remark | Section
 
 
 class Result:

@@ -42,6 +42,18 @@ class InputError(FairprobeError, ValueError):
         error.argument = argument
         return error
 
+    def calling(self, argument: str, name: str) -> Self:
+        """The error with an argument under another name, as the flag that sets it.
+
+        >>> SettingError.about("n_jobs", "must be a whole number, got 2.5").calling("n_jobs", "--jobs")
+        SettingError('--jobs must be a whole number, got 2.5')
+        """
+        if self.argument != argument:
+            return self
+        error = type(self)(name + str(self).removeprefix(argument))
+        error.argument = name
+        return error
+
 
 class DomainError(InputError):
     """A parameter, a domain or a domain file breaks a rule."""

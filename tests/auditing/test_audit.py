@@ -13,9 +13,9 @@ from audited import SMALL, linked_domain, model, rows, score, small, titled
 import fairprobe
 from fairprobe import Domain
 from fairprobe.errors import DataError, ModelError, RunError, SettingError
+from fairprobe.report.content import flips_words
 from fairprobe.report.html import html
 from fairprobe.report.markdown import markdown
-from fairprobe.report.phrases import flips_words
 from fairprobe.store.hashes import canonical, digest, sealed
 
 

@@ -8,8 +8,6 @@ import pytest
 from audited import rows
 
 from fairprobe.cli import main
-from fairprobe.cli.config import KINDS
-from fairprobe.cli.init import config_text
 
 MODEL = """
 import numpy as np
@@ -167,9 +165,3 @@ def test_init(here, capsys):
     assert "fairprobe audit new.toml --trust-config" in capsys.readouterr().err
     assert main(["audit", "new.toml", "--trust-config", *effort]) == 1
     assert main(["init", "rows.csv", "--label", "nope", "--out", "x.toml"]) == 2
-
-
-def test_all_that_init_writes_is_known(tmp_path):
-    text = config_text("rows.csv", None, rows(), None, [], None, tmp_path / "fairprobe.toml")
-    keys = [line.removeprefix("# ").partition(" = ")[0] for line in text.splitlines() if " = " in line]
-    assert set(keys) <= set(KINDS) | {"Guessed by name. As a table it lists the values to compare: sensitive"}

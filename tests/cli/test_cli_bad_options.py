@@ -37,7 +37,7 @@ def test_limits_and_counts_are_above_zero(search, flag, value):
         (["--walkers", "none"], ["--walkers", "'none'"]),
         (["--threshold", "low"], ["--threshold", "'low'"]),
         (["--nonsense"], ["--nonsense"]),
-        (["--start-from-data"], ["--from rows needs --data"]),
+        (["--from", "rows"], ["--from rows needs --data"]),
         (["--label", "income"], ["--label", "no --data"]),
         (["--ignore", "income"], ["--ignore", "no --data"]),
         (["--json", "--out", "-"], ["--json and --out -"]),

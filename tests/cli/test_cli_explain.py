@@ -199,7 +199,7 @@ def test_a_model_that_fails(explain):
 
 
 def test_interrupted_in_the_search(explain):
-    outcome = explain("--no-accelerate", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts")
+    outcome = explain("--accelerate", "off", "--max-cases", "none", "--explain-queries", 10**9, model="toys:interrupts")
     assert outcome.code == 130
     assert "none explained" in outcome.err or "no case was found" in outcome.err
     assert "Where." not in outcome.out

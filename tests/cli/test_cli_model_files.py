@@ -91,8 +91,8 @@ def test_weights_of_what_is_no_module(files, capsys, monkeypatch):
     monkeypatch.chdir(files)
     (files / "w.safetensors").write_bytes(b"")
     for command in ("search", "estimate"):
-        assert run(command, "--model", "model.file", "--domain", "domain.toml", "--weights", "w.safetensors") == 2
-        assert "weights is for a torch module" in capsys.readouterr().err.replace("--", "")
+        assert run(command, "--model", "model.file", "--domain", "domain.toml", "--model-weights", "w.safetensors") == 2
+        assert "--model-weights is for a torch module" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs process groups")

@@ -439,11 +439,14 @@ def test_a_gate_names_a_share(run, folder, gate, code, about):
         ),
         (["--gate", "linkd", "--max-share", "0.1"], ["did you mean 'linked'?"]),
         (["--gate", "plain", "--max-share", "0.1"], ["--gate plain needs that share, got only the linked share"]),
-        (["--weights", "wt"], ["--weights must be one of the columns", "did you mean 'w'?"]),
-        (["--weights", "w", "--population", "domain"], ["--weights is about rows, got --population domain"]),
+        (["--sample-weight", "wt"], ["--sample-weight must be one of the columns", "did you mean 'w'?"]),
+        (
+            ["--sample-weight", "w", "--population", "domain"],
+            ["--sample-weight is about rows"],
+        ),
         (["--out", "x.csv", "--population", "domain"], ["--out is about rows"]),
         (["--out", "-"], ["--out must end in .csv or .parquet"]),
-        (["--weights", "id"], ["--weights must be numbers"]),
+        (["--sample-weight", "id"], ["--sample-weight must be numbers"]),
     ],
 )
 def test_what_estimate_refuses(run, arguments, parts):
@@ -459,25 +462,25 @@ def test_a_gate_without_links(estimate):
 
 
 def test_weights_need_rows(estimate):
-    estimate("--weights", "w").refuses("--weights is about the columns of --data, got no --data")
+    estimate("--sample-weight", "w").refuses("--sample-weight is about the columns of --data, got no --data")
 
 
 def test_weights_and_groups(run):
     where = ("--data", "people.csv", "--label", "loan", "--sensitive", "sex", "--population", "rows")
-    command = ("estimate", *where, "--weights", "w", "--groups", "id")
+    command = ("estimate", *where, "--sample-weight", "w", "--groups", "id")
     share = json.loads(run(*command, "--json", model="by_both").out)["shares"]["rows"]
     # Rows 3 and 4 flip, which weigh 4 and 2 of 10.
     assert share["value"] == pytest.approx(0.6)
     assert share["design"] == "weighted in 5 groups"
     outcome = run(*command, model="by_both")
     assert "60% of the rows, weighted in 5 groups, (2 of 6)" in outcome.out
-    assert run("estimate", *where, "--weights", "w", "--ignore", "id").code == 0
+    assert run("estimate", *where, "--sample-weight", "w", "--ignore", "id").code == 0
 
 
 def test_negative_weights(run, folder):
     (folder / "people.csv").write_text(ROWS.replace("p5,0", "p5,-1"))
     where = ("--data", "people.csv", "--label", "loan", "--ignore", "id", "--sensitive", "sex", "--population", "rows")
-    run("estimate", *where, "--weights", "w").refuses("--weights must be finite and not negative, got -1.0 in row 6")
+    run("estimate", *where, "--sample-weight", "w").refuses("--sample-weight must be finite", "got -1.0 in row 6")
 
 
 # Dry runs

@@ -132,11 +132,6 @@ def test_output_of_the_model_is_kept_out(retrain):
     assert "the model says hello" in outcome.err
 
 
-def test_counts_of_inputs_as_earlier_versions_named_them(retrain):
-    content = content_of(retrain(*FEW, "--json", "--select", 400, "--report=300"))
-    assert content["n_inputs"] == {"select": 400, "report": 300}
-
-
 def test_no_controls(retrain):
     outcome = retrain(*FEW)
     assert "(controls)" not in outcome.out

@@ -178,7 +178,7 @@ def test_missing_markers(fairprobe, folder):
 
 
 def test_start_from_data(search):
-    outcome = search("--data", "rows.csv", "--label", "income", "--start-from-data", "--max-inputs", 3, "--json")
+    outcome = search("--data", "rows.csv", "--label", "income", "--from", "rows", "--max-inputs", 3, "--json")
     content = json.loads(outcome.out)
     assert content["n_judged"] == 3
     assert [(case["age"], case["pay"]) for case in content["cases"]] == [(48, 500)]
@@ -186,7 +186,7 @@ def test_start_from_data(search):
 
 def test_rows_to_start_from_that_lie_outside_are_noted(search, folder):
     (folder / "rows.csv").write_text("age,sex,pay\n48,1,500\n200,1,5\n")
-    outcome = search("--data", "rows.csv", "--start-from-data", "--max-inputs", 50)
+    outcome = search("--data", "rows.csv", "--from", "rows", "--max-inputs", 50)
     assert outcome.code == 0
     assert "note: start-rows-outside: 1 of 2 rows" in outcome.err
 
@@ -240,14 +240,9 @@ def test_subject_by_name(fairprobe):
     assert json.loads(outcome.out)["n_cases"] == 5
 
 
-@pytest.mark.parametrize("old", [["--diversify", "no", "--accelerate", "off"], ["--diversify=no", "--accelerate=off"]])
-def test_options_of_earlier_versions(search, old):
-    new = ["--no-diversify", "--no-accelerate"]
-    command = ["--strategy", "anchored", "--max-cases", 20]
-    first, second = (search(*command, *options) for options in (old, new))
-    assert first.code == second.code == 0, first.err
-    assert first.out.split("The same again:")[1] == second.out.split("The same again:")[1]
-    assert "--no-diversify --no-accelerate" in first.out
+def test_a_stand_in_can_be_switched_off(search):
+    outcome = search("--strategy", "anchored", "--max-cases", 20, "--no-diversify", "--accelerate", "off")
+    assert "--no-diversify --seed 0 --accelerate off" in outcome.out
 
 
 def test_short_for_out(search, folder):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from importlib import import_module
 
 import pandas as pd
 import pytest
 import tomli_w
 
-from fairprobe.cli import config
+from fairprobe.cli.config import danger_of
+from fairprobe.cli.init import KEYS
 from tests.model.serving import Served, serving
 
 HARMLESS = {
@@ -20,7 +20,7 @@ HARMLESS = {
     *("min_comparable", "min_plausibility", "retrain_seconds", "rate_limit", "timeout", "connections", "batch_rows"),
     *("retries", "cache_rows", "n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"),
     *("explain_queries", "seed", "retrain", "show_rows", "linked", "selfcheck", "sensitive", "max_share"),
-    *("favourable", "isolate"),
+    *("favourable", "isolate", "model_id"),
 }
 """What a config may always say: it names no file, no program, no address and no secret."""
 
@@ -173,11 +173,11 @@ def test_a_path_that_can_be_none(run):
 
 
 def test_harmless_settings_are_taken_from_what_is_found(run, here):
-    assert config.danger_of("model", "subject:decision-tree", here / "fairprobe.toml", is_named=False) is None
+    assert danger_of(KEYS["model"], "subject:decision-tree", here / "fairprobe.toml", is_named=False) is None
     absolute = {"model": str(here / "model.pkl"), "data": str(here / "rows.csv"), "out": str(here / "new" / "out")}
     run(absolute).refuses("--allow-unsafe-load must allow it")  # the file itself is read, and refused as ever
     for name, value in (("allow_unsafe_load", False), ("trust", []), ("header_from_env", [])):
-        assert config.danger_of(name, value, here / "fairprobe.toml") is None
+        assert danger_of(KEYS[name], value, here / "fairprobe.toml") is None
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,7 @@ def test_a_dry_run_asks_no_service_of_a_config(run, monkeypatch):
 
 def test_every_setting_is_classified():
     """A new key of a config is harmless only if it stands above; one that names a file or a program is not."""
-    guarded = {*config.CODE, *config.SECRET, *config.OBJECTS, *config.CONFINED, *config.READ}
-    assert set(config.KINDS) == HARMLESS | guarded
-    assert not HARMLESS & guarded
-    for option in import_module("fairprobe.cli.audit").OPTIONS:
-        if option.annotation.__metadata__[0].metavar in ("FILE", "FOLDER", "RUN", "MODEL", "TYPE", "HEADER=VARIABLE"):
-            assert option.name in guarded or option.name not in config.KINDS
+    assert {name for name, argument in KEYS.items() if argument.kind.danger is None} == HARMLESS
+    for argument in KEYS.values():
+        if argument.kind.metavar in ("FILE", "FOLDER", "MODEL", "TYPE", "HEADER=VARIABLE"):
+            assert argument.kind.danger is not None

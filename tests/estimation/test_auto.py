@@ -17,8 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 from chance import SURPRISING
 from fairprobe import Domain, Integer, breakdown, estimate
 from fairprobe.datasets import census_domain, load_census
-from fairprobe.estimation import estimation
-from fairprobe.estimation.estimation import Options
+from fairprobe.estimation import estimate_run
+from fairprobe.estimation.estimation import settings_of
 from fairprobe.estimation.exact import NotSolved, Solved, solve, solving, trees
 from fairprobe.estimation.exact.solving import TRIED, boxes_foreseen, boxes_worth
 from fairprobe.estimation.exact.walk import BoxWalk
@@ -159,12 +159,12 @@ def test_a_domain_is_enumerated_if_sampling_would_ask_as_many_rows():
 
 def test_a_run_that_may_stop_early_is_taken_for_one_without_hits():
     domain = box().domain
-    assert Options().rows_foreseen(domain) == 800_000
-    assert Options(width=0.1).rows_foreseen(domain) == 20_000  # one call at least
-    assert Options(width=1e-4).rows_foreseen(domain) == pytest.approx(100_000)
-    assert Options(max_share=1e-5, width=0.1).rows_foreseen(domain) == pytest.approx(1_000_000)
-    assert Options(width=1e-4, n_experiments=3).rows_foreseen(domain) == 6_000
-    assert Options(max_share=0).rows_foreseen(domain) == 800_000
+    assert settings_of().rows_foreseen(domain) == 800_000
+    assert settings_of(width=0.1).rows_foreseen(domain) == 20_000  # one call at least
+    assert settings_of(width=1e-4).rows_foreseen(domain) == pytest.approx(100_000)
+    assert settings_of(max_share=1e-5, width=0.1).rows_foreseen(domain) == pytest.approx(1_000_000)
+    assert settings_of(width=1e-4, n_experiments=3).rows_foreseen(domain) == 6_000
+    assert settings_of(max_share=0).rows_foreseen(domain) == 800_000
 
 
 # Solving, by counts
@@ -228,7 +228,7 @@ def test_sets_share_the_effort(monkeypatch):
     domain = Domain([*WIDE.parameters[:3], Integer("sex", 0, 1), Integer("race", 0, 4)], sensitive=["sex", "race"])
     asked = []
     monkeypatch.setattr(
-        estimation, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {})
+        estimate_run, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {})
     )
     breakdown(lambda X: X[:, 0], domain, n_experiments=30)
     assert [options["n_rows"] for options in asked] == [30_000 * 10 / 3] * 3

@@ -190,7 +190,7 @@ def test_three_sensitive_parameters_have_seven_sets():
 
 @pytest.mark.parametrize("sets", [[["x"]], [["sex", "age"]], [[]], [""], ["sex", "x"]])
 def test_a_set_names_sensitive_parameters(sets):
-    with pytest.raises(SettingError, match="a set must name some of sex, race; got"):
+    with pytest.raises(SettingError, match="sets must each name some of sex, race; got"):
         breakdown(Arbitrary(), DOMAIN, sets=sets)
 
 

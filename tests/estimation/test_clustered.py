@@ -141,7 +141,7 @@ def flips(frame):
 def outcome_of(rng, limit, settings):
     hits, weights, groups = persons(rng, *settings)
     rows = pd.DataFrame({"x": hits.astype(int), "sex": rng.choice(["f", "m"], len(hits))})
-    share = estimate(flips, DOMAIN, rows, weights=weights, groups=groups, rows_are="held-out")
+    share = estimate(flips, DOMAIN, rows, sample_weight=weights, groups=groups, rows_are="held-out")
     return str(verdict(share, limit).outcome)
 
 
@@ -172,7 +172,7 @@ def test_few_groups_never_pass(n_groups, n_each, weights):
     rows = pd.DataFrame({"x": np.zeros(n, dtype=int), "sex": "f"})
     groups = None if n_groups is None else np.arange(n) % n_groups
     with pytest.warns(HealthWarning, match="few-groups"):
-        share = estimate(flips, DOMAIN, rows, weights=weights, groups=groups, rows_are="held-out")
+        share = estimate(flips, DOMAIN, rows, sample_weight=weights, groups=groups, rows_are="held-out")
     said = verdict(share, 0.9)
     assert (share.high < 0.9, said.outcome, share.is_few) == (True, "inconclusive", True)
     assert "too few groups" in said.sentence

@@ -88,7 +88,7 @@ def test_a_plan():
     ("arguments", "message"),
     [
         ({"method": "exact"}, "method must be auto or sample for a density"),
-        ({"weights": np.ones(3)}, "weights are for a population of rows"),
+        ({"sample_weight": np.ones(3)}, "sample_weight are for a population of rows"),
         ({"groups": np.ones(3)}, "groups are for a population of rows"),
     ],
 )

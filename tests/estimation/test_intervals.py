@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from scipy import special, stats
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds import paired
 from fairprobe.estimation.bounds.intervals import (
-    chance_of_finding,
     checked_confidence,
     clopper_pearson,
     lower_bound,
@@ -213,36 +211,6 @@ def test_bad_rates_are_refused(rates):
 
 
 # The chance of finding
-
-
-@pytest.mark.parametrize(
-    ("share", "n", "chance"),
-    [(0.5, 3, 0.875), (0, 10**12, 0), (1, 1, 1), (1, 0, 0), (0.3, 0, 0), (1e-300, 1, 1e-300), (1e-20, 5, 5e-20)],
-)
-def test_chance_of_finding(share, n, chance):
-    assert chance_of_finding(share, n) == pytest.approx(chance, rel=1e-12)
-
-
-def test_chance_of_finding_keeps_its_digits():
-    exact = 1 - (1 - Fraction(1, 10**9)) ** 1000
-    assert chance_of_finding(1e-9, 1000) == pytest.approx(float(exact), rel=1e-12)
-    assert chance_of_finding(1e-12, 10**12) == pytest.approx(-math.expm1(-1), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("share", "n", "message"),
-    [
-        (-0.1, 5, "share must be a number from 0 to 1, got -0.1"),
-        (1.1, 5, "share must be a number from 0 to 1, got 1.1"),
-        (math.nan, 5, "share must be a number from 0 to 1, got nan"),
-        ("0.5", 5, "share must be a number from 0 to 1, got '0.5'"),
-        (0.1, -1, "n must be a whole number of at least 0, got -1"),
-        (0.1, 2.5, "n must be a whole number of at least 0, got 2.5"),
-    ],
-)
-def test_bad_chances_are_refused(share, n, message):
-    with pytest.raises(SettingError, match=message):
-        chance_of_finding(share, n)
 
 
 # Two models on the same inputs

@@ -190,13 +190,13 @@ def test_what_is_hidden_is_said():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"weights": [1, 2]}, "weights must be one number for each of the 5 rows"),
-        ({"weights": [1, 2, -1, 0, 0]}, "weights must be finite and not negative, got -1.0 in row 3"),
-        ({"weights": [0] * 5}, "weights must not all be zero"),
-        ({"weights": ["a"] * 5}, "weights must be numbers"),
+        ({"sample_weight": [1, 2]}, "sample_weight must be one number for each of the 5 rows"),
+        ({"sample_weight": [1, 2, -1, 0, 0]}, "sample_weight must be finite and not negative, got -1.0 in row 3"),
+        ({"sample_weight": [0] * 5}, "sample_weight must not all be zero"),
+        ({"sample_weight": ["a"] * 5}, "sample_weight must be numbers"),
         ({"groups": [1, 2]}, "groups must be one name for each of the 5 rows, got 2"),
         ({"groups": [1, 2, None, 3, 4]}, "groups must be known for every row, got 1 missing"),
-        ({"weights": pd.Series([1.0] * 5)}, "weights must have the index of the rows"),
+        ({"sample_weight": pd.Series([1.0] * 5)}, "sample_weight must have the index of the rows"),
     ],
 )
 def test_weights_and_groups_that_are_refused(options, message):
@@ -205,7 +205,7 @@ def test_weights_and_groups_that_are_refused(options, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["weights", "groups"])
+@pytest.mark.parametrize("name", ["sample_weight", "groups"])
 def test_weights_and_groups_are_for_rows(name):
     with pytest.raises(SettingError, match=f"{name} are for a population of rows, got population='domain'"):
         estimate(model, DOMAIN, **{name: [1] * 5})
@@ -213,7 +213,7 @@ def test_weights_and_groups_are_for_rows(name):
 
 def test_weights_change_the_share_and_groups_the_interval():
     plain = estimate(model, DOMAIN, ROWS, linked=False)
-    weighted = estimate(model, DOMAIN, ROWS, linked=False, weights=pd.Series([0, 3, 0, 1, 0], index=ROWS.index))
+    weighted = estimate(model, DOMAIN, ROWS, linked=False, sample_weight=pd.Series([0, 3, 0, 1, 0], index=ROWS.index))
     assert weighted.value == 0.75
     assert (weighted.hits, weighted.n) == (plain.hits, plain.n)
     assert weighted.design == "weighted"
@@ -223,7 +223,7 @@ def test_weights_change_the_share_and_groups_the_interval():
     assert grouped.value == alone.value
     assert grouped.width > 2 * alone.width
     assert grouped.design == "in 5 groups"
-    each = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200), weights=np.ones(200))
+    each = estimate(model, DOMAIN, many, linked=False, groups=np.arange(200), sample_weight=np.ones(200))
     assert each.low == pytest.approx(alone.low, abs=2e-3)
     assert each.high == pytest.approx(alone.high, abs=2e-3)
 
@@ -244,7 +244,7 @@ def test_what_could_be_compared_is_told_by_weight(apart):
     rows.loc[7, ["sex", "age"]] = [None, 25] if apart == "left out" else ["Male", 33]
     weights = np.ones(200)
     weights[7] = 1800
-    share = estimate(by_sex, domain, rows, weights=weights, rows_are="held-out")
+    share = estimate(by_sex, domain, rows, sample_weight=weights, rows_are="held-out")
     assert (share.n, share.weight_compared) == (199, pytest.approx(199 / 1999))
     said = verdict(share, 0.05)
     assert (said.outcome, said.share.hits) == ("inconclusive", 0)
@@ -253,21 +253,21 @@ def test_what_could_be_compared_is_told_by_weight(apart):
     many = pd.concat([rows, rows.iloc[[7] * 100]], ignore_index=True)
     light = np.concatenate([np.ones(199), np.full(101, 0.01)])
     order = np.argsort(np.isin(np.arange(300), [7, *range(200, 300)]), kind="stable")  # those apart have next to none
-    share = estimate(by_sex, domain, many.iloc[order], weights=light, rows_are="held-out")
+    share = estimate(by_sex, domain, many.iloc[order], sample_weight=light, rows_are="held-out")
     assert (share.n, verdict(share, 0.05).outcome) == (199, "passed")
 
 
 def test_nothing_of_weight_could_be_compared():
     rows = pd.DataFrame({"age": [25, 26, 35], "sex": ["Female", "Male", None]})
     with pytest.warns(HealthWarning, match="few-groups"):
-        share = estimate(by_sex, PLAIN, rows, weights=[0, 0, 1], rows_are="held-out")
+        share = estimate(by_sex, PLAIN, rows, sample_weight=[0, 0, 1], rows_are="held-out")
     assert (share.n, share.weight_compared, share.low, share.high) == (2, 0.0, 0.0, 1.0)
     assert verdict(share, 0.05).outcome == "inconclusive"
     json.dumps(share.summary(), allow_nan=False)
 
 
 @pytest.mark.parametrize("linked", [True, False])
-@pytest.mark.parametrize("options", [{}, {"weights": True}, {"groups": True}])
+@pytest.mark.parametrize("options", [{}, {"sample_weight": True}, {"groups": True}])
 def test_rows_are_counted_not_the_labels_of_their_index(linked, options):
     """Frames put together have labels that occur twice: nothing may depend on them."""
     many = pd.concat([ROWS] * 30, ignore_index=True)

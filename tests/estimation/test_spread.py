@@ -117,7 +117,7 @@ def test_weighted_rows_do_not_do_with_less(monkeypatch):
     with pytest.raises(
         RunError, match="no row may be left out where they do not count alike, got 50 without an answer"
     ):
-        estimate(BOX.model, BOX.domain, rows, weights=np.ones(50), engine="processes")
+        estimate(BOX.model, BOX.domain, rows, sample_weight=np.ones(50), engine="processes")
 
 
 class EndedError(Exception):

@@ -160,9 +160,9 @@ def test_the_outcome_is_that_of_the_gate():
 
 
 def test_a_gate_that_is_not_there():
-    with pytest.raises(SettingError, match="gate must be one of domain; got 'rows'"):
+    with pytest.raises(SettingError, match="gate must be one of the populations domain; got 'rows'"):
         verdict(sampled(TOY), 0.5, gate="rows")
-    with pytest.raises(SettingError, match="gate must be one of no population; got None"):
+    with pytest.raises(SettingError, match="gate must be one of the populations none; got None"):
         verdict({}, 0.5)
 
 

@@ -21,10 +21,11 @@ import fairprobe
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model import Asker
-from fairprobe.model.pacing import BatchSize, RateLimit
+from fairprobe.model.background import run
+from fairprobe.model.pacing import BatchSize, Persistence, RateLimit
 from fairprobe.model.redaction import shortened
 from fairprobe.model.remote import connect
-from fairprobe.model.transport import Persistence, Transport
+from fairprobe.model.transport import Transport
 from fairprobe.testing import model_contract
 from tests.model.serving import FAULTS, Served, serving
 
@@ -390,7 +391,8 @@ def test_a_request_that_is_read_drop_by_drop_ends_in_time():
         reader.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         transport = Transport(url, Persistence(timeout=0.5))
-        assert not transport.takes(b" " * size, 1)
+        assert not run(transport.takes(b" " * size, 1))
+        run(transport.close())
         reader.join()
     assert 0 < sum(n_read) < size  # it was still reading
 
@@ -506,21 +508,13 @@ def test_the_batch_grows_while_throughput_does():
     assert [part.stop - part.start for part in BatchSize(100).parts(250)] == [83, 83, 84]
 
 
-def test_the_rate_limit_holds_over_all_threads():
-    limit, waited = RateLimit(50.0), []
-    never = threading.Event()
-
-    def ask():
-        limit.wait(never)
-        waited.append(time.monotonic())
-
-    begun = time.monotonic()
-    threads = [threading.Thread(target=ask) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert max(waited) - begun > 19 / 50 - 0.02
+def test_the_rate_limit_gives_each_request_its_turn():
+    limit = RateLimit(50.0)
+    delays = [limit.delay() for _ in range(20)]
+    assert delays == sorted(delays)
+    assert 19 / 50 - 0.02 < delays[-1] <= 19 / 50
+    limit.hold(10)
+    assert limit.delay() > 9.9
 
 
 def test_json_keeps_numbers_and_missing_values():

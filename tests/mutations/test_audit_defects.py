@@ -20,7 +20,7 @@ from fairprobe.auditing import auditing, content
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation import favourable
 from fairprobe.estimation.proxies import Proxies
-from fairprobe.report import phrases, render
+from fairprobe.report import reasons, render
 from fairprobe.store.hashes import digest, sealed
 
 SMALL = {"n_experiments": 1, "search_cases": 20, "max_inputs": 500, "explain_queries": 2000, "populations": ["rows"]}
@@ -70,10 +70,10 @@ def test_a_misspelt_outcome_that_passes_is_caught(monkeypatch, call):
             return
         assert said.outcome != "passed"
 
-    def taken(word, targets, read):
+    def taken(word, *_, **__):
         return favourable.Favourable(word, word, is_label=True)
 
-    is_caught(monkeypatch, check, favourable, "_found", taken)
+    is_caught(monkeypatch, check, favourable, "read_favourable", taken)
 
 
 def test_labels_counted_for_rows_are_caught(monkeypatch):
@@ -115,7 +115,7 @@ def has_each_confidence():
 
 def names_the_rows_of_retraining():
     told = {"on_fitted_rows": False, "before": {"rows": {"n": 75}}}
-    assert phrases.retrained_rows(told, "rows") == "75 rows held back from fitting"
+    assert reasons.retrained_rows(told, "rows") == "75 rows held back from fitting"
 
 
 def names_the_value_of_a_proxy():
@@ -130,8 +130,8 @@ REPORTS = {
     "a determined column": (has_determined_column, auditing, "health_of_columns", lambda *_: []),
     "the model's library": (has_own_library, auditing, "versions_of", lambda _: {"fairprobe": "0", "python": "3"}),
     "rows": (calls_rows_what_they_are, content, "_why", lambda parts, mask: content._told(parts.why, mask)),
-    "a confidence": (has_each_confidence, "fairprobe.report.markdown", "confidence", lambda _: "95%"),
-    "rows retrained on": (names_the_rows_of_retraining, phrases, "retrained_rows", lambda *_: "Real rows"),
+    "a confidence": (has_each_confidence, "fairprobe.report.findings", "confidence", lambda _: "95%"),
+    "rows retrained on": (names_the_rows_of_retraining, reasons, "retrained_rows", lambda *_: "Real rows"),
     "a proxy's value": (
         names_the_value_of_a_proxy,
         Proxies,

@@ -53,7 +53,7 @@ def test_an_address_that_is_redacted_in_the_whole_process_is_caught(monkeypatch)
             text = text.replace(each, "***") if each else text
         return redacted(text)
 
-    monkeypatch.setattr("fairprobe.model.services.shown_source", keeping)
+    monkeypatch.setattr("fairprobe.model.protocols.shown_source", keeping)
     monkeypatch.setattr(redaction, "redacted", everywhere)
     with pytest.raises(AssertionError):
         check()

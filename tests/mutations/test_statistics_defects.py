@@ -113,7 +113,7 @@ def check_that_weight_is_compared():
     rows.loc[0, "sex"] = None
     weights = np.ones(200)
     weights[0] = 1800
-    share = estimate(by_sex_of_the_old, DOMAIN, rows, weights=weights, rows_are="held-out")
+    share = estimate(by_sex_of_the_old, DOMAIN, rows, sample_weight=weights, rows_are="held-out")
     assert verdict(share, 0.05).outcome == "inconclusive"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -16,26 +18,26 @@ class Some(Result):
     """A result with a block of every kind, all of them with a nasty text."""
 
     def blocks(self) -> list[Block]:
-        table = Table.of([value(NASTY), "share"], [["group"], [NASTY, Interval("5%", 0.01, 0.05, 0.1)]], NASTY, ".#")
+        table = Table.of([value(NASTY), "share"], [[NASTY, Interval("5%", 0.01, 0.05, 0.1)]], NASTY, ".#")
         figure = Figure(NASTY, "<svg></svg>", NASTY)
         section = Section(NASTY, (Items((NASTY,)), table, Table.of_facts({"n": NASTY}), figure))
         return [Sentence("one sentence", "Some"), Sentence(NASTY), Remark("few-rows", NASTY), section]
 
 
-@pytest.mark.parametrize("writer", [name for name in WRITERS if name != "markdown"])
+@pytest.mark.parametrize("writer", WRITERS)
 def test_values_stay_text(writer):
     text = written(Some().blocks(), writer)
     assert "one sentence" in text
     assert "5%" in text
     assert "\x1b" not in text
     assert writer == "text" or "<b>" not in text
-    assert "\u202e" not in text.replace(f"<bdi>{'x'}", "").split("<bdi>")[0]
+    assert "\u202e" not in re.sub("<bdi>.*?</bdi>|\u2068.*?\u2069", "", text)
 
 
 def test_a_result_has_a_text_a_repr_and_html():
     assert repr(Some()) == "Some(one sentence)"
     assert Some().text().startswith("Some: one sentence")
-    assert Some()._repr_html_().startswith("<div><p><strong>Some</strong> one sentence")
+    assert Some()._repr_html_().startswith('<div><p dir="auto"><strong>Some.</strong> one sentence')
 
 
 def test_a_frame_becomes_a_table():

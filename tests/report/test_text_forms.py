@@ -8,8 +8,9 @@ from contents import HOSTILE, bare, content, hostile, sealed
 from markdown_it import MarkdownIt
 
 from fairprobe.report.junit import junit
-from fairprobe.report.markdown import markdown, text, value
+from fairprobe.report.markdown import markdown, text
 from fairprobe.report.model_card import model_card
+from fairprobe.wording import value
 
 FORMS = [markdown, model_card]
 
@@ -31,9 +32,9 @@ def test_hostile_values_make_no_markup(form):
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-@pytest.mark.parametrize("as_markdown", [text, value])
-def test_a_hostile_text_shows_as_it_is(words, as_markdown):
-    page = rendered(as_markdown(words))
+@pytest.mark.parametrize("mark", [str, value])
+def test_a_hostile_text_shows_as_it_is(words, mark):
+    page = rendered(text(mark(words)))
     assert tags(page) == {"p"}
     calm = words if "\n" not in words and "\x00" not in words and "\u202e" not in words else None
     shown = page[3:-5].replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
@@ -56,7 +57,7 @@ def test_what_must_be_known_is_there(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_little_to_say(form):
     made = form(bare())
-    assert "**Interrupted**" in made
+    assert "**Interrupted.**" in made
     assert "Cases, before" not in made
 
 

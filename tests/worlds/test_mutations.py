@@ -14,10 +14,13 @@ import fairprobe
 from fairprobe import oracle
 from fairprobe.domain import allowed, constraints, expressions, links
 from fairprobe.domain import domain as domains
-from fairprobe.domain.families import NONE, Families, FrameMembers, Members
+from fairprobe.domain.families import Families, Members
+from fairprobe.domain.links import NONE
+from fairprobe.domain.row_members import RowMembers
 from fairprobe.estimation import Share, populations, survey
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.exact import trees
+from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.survey import Count, Survey
 from fairprobe.model import known
@@ -49,7 +52,7 @@ def rows_are_compared_with_twins_that_are_forbidden(patch):
     def present(self):
         return np.logical_or.reduce([self.compared(changed) for changed in self._changed])
 
-    patch.setattr(FrameMembers, "present", property(present))
+    patch.setattr(RowMembers, "present", property(present))
 
 
 @mutation(seed=0)
@@ -96,8 +99,7 @@ def one_sided_bounds_decide(patch):
 
 @mutation(seed=0)
 def the_error_is_split_over_sets_that_no_limit_binds(patch):
-    module = importlib.import_module("fairprobe.estimation.parameter_sets")
-    patch.setattr(module, "n_bound", lambda sides, gate: 3 * len(sides))
+    patch.setattr(Gate, "n_bound", lambda gate, sides: 3 * len(sides))
 
 
 @mutation(seed=31)
@@ -123,7 +125,7 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
     def needed(self):
         levels = [[*range(self._domain[name].levels), NONE] for name in self._domain.sensitive]
         more = [member for member in itertools.product(*levels) if NONE in member]
-        return np.concatenate([self._families.combinations, np.array(more, dtype=np.int64)])
+        return np.concatenate([self._domain.combinations, np.array(more, dtype=np.int64)])
 
     def compared(members, own, held, changed):
         same = np.asarray(members[:, None] == own[None])
@@ -141,8 +143,8 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
             return of_codes(self, batch)
         return compared(batch.members, batch.own, self._held, self._changed) & batch.present
 
-    patch.setattr(FrameMembers, "_needed", needed)
-    patch.setattr(FrameMembers, "compared", of_rows)
+    patch.setattr(RowMembers, "_needed", needed)
+    patch.setattr(RowMembers, "compared", of_rows)
     patch.setattr(Count, "members", of_batch)
 
 
@@ -239,19 +241,29 @@ def a_shift_past_a_bound_is_clipped(patch):
 
 @mutation(seed=10)
 def rows_keep_what_is_linked(patch):
-    for rows in (links._TableRows, links._ShiftRows):
-        patch.setattr(rows, "changed", lambda self, code, rows: (np.zeros(0, dtype=np.int64), []))
+    def keep(in_rows):
+        def kept(self, column, sensitive):
+            roles = in_rows(self, column, sensitive)
+            return roles._replace(played=np.where(roles.played < 0, NONE, column.codes))
+
+        return kept
+
+    for kind in (links._Table, links._Shift):
+        patch.setattr(kind, "in_rows", keep(kind.in_rows))
 
 
 @mutation(seed=132)
 def members_that_are_the_same_row_to_the_model_are_compared(patch):
-    for kind in (Members, FrameMembers):
+    for kind in (Members, RowMembers):
         patch.setattr(kind, "kinds", None)
 
 
 @mutation(seed=22)
 def what_is_derived_does_not_follow_its_source_in_rows(patch):
-    patch.setattr(FrameMembers, "_put", lambda self, changed, name, rows, values: None)
+    def own(self, name, source, codes):
+        return np.broadcast_to(self._column(name).codes, codes[source].shape)
+
+    patch.setattr(RowMembers, "_derived", own)
 
 
 # E. "Exactly", wrongly
@@ -316,10 +328,10 @@ def a_row_that_a_constraint_forbids_is_no_member_of_its_family(patch):
     def present(self):
         wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
         if self._domain.constraints and wanted.any():
-            wanted[wanted] = self._domain.allows_frame(self.joined(wanted))
+            wanted[wanted] = self.allowed_by(self._domain.restrictions, wanted)
         return wanted
 
-    patch.setattr(FrameMembers, "present", property(present))
+    patch.setattr(RowMembers, "present", property(present))
 
 
 @mutation(seed=127)

@@ -9,8 +9,9 @@ from typing import Any
 from fairprobe.checks import checked_count, is_number, nearest
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence, checked_share
-from fairprobe.estimation.share import WHICH, checked_role
-from fairprobe.estimation.verdict import GATES, MIN_COMPARABLE
+from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.share import checked_role
+from fairprobe.estimation.verdict import MIN_COMPARABLE
 from fairprobe.wording import POPULATIONS
 
 
@@ -73,14 +74,8 @@ class AuditSettings:
             raise SettingError.about(
                 "max_share", "by who is worse off needs the good outcome: say favourable= as well, got none"
             )
-        words = (self.gate or "").split()
-        unknown = [word for word in words if word not in (*GATES, *WHICH)]
-        if unknown:
-            known = (*GATES, *WHICH)
-            raise SettingError.about(
-                "gate", f"must be of {', '.join(known)}; got {self.gate!r}{nearest(unknown[0], known)}"
-            )
-        if self.directions and next((word for word in words if word in GATES), "rows") != "rows":
+        gate = Gate.of(self.gate)
+        if self.directions and gate.population not in (None, "rows"):
             raise SettingError.about("gate", f"must be about rows where limits are by direction, got {self.gate!r}")
 
     @property

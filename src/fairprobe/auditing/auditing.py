@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arguments import Column, Outcome, WrittenFolder
 from fairprobe.auditing import gating
 from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.auditing.content import AuditParts, content_of, domain_words, plain
@@ -26,10 +26,9 @@ from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import DataError, FairprobeError, HealthWarning, InputError, ModelError, RunError, SettingError
 from fairprobe.estimation import Share, breakdown, estimate, proxies
 from fairprobe.estimation.favourable import favourable_in
+from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import known_rows
-from fairprobe.estimation.share import UNBOUND
 from fairprobe.estimation.survey import combination_words
-from fairprobe.estimation.verdict import GATES
 from fairprobe.explanation import explain
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of
@@ -59,7 +58,7 @@ def audit(
     domain: Domain | None = None,
     max_share: float | Mapping[str, float] | None = None,
     gate: str | None = None,
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     rows_are: str | None = None,
     output: str = "label",
     threshold: float | None = None,
@@ -78,15 +77,15 @@ def audit(
     explain_queries: int = AuditSettings.explain_queries,
     retrain: bool = False,
     retrain_seconds: float | None = None,
-    mask: Sequence[str] = (),
+    mask: Sequence[Column] = (),
     show_rows: bool = False,
     seed: int | None = 0,
     date: str | None = None,
     title: str | None = None,
     name: str | None = None,
     data_name: str | None = None,
-    folder: str | PathLike[str] | None = None,
-    store: str | PathLike[str] | None = None,
+    folder: WrittenFolder | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     selfcheck: bool | Mapping[str, Any] = True,
     command: str | None = None,
@@ -258,10 +257,7 @@ class Auditing:
         names = asked or [name for name, population in every.items() if population is not None]
         if "valid" in names and not self.domain.constraints:
             raise SettingError.about("populations", "may name 'valid' in a domain with constraints only, got none")
-        gate = next((word for word in (self.settings.gate or "").split() if word in every), None)
-        gate = gate or next(name for name in GATES if name in names)
-        if gate not in names:
-            raise SettingError.about("gate", f"must be one of the populations {', '.join(names)}; got {gate!r}")
+        gate = Gate.of(self.settings.gate).named(names)
         self.populations = {name: every[name] for name in sorted(names, key=lambda each: each != gate)}
 
     def _config(self) -> dict[str, Any]:

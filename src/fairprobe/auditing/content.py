@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.auditing.audit_settings import AuditSettings
-from fairprobe.auditing.gating import Judged, id_of, twins_of
+from fairprobe.auditing.gating import Judged, id_of
 from fairprobe.auditing.privacy import Mask
 from fairprobe.domain import Category, Density, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.values import are_same, is_missing
@@ -279,7 +279,7 @@ def _share(share: Share, is_main: bool, limit: float | None) -> dict[str, Any]:
     )
     return {
         "id": id_of(share),
-        "twins": twins_of(share),
+        "twins": share.compared,
         "sensitive": list(share.sensitive),
         "is_main": is_main,
         **{name: as_number(getattr(share, name)) for name in ("value", "low", "high", "lower", "upper")},
@@ -316,7 +316,7 @@ def _evidence(share: Share, is_main: bool) -> dict[str, Any]:
     if (len(mask), int(mask.sum())) != (share.n, share.hits):
         raise AssertionError(f"{id_of(share)}: the record has {int(mask.sum())} of {len(mask)}, not {share.hits}")
     if is_main and share.record.rows is not None:
-        return {"kind": "rows", "certificate": twins_of(share)}
+        return {"kind": "rows", "certificate": share.compared}
     return {"kind": "bits", "n": len(mask), "hits": base64.b64encode(np.packbits(mask).tobytes()).decode()}
 
 
@@ -324,7 +324,7 @@ def _certificate(parts: AuditParts) -> dict[str, Any]:
     """The model's answers to all comparable rows, by which twins are compared."""
     share = parts.main.get("rows")
     sides = [] if share is None else [share, share.plain]
-    return {twins_of(side): _answers(side, parts) for side in sides if side is not None and side.record is not None}
+    return {side.compared: _answers(side, parts) for side in sides if side is not None and side.record is not None}
 
 
 def _answers(share: Share, parts: AuditParts) -> dict[str, Any]:
@@ -367,7 +367,7 @@ def _rows(parts: AuditParts, mask: Mask) -> dict[str, Any]:
                 "row": row,
                 "changes": [[name, *each] for name, each in _changes(case, twin, mask)],
                 "answers": {who: said for who, said in answers.items() if said is not None},
-                "population": twins_of(side),
+                "population": side.compared,
             }
             flips.append({**flip, "values": mask.row(case)} if parts.settings.show_rows else flip)
     return {"n_flipped": len(flipped), "n_relabelled": parts.n_relabelled, "flips": flips}

@@ -10,10 +10,10 @@ from typing import Any
 from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome, Share, Verdict, verdict
-from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
+from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.share import WHICH, as_number
-from fairprobe.estimation.survey import split_confidence
+from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.share import as_number
 from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified
 from fairprobe.wording import percent
 
@@ -30,7 +30,7 @@ class Direction:
     @property
     def twins(self) -> str:
         """Plain or linked."""
-        return twins_of(self.share)
+        return self.share.compared
 
     def sentence(self) -> str:
         """The direction in words."""
@@ -94,12 +94,7 @@ class Judged:
 
 def id_of(share: Share) -> str:
     """By which a share is known within an audit."""
-    return f"{share.population}/{twins_of(share)}/{' x '.join(share.sensitive)}"
-
-
-def twins_of(share: Share) -> str:
-    """Which twins a share compares."""
-    return "linked" if share.linked else "plain"
+    return f"{share.population}/{share.compared}/{' x '.join(share.sensitive)}"
 
 
 def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourable | None) -> Judged:
@@ -109,8 +104,7 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
     # Where nothing is allowed or forbidden, the verdict on any limit still says which share it would be about.
     limit = settings.limit if settings.limit is not None else 0.0
     said = verdict(shares, limit, gate=settings.gate, min_comparable=settings.min_comparable)
-    which = next((word for word in (settings.gate or "").split() if word in WHICH), None)
-    sides = [said.share] if which or said.share.plain is None else [said.share, said.share.plain]
+    sides = Gate.of(settings.gate).bound(shares[said.population])
     bound = tuple(map(id_of, sides))
     if settings.directions:
         directions = _directions(sides, settings, good)

@@ -12,6 +12,7 @@ from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimation import Share
 from fairprobe.estimation.favourable import Favourable
+from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import as_number
 from fairprobe.wording import percent
 
@@ -40,8 +41,7 @@ def sensitivity(
             measured = estimate(domain=changed)
         except DomainError:
             continue  # without it nothing is left to compare: the table has no such row
-        gate = settings.gate if changed.links else (settings.gate or "").replace("linked", "plain") or None
-        yield _row(what, measured, replace(settings, gate=gate), good)
+        yield _row(what, measured, settings, good)
 
 
 def _without_one(domain: Domain) -> Iterator[tuple[str, Domain]]:
@@ -61,8 +61,7 @@ def _at(share: Share, confidence: float, settings: AuditSettings) -> Share:
 
 def _row(what: str, share: Share, settings: AuditSettings, good: Favourable | None) -> dict[str, Any]:
     said = judged({share.population: share}, settings, good)
-    if "plain" in (settings.gate or "").split() and share.plain is not None:
-        share = share.plain
+    share = Gate.of(settings.gate).bound(share)[0]
     return {
         "what": what,
         "outcome": said.outcome,

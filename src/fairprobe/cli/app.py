@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fairprobe.cli.flags import flag
+
 COMMANDS = {
     "demo": "See it at work on the US census: some seconds.",
     "audit": "Audit a model: shares, cases, why, a verdict and a report.",
@@ -64,7 +66,16 @@ app = typer.Typer(
 
 
 class _Command(TyperCommand):
-    """A command whose help has its options under headings, in plain text: rich's boxes would cost 60 ms."""
+    """A command whose help lists its options under headings, in plain text: rich's boxes would cost 60 ms."""
+
+    old_flags: Mapping[str, str] = {}
+    """Flags of earlier versions, and what they are called now."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        parts = [argument.partition("=") for argument in args]
+        return super().parse_args(
+            ctx, [f"{self.old_flags.get(name, name)}{rest}{value}" for name, rest, value in parts]
+        )
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[Any]] = {}
@@ -108,20 +119,28 @@ def _made(name: str) -> Any:
     It has `run`, whose docstring is the help, and `OPTIONS`; where there is something to try it with, `EXAMPLE` too.
     """
     from fairprobe.cli.command import Request
-    from fairprobe.cli.options import Option
 
     file = import_module(f"fairprobe.cli.{name}")
 
     def call(context: typer.Context, **given: Any) -> int:
         return int(file.run(Request(context, given)))
 
-    context = Option("context", Option.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    call.__signature__ = inspect.Signature([context, *file.OPTIONS])  # type: ignore[attr-defined]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *(option.parameter() for option in file.OPTIONS)]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     example = getattr(file, "EXAMPLE", None)
     epilog = f"To try it without a model of your own: fairprobe {name} {example}" if example else None
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(name, cls=_Command, help=file.run.__doc__, epilog=epilog)(call)
-    return typer.main.get_command(alone)
+    made: Any = typer.main.get_command(alone)
+    names = {option.name for option in file.OPTIONS}
+    made.old_flags = {
+        flag(before): flag(option.name)
+        for option in file.OPTIONS
+        for before in option.argument.old_names
+        if before not in names
+    }
+    return made
 
 
 command = typer.main.get_command(app)

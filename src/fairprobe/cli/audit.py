@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -17,73 +16,45 @@ from fairprobe.auditing.auditing import Auditing
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
-from fairprobe.cli.config import OUTSIDE, read_config
+from fairprobe.cli.config import OUTSIDE, Config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import Option, number, number_or_none, setting, whole
+from fairprobe.cli.options import Option
 from fairprobe.cli.words import aligned, note, progress, say, say_parts, to_copy
 from fairprobe.domain import Density
-from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
-from fairprobe.estimation.share import ROLES, WHICH
-from fairprobe.estimation.verdict import GATES
+from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.phrases import between, flips_words
-from fairprobe.wording import POPULATIONS, counted, duration, percent
+from fairprobe.report.content import flips_words
+from fairprobe.wording import between, counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
-VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 TOLD = "What is told"
 N_SHOWN = 5
 """Regions shown."""
 
-_setting = partial(setting, audit)
-_argument = typer.Argument(
-    help="Settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options "
-    "override it. Default: that of the current folder, where there is one.",
-    show_default=False,
-)
+PANELS = {
+    o.VERDICT: ("max_share", "gate", "min_comparable", "favourable"),
+    TOLD: ("show_rows", "mask", "max_cases", "title", "name", "date", "selfcheck"),
+    o.RESULTS: ("store", "model_id", "folder"),
+}
 
 OPTIONS = [
-    Option("config", Option.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, _argument]),
-    *(
-        each.replace(default=None) if each.name == "model" else each
-        for each in o.inputs(
-            "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-            "Real rows; the domain is inferred from them unless --domain is given",
-        )
+    o.own(
+        "config",
+        "ReadFile | None",
+        "settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options "
+        "override it; by default that of the current folder, where there is one.",
+        is_positional=True,
     ),
-    o.switch("trust_config", "Take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT),
-    o.ROWS_ARE,
-    o.several("populations", "NAME", f"Whose shares: {', '.join(POPULATIONS)}. Default: all.", o.HOW, POPULATIONS),
-    _setting("method", str, "Exact where it can be had (auto), or sample."),
-    _setting("n_experiments", whole, "Experiments of a sample."),
-    _setting("n_samples", whole, "Inputs of an experiment."),
-    _setting("confidence", number, "Of the intervals, between 0 and 1."),
-    o.switch("linked", f"{o.LINKED} Default: both, where there are links.", o.HOW, both=True),
-    _setting("search_cases", whole, "The search ends after so many cases,"),
-    _setting("max_inputs", whole, "or after so many inputs judged,"),
-    _setting("max_barren", whole, "or when so many in a row brought no new case."),
-    _setting("min_plausibility", number, "Inputs of the search are as likely as this part of held-out rows."),
-    _setting("explain_queries", whole, "Rows that the explanation may ask about."),
-    _setting("retrain", bool, "Also try whether training can make the shares smaller; needs --label."),
-    _setting("retrain_seconds", number_or_none, "For that, at most."),
-    *o.ASKED,
-    o.several("max_share", "LIMIT", 'The share allowed, as 0.01; or by who is worse off: "sex=Female: 0.01".', VERDICT),
-    o.option("gate", "NAME", "The population that it is about. Default: rows.", VERDICT, choices=(*GATES, *WHICH)),
-    _setting("min_comparable", number, "Nothing passes unless so much could be compared.", VERDICT),
-    o.option("favourable", "OUTCOME", "The good outcome: a label or class; for numbers highest or lowest.", VERDICT),
-    o.switch("show_rows", "Show real rows in the report, not only their index and what differs.", TOLD),
-    o.several("mask", "COLUMN", "Columns whose values appear in no output.", TOLD),
-    _setting("max_cases", whole, "Cases in the report.", TOLD),
-    o.option("title", "TEXT", "Of the report.", TOLD),
-    o.option("name", "TEXT", "Of the model.", TOLD),
-    o.option("date", "TEXT", "As the report is to say it.", TOLD),
-    _setting("selfcheck", bool, "Try first whether all measures right on this machine.", TOLD),
-    o.STORE,
-    o.MODEL_ID,
-    o.option("out", "FOLDER", "Keep everything in a folder, the report as well.", o.RESULTS, "--out", "-o"),
-    o.option("html", "FILE", "Write the report as .html; overwrites.", o.RESULTS),
+    Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
+    *o.INPUTS[1:],
+    o.own(
+        "trust_config", "Flag", "take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT
+    ),
+    *o.options_of(audit, PANELS, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
+    o.own("html", "WrittenFile | None", "write the report as .html; an older file is overwritten."),
     *o.PRINTED,
 ]
 
@@ -94,7 +65,11 @@ def run(request: Request) -> int:
     Shares of the rows, of the density fitted to them and of the whole domain stand side by side; cases are searched for
     from the rows. The rows of --data are needed, and are said to be training rows or held out by --rows-are.
     """
-    return AuditCommand(request).run()
+    config = Config(request.given, [option.argument for option in OPTIONS])
+    try:
+        return AuditCommand(request, config).run()
+    except InputError as error:
+        raise config.in_keys(error) from None
 
 
 class AuditCommand(Command):
@@ -102,13 +77,11 @@ class AuditCommand(Command):
 
     name = "the audit"
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, config: Config) -> None:
         given = request.given
-        config, taken = read_config(given)
-        # What is said on the command line goes before what a file says.
-        merged = {name: config.get(name) if value is None else value for name, value in given.items()}
-        super().__init__(Request(request.context, merged))
-        self.is_run = not given["dry_run"] or self._is_harmless(given, taken)
+        self.config = config
+        super().__init__(Request(request.context, given | config.settings))
+        self.is_run = not given["dry_run"] or self._is_harmless(given, self.config.dangers)
         for name, what in (("model", "the model"), ("data", "the rows")):
             if self.request[name] is None:
                 raise SettingError(f"--{name} must name {what}, or a config must (see fairprobe init); got neither")
@@ -251,7 +224,7 @@ class AuditCommand(Command):
         except DataError as error:
             note(f"no-density: {error}")
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {**{name: keywords[name] for name in names}, "weights": None, "groups": None}
+        arguments = {name: keywords[name] for name in names}
         costs = {
             name: plan(self.model, self.domain, population, **arguments)
             for name, population in every.items()
@@ -318,7 +291,7 @@ def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
     rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
     for each in shares:
         value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = between(each)
+        interval = between(each["low"], each["high"])
         counts = f"{each['hits']:,} of {each['n']:,}"
         rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
     return aligned(rows, left=(0, 1, 2))

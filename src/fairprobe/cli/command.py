@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import sys
@@ -15,13 +14,15 @@ from typing import Any, ClassVar
 
 import typer
 
+from fairprobe.arguments import REQUIRED, arguments_of, filled
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.options import NONE, loading, pairs
-from fairprobe.cli.words import Line, in_flags, notes, say, say_parts, spinner
+from fairprobe.cli.flags import NONE, in_flags
+from fairprobe.cli.options import LOADING, declared_name, pairs
+from fairprobe.cli.words import Line, notes, say, say_parts, spinner
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health
-from fairprobe.errors import RunError, SettingError
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.favourable import Favourable, favourable_in
 from fairprobe.model.redaction import shown_source
 from fairprobe.model.sources.load import SUBJECT, load_model
@@ -50,12 +51,10 @@ class Request:
         return Source(**{name: self.given.get(name) for name in Source.__dataclass_fields__}).with_remembered()
 
     def keywords(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """All keyword arguments of a function of the library: those given, the others as its signature says."""
-        parameters = inspect.signature(function).parameters.values()
-        # The library's own defaults, so that the command line has none that could differ from them.
-        keywords = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-        given = {name: self.given[name] for name in keywords if self.given.get(name) is not None}
-        return {**keywords, **{name: None if value == NONE else value for name, value in given.items()}}
+        """All keyword arguments of a function of the library: those given, the others by default."""
+        optional = [name for name, argument in arguments_of(function).items() if argument.default is not REQUIRED]
+        given = {name: self.given[name] for name in optional if self.given.get(name) is not None}
+        return filled(function, {name: None if value == NONE else value for name, value in given.items()})
 
     def again(self, **changes: Any) -> str:
         """The command as it was given, with some options changed."""
@@ -133,8 +132,13 @@ class Command(ABC):
         """The model, while a terminal shows that this may take a while."""
         name = self.request["model"]
         fitted = "; the first time it is fitted, which takes a while" if name.startswith(f"{SUBJECT}:") else ""
-        with spinner(f"loading {self.request.model_name}{fitted}"):
-            return load_model(name, **self._loading())
+        try:
+            with spinner(f"loading {self.request.model_name}{fitted}"):
+                return load_model(name, **self._loading())
+        except InputError as error:
+            for each in LOADING:
+                error = error.calling(declared_name(each), each.name)
+            raise error from None
 
     def good_outcome(self, domain: Domain, rows: Any) -> Favourable | None:
         """The outcome that the text of --favourable stands for."""
@@ -143,11 +147,10 @@ class Command(ABC):
 
     def _loading(self) -> dict[str, Any]:
         """What the options say of how it is loaded."""
-        given = {each.name: self.request[each.name] for each in loading()}
-        given["weights"] = given.pop("model_weights")
-        given["answers"] = pairs("answer", given.pop("answer"))
+        given = {declared_name(each): self.request[each.name] for each in LOADING}
+        given["answers"] = pairs("answer", given["answers"])
         given["header_from_env"] = pairs("header_from_env", given["header_from_env"])
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in given.items() if value is not None and name != "source"}
 
     def exit_code(self) -> int:
         """How it ended."""

@@ -13,7 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest, opened_regular
+from fairprobe.cli.flags import flag
 from fairprobe.cli.link_option import parse_link
 from fairprobe.cli.loading import load_domain
 from fairprobe.cli.words import note
@@ -35,21 +37,38 @@ Compared = dict[str, list[str] | None]
 
 @dataclass(frozen=True)
 class Source:
-    """What the options say of data and domain."""
+    """Where the rows and the domain come from, as the options say it.
 
-    data: str | None = None
-    domain: str | None = None
-    label: str | None = None
-    ignore: Sequence[str] | None = None
-    sensitive: Sequence[str] | None = None
+    Args:
+        data: a table of real rows, .csv, .csv.gz (UTF-8, commas, a header) or .parquet. The domain is inferred from it
+            unless `domain` is given.
+        domain: the domain: a TOML file (see fairprobe domain), or module:attribute in Python.
+        label: the column to predict. It is left out of the inputs.
+        ignore: columns that are no inputs of the model.
+        sensitive: parameters that must not change the outcome.
+        missing: a text that stands for a missing value in a CSV file, as "?".
+        constraint: a rule that every input keeps: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no
+            plain words in backticks; and, or, not, in, is missing, + - * /).
+        link: what changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a
+            semicolon before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit".
+        hidden: sensitive parameters that the model does not take: only links can carry them.
+        sample_weight: the column of weights of the rows.
+        groups: the column that says which rows are of one person.
+        remembered: the options that the domain file says, not the command line.
+    """
+
+    data: DataFile | None = None
+    domain: DomainSource | None = None
+    label: Column | None = None
+    ignore: Sequence[Column] | None = None
+    sensitive: SensitiveNames | None = None
     missing: Sequence[str] | None = None
     constraint: Sequence[str] | None = None
     link: Sequence[str] | None = None
     hidden: Sequence[str] | None = None
-    weights: str | None = None
-    groups: str | None = None
+    sample_weight: Column | None = None
+    groups: Column | None = None
     remembered: Sequence[str] | None = None
-    """The options that the domain file says, not the command line."""
 
     def with_remembered(self) -> Source:
         """With what the domain file remembers of the data, where the options do not say it."""
@@ -70,10 +89,10 @@ class Source:
         if self.data is not None:
             rows = self.inputs_of(self.table())
             return self._domain_of(rows), rows
-        about_data = ("label", "ignore", "missing", "weights", "groups")
+        about_data = ("label", "ignore", "missing", "sample_weight", "groups")
         for name in about_data:
             if getattr(self, name):
-                raise SettingError(f"--{name} is about the columns of --data, got no --data")
+                raise SettingError.about(name, "is about the columns of --data, got no --data")
         return self._domain_of(None), None
 
     def load_labelled(self) -> tuple[Domain, pd.DataFrame, pd.Series]:
@@ -128,12 +147,12 @@ class Source:
         from fairprobe.domain.health import health_of_label, warn_of_health
 
         asked = [("ignore", name) for name in names(self.ignore or ())]
-        others = ("label", "weights", "groups")
+        others = ("label", "sample_weight", "groups")
         asked += [(option, getattr(self, option)) for option in others if getattr(self, option)]
         for option, name in asked:
             # Rows to be judged may well come without the label that a domain file remembers.
             if name not in table.columns and option not in (self.remembered or ()):
-                raise self._no_column(f"--{option}", name, table)
+                raise self._no_column(flag(option), name, table)
         left_out = [name for _, name in asked if name in table.columns]
         rows = table.drop(columns=left_out)
         unnamed = [name for name in rows.columns if str(name).startswith("Unnamed: ")]
@@ -145,10 +164,10 @@ class Source:
 
     def _check_left_out(self, domain: Domain) -> None:
         """What is left out of the inputs can be none of them."""
-        for option in ("label", "weights", "groups"):
+        for option in ("label", "sample_weight", "groups"):
             if getattr(self, option) in domain.names:
                 raise DataError(
-                    f"--{option} must name a column that is no parameter of the domain, as it is left out of the "
+                    f"{flag(option)} must name a column that is no parameter of the domain, as it is left out of the "
                     f"inputs, got {getattr(self, option)!r}"
                 )
 
@@ -275,7 +294,7 @@ def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
     "--label income --missing '?' --missing n/a"
     """
     given = [(name, one) for name, value in said.items() for one in ([value] if isinstance(value, str) else value)]
-    return " ".join(f"--{name} {shlex.quote(one)}" for name, one in given)
+    return " ".join(f"{flag(name)} {shlex.quote(one)}" for name, one in given)
 
 
 def names(texts: Iterable[str]) -> list[str]:

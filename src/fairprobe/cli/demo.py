@@ -12,9 +12,9 @@ import numpy as np
 
 from fairprobe import datasets, subjects
 from fairprobe.arrays import Codes
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import INTERRUPTED
-from fairprobe.cli.options import HOW, option, whole
 from fairprobe.cli.words import WIDTH, notes, on_terminal, say, spinner
 from fairprobe.datasets import CENSUS_WORDS, describe_census
 from fairprobe.domain import Domain
@@ -37,12 +37,12 @@ PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """The paper's strategies; beside them stands the one that suits the model."""
 
 
-OPTIONS = [option("seed", "N", "Another seed finds other cases.", HOW, kind=Any, parser=whole, default=0)]
+OPTIONS = [o.own("seed", "int", "another seed finds other cases.", o.HOW, default=0)]
 
 
 def run(request: Request) -> int:
     """Search a decision tree fitted on the US census by all strategies. Takes some seconds."""
-    seed = request["seed"]
+    seed = request["seed"] or 0
     if seed < 0:
         raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
     domain = datasets.census_domain()

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+from fairprobe.arguments import REQUIRED, arguments_of
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request, rule_lines, sensitive_words, size_words
-from fairprobe.cli.data import names
+from fairprobe.cli.data import Source, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.mine import Mined
-from fairprobe.cli.options import COLUMNS, TABLE, Option, option, out, switch
+from fairprobe.cli.options import Option
 from fairprobe.cli.words import notes, say
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.toml import write
 
 OPTIONS = [
-    option("data", "FILE", f"Rows: {TABLE}", kind=str, default=Option.empty),
-    *COLUMNS,
-    switch(
+    Option(replace(arguments_of(Source)["data"], default=REQUIRED)),
+    *o.COLUMNS,
+    o.own(
         "mine",
-        "Look for rules that the rows never break, for parameters that follow from another and for links, and write "
+        "Flag",
+        "look for rules that the rows never break, for parameters that follow from another and for links, and write "
         "them with a comment each.",
     ),
-    out("Write it as .toml; overwrites. By default, or as -, it goes to the standard output."),
+    o.out("write it as .toml; an older file is overwritten; by default, or as -, it goes to the standard output."),
 ]
 
 

@@ -16,18 +16,6 @@ INTERRUPTED = 130
 PIPE_CLOSED = 141
 """What a shell reports of a program whose reader went away: 128 + SIGPIPE."""
 
-OLD_FLAGS = {
-    "--select": "--select-inputs",
-    "--report": "--report-inputs",
-    "--start-from-data": "--from=rows",
-    "--no-start-from-data": "--from=domain",
-}
-OLD_SWITCHES = {
-    "--diversify": {"yes": "--diversify", "true": "--diversify", "no": "--no-diversify", "false": "--no-diversify"},
-    "--accelerate": {"auto": "--accelerate", "off": "--no-accelerate"},
-}
-"""Options as earlier versions had them: under other names, or with a value."""
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; gives its exit code."""
@@ -37,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, interrupt)
     try:
-        code = _run(in_todays_flags(sys.argv[1:] if argv is None else argv))
+        code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -58,31 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def in_todays_flags(arguments: Sequence[str]) -> list[str]:
-    """The arguments, with options of earlier versions as they are now.
-
-    >>> in_todays_flags(["--report", "500", "--select=9", "--diversify", "no", "--accelerate"])
-    ['--report-inputs', '500', '--select-inputs=9', '--no-diversify', '--accelerate']
-    """
-    renamed: list[str] = []
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        switch = OLD_SWITCHES.get(renamed[-1] if renamed and not equals else name, {}).get(value or argument)
-        if switch is None:
-            renamed.append(f"{OLD_FLAGS.get(name, name)}{equals}{value}")
-        elif equals:
-            renamed.append(switch)
-        else:
-            renamed[-1] = switch
-    return renamed
-
-
 def _run(arguments: list[str]) -> int:
     """Without typer's own `main`, which has other exit codes and boxes for errors."""
     import typer
 
     from fairprobe.cli.app import command
-    from fairprobe.cli.words import in_flags, notes, say
+    from fairprobe.cli.flags import in_flags
+    from fairprobe.cli.words import notes, say
 
     if "_FAIRPROBE_COMPLETE" in os.environ:  # a shell asks what a word could go on as
         command.main(arguments, prog_name="fairprobe")

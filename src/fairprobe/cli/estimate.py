@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,16 +20,16 @@ from fairprobe.cli.estimate_words import (
     side_by_side,
     verdict_lines,
 )
-from fairprobe.cli.options import number, number_or_none, setting, whole
-from fairprobe.cli.words import flag, note, progress, say, say_parts, sent_words, to_copy
+from fairprobe.cli.flags import flag
+from fairprobe.cli.words import note, progress, say, say_parts, sent_words, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
-from fairprobe.estimation.estimation import MOST_EXPERIMENTS, N_EXPERIMENTS, EstimatePlan, options_of, plan
+from fairprobe.estimation.estimation import plan, settings_of
+from fairprobe.estimation.gate import UNBOUND, Gate
 from fairprobe.estimation.populations import sides_of
-from fairprobe.estimation.share import UNBOUND, WHICH
-from fairprobe.estimation.verdict import GATES
+from fairprobe.estimation.settings import EstimatePlan
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
 from fairprobe.wording import POPULATIONS, counted, duration, percent
@@ -38,67 +37,30 @@ from fairprobe.wording import POPULATIONS, counted, duration, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-METHODS = ("auto", "sample", "exact")
-VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
-
-GOOD = "The good outcome, to say who is worse off"
-APART = "a column of --data that is left out of the inputs; for the share of the rows."
-EXPERIMENTS = f"Default: {N_EXPERIMENTS:,}; with --width or --max-share at most {MOST_EXPERIMENTS:,}."
-
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-_setting = partial(setting, estimate)
+PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable")}
 
 OPTIONS = [
-    *o.inputs(
-        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "Rows, a population of their own; the domain is inferred from them unless --domain is given",
-        weights=("--model-weights",),
-    ),
-    o.several(
+    *o.INPUTS,
+    o.own(
         "population",
-        "NAME",
-        f"Whose share: {', '.join(POPULATIONS)} (valid is the part of the domain that its constraints allow, density "
-        "what is fitted to the rows of --data); give it again or put commas between them. Default: all there are but "
-        "the density.",
+        "Sequence[Column] | None",
+        'whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow) and '
+        '"density" (what is fitted to the rows of `data`); by default all there are but the density.',
         o.HOW,
-        POPULATIONS,
     ),
-    _setting(
-        "method", str, "exact where it can be had (auto), or sample. Rows are always all judged.", choices=METHODS
+    *o.options_of(estimate, PANELS, but=("population",)),
+    o.own("by_parameter", "bool | None", "also the share by sensitive parameter, alone and combined.", o.HOW),
+    o.out(
+        "write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is overwritten."
     ),
-    _setting("n_experiments", whole, f"Experiments of a sample. {EXPERIMENTS}"),
-    _setting("n_samples", whole, "Inputs of an experiment."),
-    _setting("confidence", number, "Of the intervals, between 0 and 1."),
-    _setting("width", number, "Sample until the interval is no wider, as 0.01 for one percentage point."),
-    _setting("max_seconds", number_or_none, "Sample no longer; the interval is valid whenever it stops."),
-    _setting("exact_limit", whole, "A domain of no more inputs is looked at one by one."),
-    o.switch("by_parameter", "Also the share by sensitive parameter, alone and combined.", o.HOW, both=True),
-    o.switch("linked", f"{o.LINKED} Default: both, side by side, where there are links.", o.HOW, both=True),
-    o.option("weights", "COLUMN", f"What each row counts: {APART} A .safetensors file is --model-weights.", o.HOW),
-    o.option("groups", "COLUMN", f"Whose each row is, where several are of one person: {APART}", o.HOW),
-    o.ROWS_ARE,
-    *o.ASKED,
-    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
-    o.ENGINE,
-    _setting(
-        "max_share", number, "The share allowed, as 0.01 for 1%. A sample ends as soon as it is settled.", VERDICT
-    ),
-    o.option(
-        "gate",
-        "NAME",
-        "What --max-share is about. Default: rows if any, else domain; with links both shares, linked and plain, "
-        'unless it names one: plain, or "rows linked".',
-        VERDICT,
-        choices=(*GATES, *WHICH),
-    ),
-    o.STORE,
-    o.MODEL_ID,
-    o.option("favourable", "OUTCOME", f"{GOOD}: a label or class; for numbers highest or lowest.", o.RESULTS),
-    o.out("Write the rows that are discriminatory as .csv or .parquet, with all outcomes; overwrites."),
-    o.option("plot", "FILE", "Draw how the sample converges, as .svg; overwrites.", o.RESULTS),
+    o.own("plot", "WrittenFile | None", "draw how the sample converges, as .svg; an older file is overwritten."),
     *o.PRINTED,
 ]
+
+BESIDE = ("sample_weight", "groups")
+"""Arguments of `estimate` that hold a value for each row; their options name columns."""
 
 N_SHOWN = 3
 """Rows shown in words."""
@@ -114,9 +76,6 @@ def run(request: Request) -> int:
     the rows given and of the whole domain stand side by side: they can be far apart. So do, where there are links, the
     plain share and the linked one, with what changes along.
     """
-    given = request.given
-    if given["model_weights"] is None and str(given["weights"]).endswith(".safetensors"):  # no column is meant
-        request = replace(request, given={**given, "model_weights": given["weights"], "weights": None})
     return Estimate(request).run()
 
 
@@ -151,9 +110,9 @@ class Estimate(Command):
         if unknown or (asked and not self.asked):
             got = f"{', '.join(unknown)}{nearest(unknown[0], POPULATIONS)}" if unknown else "none"
             raise SettingError(f"--population must be one of {', '.join(POPULATIONS)}; got {got}")
-        options_of(keywords)
+        settings_of(**keywords)
         checked_threshold(keywords["threshold"], keywords["output"])
-        self.gate, self.which = _gate_words(gate or "")
+        self.gate, self.which = Gate.of(gate).population, Gate.of(gate).twins
         if gate is not None and keywords["max_share"] is None:
             raise SettingError(f"--gate says what --max-share is about, got --gate {gate} without --max-share")
         for name in ("width", "max_seconds"):
@@ -172,15 +131,12 @@ class Estimate(Command):
         check_linked(self.request["linked"], self.domain)
         self.sides = ["linked" if side.links else "plain" for side in sides_of(self.domain, self.request["linked"])]
         self.populations = self._populations()
-        for option in ("weights", "groups", "out"):
+        for option in (*BESIDE, "out"):
             if self.request[option] is not None and "rows" not in self.populations:
-                raise SettingError(f"--{option} is about rows, got {self._no_rows()}")
-        self.beside = {option: self.request.source.column(option) for option in ("weights", "groups")}
+                raise SettingError.about(option, f"is about rows, got {self._no_rows()}")
+        self.beside = {name: self.request.source.column(name) for name in BESIDE}
         if self.keywords["max_share"] is not None:
-            self.gate = self.gate or next(name for name in GATES if name in self.populations)
-            if self.gate not in self.populations:
-                known = ", ".join(self.populations)
-                raise SettingError(f"--gate must be one of the populations {known}; got {self.gate!r}")
+            self.gate = Gate(self.gate).named(self.populations)
             if self.which is not None and self.which not in self.sides:
                 got = "a domain without links" if not self.domain.links else f"only the {self.sides[0]} share"
                 raise SettingError(f"--gate {self.which} needs that share, got {got}")
@@ -229,7 +185,7 @@ class Estimate(Command):
         for name in self.populations:
             n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
             domain = self.domain if name == "valid" else self.domain.without_constraints()
-            hows[name] = options_of(self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
+            hows[name] = settings_of(**self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
             if name == "density":
                 hows[name] = "sample"
         if self.plot is not None and set(hows.values()) <= {"rows", "enumerate"}:
@@ -416,7 +372,7 @@ class Estimate(Command):
         settings = [
             f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
             *([f"  compared   {' and '.join(self.sides)} twins"] if self.domain.links else []),
-            *(f"  {name:9}  column {keywords[name]}" for name in ("weights", "groups") if keywords[name] is not None),
+            *(f"  {option:9}  column {self.request[option]}" for option in BESIDE if self.request[option] is not None),
             *([f"  limit      {percent(limit)} of the {self.gate}{which}"] if limit is not None else []),
             *([f"  out        {self.out.name}"] if self.out is not None else []),
             *([f"  plot       {plot}"] if plot else []),
@@ -438,23 +394,6 @@ class Estimate(Command):
         most = " at most" if cost.how == "sequential" else ""
         solved = "exact if the model is of a kind that can be solved, else " if cost.may_be_solved else ""
         return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
-
-
-def _gate_words(gate: str) -> tuple[str | None, str | None]:
-    """The population that a gate names, and which of its shares; None for what it leaves open.
-
-    >>> _gate_words("rows plain"), _gate_words("linked")
-    (('rows', 'plain'), (None, 'linked'))
-    """
-    words = gate.replace(",", " ").split()
-    populations, which = ([word for word in words if word in known] for known in (GATES, WHICH))
-    if len(populations) + len(which) < len(words) or len(populations) > 1 or len(which) > 1:
-        known = (*GATES, *WHICH)
-        raise SettingError(
-            f"--gate must be one of {', '.join(known)}, or a population and a share as in 'rows plain'; "
-            f"got {gate!r}{nearest(gate, known)}"
-        )
-    return next(iter(populations), None), next(iter(which), None)
 
 
 def so_far(figures: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from fairprobe.cli import search as searching
 from fairprobe.cli.command import DryRun, Request
 from fairprobe.cli.destination import Destination, checked_folder
 from fairprobe.cli.explain_words import figure_parts, title_of
-from fairprobe.cli.options import option, setting, whole
+from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import flag, in_flags, note, progress, say, to_copy
+from fairprobe.cli.words import note, progress, say, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
@@ -40,50 +39,32 @@ EXPLAINING = "How it is explained"
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain"
 
-_setting = partial(setting, explain)
-
-_INPUTS = o.inputs(
-    "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-    "Rows to start from and to hold the cases against, best those that the model was trained on, with their --label; "
-    "the domain is inferred from them unless --domain is given",
-)
-_PRINTED = ["out", *(each.name for each in o.PRINTED)]
-_SEARCH = [each for each in searching.OPTIONS if each.name not in [*(one.name for one in _INPUTS), *_PRINTED]]
-"""What a search is told, too."""
+_ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
 
 OPTIONS = [
-    *_INPUTS,
-    option("cases", "FILE", "Explain these, as fairprobe search --out writes them, and search for none."),
-    *_SEARCH,
-    option(
+    *o.INPUTS,
+    o.own(
+        "cases", "ReadFile | None", "explain these, as fairprobe search --out writes them, and search for none.", o.WHAT
+    ),
+    *searching.SEARCHING,
+    o.own(
         "population",
-        "NAME",
-        "Whose inputs regions are measured on: domain, valid (its allowed part) or density (fitted to --data). "
-        "Default: what the search keeps to.",
-        EXPLAINING,
-        choices=POPULATIONS,
-    ),
-    option(
-        "favourable",
-        "OUTCOME",
-        "The good outcome, to say who is worse off: a label; for scores highest or lowest.",
+        "str | None",
+        'whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to `data`); '
+        "by default what the search keeps to.",
         EXPLAINING,
     ),
-    _setting("max_regions", whole, "No more regions.", EXPLAINING),
-    option(
-        "explain_queries",
-        "N",
-        f"Rows sent to the model to explain; with fewer, intervals are wider. Default: {MAX_QUERIES:,}.",
-        EXPLAINING,
-        kind=Any,
-        parser=whole,
+    *o.options_of(
+        explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
     ),
-    option("out", "FILE", "Write all figures as .json; overwrites.", o.RESULTS, "--out", "-o"),
-    option("plots", "FOLDER", "Draw influence, curves and directions as .svg files in it; overwrites.", o.RESULTS),
+    o.out("write all figures as .json; an older file is overwritten."),
+    o.own(
+        "plots", "WrittenFolder | None", "draw influence, curves and directions as .svg files in it, over older ones."
+    ),
     *o.PRINTED,
 ]
 
-NOT_ABOUT_SEARCH = ("linked", *(each.name for each in o.ASKED))
+NOT_ABOUT_SEARCH = ("linked", *_ALSO_OF_SEARCH)
 """Of the options of a search, those that cases given need as well."""
 
 
@@ -105,7 +86,7 @@ class Explain(Search):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.plots = checked_folder(request["plots"], "--plots")
-        for each in _SEARCH:
+        for each in searching.SEARCHING:
             if request["cases"] is not None and each.name not in NOT_ABOUT_SEARCH and request[each.name] is not None:
                 option = "--from" if each.name == "start_from" else flag(each.name)
                 raise SettingError(f"{option} is about a search, got --cases, which need none: leave one of them out")
@@ -160,7 +141,7 @@ class Explain(Search):
         """The search needs to find no more cases than can be asked about again, unless it was told to."""
         fits = max(1, self.max_queries // (4 * self._cost()))
         most = self.keywords["max_cases"]
-        if (most is not None and most <= fits) or self.request["max_cases"] not in (None, o.NONE):
+        if (most is not None and most <= fits) or self.request["max_cases"] not in (None, NONE):
             return
         self.keywords["max_cases"] = fits
         _, self.limits = settled(**self.keywords)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.arguments import REQUIRED
+from fairprobe.cli import options as o
+from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
 from fairprobe.cli.command import Request
-from fairprobe.cli.config import OWN, danger_of
+from fairprobe.cli.config import NOT_KEYS, OWN, danger_of
 from fairprobe.cli.data import read_frame
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import TABLE, Option, option, switch
+from fairprobe.cli.flags import reworded
 from fairprobe.cli.words import say
 from fairprobe.errors import DataError
 from fairprobe.estimation.share import ROLES
@@ -25,15 +28,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_data = typer.Argument(help=f"Rows: {TABLE}", metavar="DATA", show_default=False)
-
 OPTIONS = [
-    Option("data", Option.KEYWORD_ONLY, annotation=Annotated[str, _data]),
-    option("model", "MODEL", "The model: module:attribute, or a file."),
-    option("label", "COLUMN", "The column to predict. Default: guessed by its name."),
-    option("out", "FILE", f"Where to write it. Default: {OWN}.", "Results", "--out", "-o"),
-    switch("overwrite", "Overwrite a file that is there."),
+    o.own("data", "ReadFile", f"a table of rows: {o.TABLE}", default=REQUIRED, is_positional=True),
+    o.own("model", "ModelSource | None", "the model: module:attribute, or a file.", o.WHAT),
+    o.own("label", "Column | None", "the column to predict; by default guessed by its name.", o.WHAT),
+    o.own("out", "WrittenFile | None", f"where to write it; by default {OWN}.", o.RESULTS, "--out", "-o"),
+    o.own("overwrite", "Flag", "overwrite a file that is there."),
 ]
+
+KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in NOT_KEYS}
+"""What a config may set."""
+
+FIRST = ("model", "data", "rows_are", "label", "ignore", "sensitive", "max_share", "favourable", "out", "seed")
+"""What comes first in the file: most configs set these."""
+
+EXAMPLES = {
+    "rows_are": ROLES[0],
+    "label": "label",
+    "ignore": ["id"],
+    "sensitive": ["sex"],
+    "constraint": ["`capital-gain` == 0 or `capital-loss` == 0"],
+    "link": ["relationship~sex: Male=Husband, Female=Wife"],
+    "mask": [],
+}
+"""Values of settings that have no default, to show their form."""
+
+HINTS = {
+    "data": ["Beside this file, unless the path is absolute."],
+    "sensitive": ['As a table it lists the values to compare: sensitive = { sex = ["Female", "Male"] }'],
+    "max_share": ['By who is worse off, with favourable: max_share = { "sex=Female" = 0.01 }'],
+}
+"""Forms that only a file has."""
 
 SENSITIVE = r"sex|gender|race|ethnic\w*|religion|disab\w*|nationality|native.?country|birth.?place|colou?r|orientation"
 """Names of columns that are likely to be sensitive; what else is, people must say."""
@@ -68,7 +93,7 @@ def run(request: Request) -> int:
 
 def _trust(model: str | None, path: Path) -> str:
     """The option that a config needs to be taken whole."""
-    return " --trust-config" if danger_of("model", _model(model, path), path) else ""
+    return " --trust-config" if danger_of(KEYS["model"], _model(model, path), path) else ""
 
 
 def _model(given: str | None, path: Path) -> str:
@@ -108,50 +133,28 @@ def config_text(
     role: str | None,
     path: Path,
 ) -> str:
-    """The file: what is known, and all else as comments with the defaults."""
+    """The file: what is known, then all other settings as comments, with their defaults or an example."""
     also = [name for name in named(ALSO, rows.columns) if name not in (*sensitive, label)]
-    defaults = AuditSettings()
+    known: dict[str, Any] = {"model": _model(model, path), "data": _from(data, path), "max_share": 0.01, "seed": 0}
+    known |= {"out": "audit", "label": label, "sensitive": sensitive, "rows_are": role}
+    examples = {**EXAMPLES, "favourable": _good(rows, label)}
     lines = [
         f"# An audit by fairprobe. Run it: fairprobe audit {path.name}{_trust(model, path)}",
-        "",
-        "# The model: a file in this folder. Or what is run: module:attribute, found from the folder that you run it",
-        "# in, command:PROGRAM, or an address, https://...: to take these from here, add --trust-config.",
-        _said("model", _model(model, path)),
-        "# Real rows; beside this file, unless the path is absolute.",
-        _said("data", _from(data, path)),
-        f"# What the rows are to the model: {', '.join(ROLES)}. Only held-out rows represent other people.",
-        _said("rows_are", role or ROLES[0], known=role is not None),
-        "# The column to predict, which is left out of the inputs. A guess by its name.",
-        _said("label", label or "label", known=label is not None),
-        "# Columns that are no inputs of the model, as identifiers.",
-        _said("ignore", ["id"], known=False),
-        "",
-        '# Guessed by name. As a table it lists the values to compare: sensitive = { sex = ["Female", "Male"] }',
-        _said("sensitive", sensitive or ["sex"], known=bool(sensitive)),
-        *([f"# Maybe also: {', '.join(also)}"] if also else []),
-        "# What cannot be, and what changes along with a sensitive value.",
-        '# constraint = ["`capital-gain` == 0 or `capital-loss` == 0"]',
-        '# link = ["relationship~sex: Male=Husband, Female=Wife"]',
-        "",
-        "# The share of the rows allowed to change their outcome; or by who is worse off, with favourable:",
-        '# max_share = { "sex=Female" = 0.01 }',
-        _said("max_share", 0.01),
-        "# The good outcome, to say who is worse off.",
-        _said("favourable", _good(rows, label), known=False),
-        "",
-        "# Privacy: columns whose values appear nowhere; whether the report shows real rows.",
-        _said("mask", [], known=False),
-        _said("show_rows", defaults.show_rows, known=False),
-        "",
-        "# Effort. The same seed and settings give the same bytes.",
-        *(
-            _said(name, getattr(defaults, name), known=False)
-            for name in ("confidence", "n_experiments", "search_cases", "max_inputs", "max_cases", "retrain")
-        ),
-        _said("seed", 0),
-        "# Everything is kept here, with a list of all attempts on the same model and data.",
-        _said("out", "audit"),
+        "# A model that is run (module:attribute, command:PROGRAM) or asked (https://...) needs --trust-config.",
+        "# Columns were guessed by their names: look at them.",
+        *([f"# Maybe sensitive, too: {', '.join(also)}"] if also else []),
     ]
+    for name in dict.fromkeys([*FIRST, *KEYS]):
+        argument = KEYS[name]
+        default = None if argument.default in (REQUIRED, ()) else argument.default
+        is_known = name in known and known[name] not in (None, [])
+        value = known[name] if is_known else examples.get(name, default)
+        sentence = reworded(argument.sentence, {"True": "true", "False": "false", "None": "no value"}, str)
+        comments = [*textwrap.wrap(sentence, 110), *HINTS.get(name, ())]
+        lines += ["", *(f"# {line}" for line in comments)]
+        lines.append(
+            f"# {name} =" if value is None else _said(name, value, known=bool(known.get(name)) or name == "seed")
+        )
     return "\n".join(lines) + "\n"
 
 

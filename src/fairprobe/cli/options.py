@@ -1,41 +1,123 @@
-"""Options: how one is made, and those that several commands share. A command's own stand in the command's file."""
+"""Options of the command line, derived from the arguments of public functions; those that commands share."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from fairprobe.cli.data import number_or_text
-from fairprobe.cli.words import ARGUMENTS, flag
-from fairprobe.engine import ENGINES
+from fairprobe.arguments import NUMBER, REQUIRED, WHOLE, Argument, arguments_of
+from fairprobe.cli.data import Source, number_or_text
+from fairprobe.cli.flags import ARGUMENTS, NONE, flag, help_of
 from fairprobe.errors import SettingError
-from fairprobe.estimation.share import ROLES
-from fairprobe.model import OUTPUTS
-from fairprobe.model.program import FORMATS
 from fairprobe.model.remote import connect
-from fairprobe.model.services import SPOKEN
-from fairprobe.searching.searching import search
-
-BATCHES = ("array", "frame")
+from fairprobe.model.sources.load import load_model
 
 WHAT = "The model and its inputs"
+SERVICES = "Models behind an address, and programs"
 HOW = "How"
+LIMITS = "Limits (the first met ends the search; none for no limit)"
+VERDICT = "Verdict (exit code 0 passed, 1 violated, 4 inconclusive)"
 RESULTS = "Results"
 
-NONE = "none"
-"""What is written for "no limit", or for "any seed"."""
 
-Option = inspect.Parameter
-"""An argument of the function that typer makes a command of."""
+@dataclass(frozen=True)
+class Option:
+    """An argument, and where and how the command line shows it."""
+
+    argument: Argument
+    panel: str = WHAT
+    flags: tuple[str, ...] = ()
+    """Where they are not the argument's own."""
+    is_positional: bool = False
+
+    def __post_init__(self) -> None:
+        ARGUMENTS.update({self.argument.name, *self.argument.old_names})
+
+    @property
+    def name(self) -> str:
+        """The name of the argument."""
+        return self.argument.name
+
+    def parameter(self) -> inspect.Parameter:
+        """The parameter of the function that typer makes a command of. An option that is not given is None."""
+        argument, kind = self.argument, self.argument.kind
+        assert kind is not None
+        parser = PARSERS.get(kind.rule)
+        value: Any = Any if parser else str
+        if kind.metavar is None:
+            value = bool
+        elif kind.is_list:
+            value = list[str]
+        is_needed = argument.default is REQUIRED
+        if parser is not None and argument.may_be_none:
+            parser = or_none(parser)
+        shared: dict[str, Any] = {
+            "help": help_of(argument),
+            "metavar": argument.name.upper() if self.is_positional else kind.metavar,
+            "show_default": False,
+            "parser": parser,
+            "autocompletion": self._completion(),
+        }
+        if self.is_positional:
+            made = typer.Argument(**shared)
+        else:
+            made = typer.Option(*(self.flags or self._flags()), rich_help_panel=self.panel, **shared)
+        annotation: Any = Annotated[value if is_needed else value | None, made]
+        default = inspect.Parameter.empty if is_needed else None
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    def _flags(self) -> list[str]:
+        own = flag(self.name)
+        return [f"{own}/--no-{own[2:]}"] if "bool" in self.argument.annotation else [own]
+
+    def _completion(self) -> Callable[[], list[str]] | None:
+        kind, choices = self.argument.kind, self.argument.choices
+        return (lambda: choices) if choices and kind is not None and kind.metavar == "NAME" else None
+
+
+def own(
+    name: str,
+    annotation: str,
+    text: str,
+    panel: str = RESULTS,
+    *flags: str,
+    default: Any = None,
+    is_positional: bool = False,
+) -> Option:
+    """An option of the command line alone, which no function of the library has an argument for."""
+    return Option(Argument(name, annotation, default, text), panel, flags, is_positional)
+
+
+def options_of(
+    function: Callable[..., Any],
+    panels: Mapping[str, Iterable[str]] | None = None,
+    *,
+    but: Collection[str] = (),
+    names: Mapping[str, str] | None = None,
+    panel: str = HOW,
+    described_by: Callable[..., Any] | None = None,
+) -> list[Option]:
+    """Options for the arguments of a function that a text can stand for.
+
+    Those in `panels` come under a heading of their own, all others under `panel`. `names` has the options that are not
+    called as their arguments are.
+    """
+    panel_of = {name: title for title, each in (panels or {}).items() for name in each}
+    arguments = arguments_of(function, described_by).values()
+    return [
+        Option(each.named((names or {}).get(each.name, each.name)), panel_of.get(each.name, panel))
+        for each in arguments
+        if each.name not in but and each.kind is not None
+    ]
 
 
 def whole(text: str) -> int:
-    """A whole number.
+    """The whole number that a text stands for.
 
     >>> whole("1_000_000"), whole("1e6")
     (1000000, 1000000)
@@ -47,90 +129,24 @@ def whole(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """A number."""
+    """The number that a text stands for."""
     value = number_or_text(str(text))
     if isinstance(value, str):
         raise typer.BadParameter(f"must be a number, got {text!r}")
     return value
 
 
+PARSERS: dict[str, Callable[[str], Any]] = {WHOLE: whole, NUMBER: number}
+"""By what a value must be, the function that makes it of a text; any other value stays a text."""
+
+
 def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
-    """What a parser makes of a text, or "none"."""
+    """A parser that takes "none" as well."""
     return lambda text: NONE if str(text).lower() == NONE else parser(text)
 
 
-whole_or_none, number_or_none = or_none(whole), or_none(number)
-
-_METAVARS = {str: "NAME", whole: "N", whole_or_none: "N", number: "NUMBER", number_or_none: "NUMBER"}
-
-
-def option(
-    name: str,
-    metavar: str | None,
-    text: str,
-    panel: str = WHAT,
-    *flags: str,
-    kind: Any = str | None,
-    parser: Callable[[str], Any] | None = None,
-    choices: Iterable[str] = (),
-    default: Any = None,
-) -> Option:
-    """An option; not given, it is None. Choices complete; whoever takes the value refuses what is none of them."""
-    ARGUMENTS.add(name)
-    made = typer.Option(
-        *(flags or [flag(name)]),
-        help=text,
-        metavar=metavar,
-        rich_help_panel=panel,
-        show_default=False,
-        parser=parser,
-        autocompletion=(lambda: list(choices)) if choices else None,
-    )
-    return Option(name, Option.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made])
-
-
-def several(name: str, metavar: str, text: str, panel: str = WHAT, choices: Iterable[str] = ()) -> Option:
-    """An option that may be given again."""
-    return option(name, metavar, text, panel, kind=list[str] | None, choices=choices)
-
-
-def switch(name: str, text: str, panel: str = RESULTS, *, both: bool = False) -> Option:
-    """An option without a value; with `both`, one for no as well."""
-    flags = f"{flag(name)}/--no-{flag(name)[2:]}" if both else flag(name)
-    return option(name, None, text, panel, flags, kind=bool | None)
-
-
-def setting(
-    function: Callable[..., Any], name: str, parser: Any, text: str, panel: str = HOW, choices: Iterable[str] = ()
-) -> Option:
-    """An option for an argument of the library. The default told is the library's, which applies if none is given."""
-    default = inspect.signature(function).parameters[name].default
-    if default is not None:
-        told = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
-        text += f" Default: {told if isinstance(told, str) else f'{told:,.12g}'}."
-    if parser is bool:
-        return switch(name, text, panel, both=True)
-    return option(name, _METAVARS[parser], text, panel, kind=Any, parser=parser, choices=choices)
-
-
-def out(text: str) -> Option:
-    """The option for where the result goes."""
-    return option("out", "FILE", text, RESULTS, "--out", "-o")
-
-
-# What several commands have
-
-TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
-_FOUND = (
-    "Modules of the current folder are found. Or a file of skops, ONNX, XGBoost or LightGBM; an address, https://...; "
-    "command:PROGRAM; subject:NAME, which comes with fairprobe, as subject:decision-tree."
-)
-
-SERVICES = "Models behind an address, and programs"
-
-
 def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
-    """What was given as NAME=VALUE, any number of times."""
+    """A mapping that was given as NAME=VALUE, once for each of its entries."""
     split = [each.partition("=") for each in given or ()]
     bad = next((each for each, (left, _, right) in zip(given or (), split, strict=True) if not left or not right), None)
     if bad is not None:
@@ -138,151 +154,39 @@ def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
     return {left.strip(): right.strip() for left, _, right in split} or None
 
 
-_served = partial(setting, connect, panel=SERVICES)
+# Options that several commands share
 
-SERVED = [
-    option(
-        "protocol",
-        "NAME",
-        f"What a service speaks: {', '.join(SPOKEN)}; by default as the address tells. Of a program: "
-        f"{' or '.join(FORMATS)} on its standard input, one line of answer a row. Default: {FORMATS[0]}.",
-        SERVICES,
-        choices=(*SPOKEN, *FORMATS),
-    ),
-    several(
-        "answer",
-        "OUTPUT=NAME",
-        "Where a service gives several answers a row, which is meant: label=predict; give it again for others, as "
-        "proba=predict_proba.",
-        SERVICES,
-    ),
-    several(
-        "header_from_env",
-        "HEADER=VARIABLE",
-        "A header whose value is in a variable of the environment, so that it is never shown; "
-        "FAIRPROBE_HEADER_X_API_KEY is sent as X-API-KEY without this.",
-        SERVICES,
-    ),
-    _served("connections", whole, "Requests at a time."),
-    _served("batch_rows", whole, "Rows of a request. By default doubled until throughput stops rising."),
-    _served("rate_limit", number, "Requests a second at most."),
-    _served("timeout", number, "Seconds for a request, or for a program's next line."),
-    option(
-        "retries",
-        "N",
-        "How often what failed is sent again. Default: 8, of a program 3.",
-        SERVICES,
-        parser=whole,
-        kind=Any,
-    ),
-    _served("cache_rows", whole, "Answered rows to remember, so that they are not sent again."),
-    option("ca_file", "FILE", "Certificates to trust in place of the usual ones.", SERVICES),
+TABLE = ".csv, .csv.gz (UTF-8, commas, a header) or .parquet."
+
+LOADING = [
+    *options_of(load_model, names={"source": "model", "weights": "model_weights"}, panel=WHAT),
+    *options_of(connect, but=("url",), names={"answers": "answer"}, panel=SERVICES),
 ]
+"""Which model, and how it is loaded."""
 
-WEIGHTS = ("--model-weights", "--weights")
+_SOURCE = options_of(Source, but=("sample_weight", "groups", "remembered"), panel=WHAT)
 
+COLUMNS = _SOURCE[2:]
+"""Options about data and domain that a domain file remembers, and says where the command line does not."""
 
-def loading(weights: Iterable[str] = WEIGHTS) -> list[Option]:
-    """How a model is loaded: the arguments of `load_model`; a command may have another use for --weights."""
-    text = "A type in a skops file that may be made, as package.module.Type; give it again for more."
-    runs = "Load a pickle, a joblib file or an MLflow folder, which runs the code in it."
-    return [
-        several("trust", "TYPE", text),
-        option("model_weights", "FILE", "The weights of a torch module, a safetensors file.", WHAT, *weights),
-        switch("allow_unsafe_load", runs, WHAT),
-        switch("isolate", "Keep the model in a process of its own, with limits and without a network.", WHAT),
-        *SERVED,
-    ]
+INPUTS = [*LOADING, *_SOURCE]
+"""The model, and what it is asked about."""
 
 
-LINKED = "Compare linked twins (--linked) or those that differ in the sensitive parameters alone (--no-linked)."
+def declared_name(option: Option) -> str:
+    """The name that the argument of an option has in the function that declares it."""
+    return option.argument.old_names[-1] if option.argument.old_names else option.name
 
 
-def inputs(model: str, data: str, weights: Iterable[str] = WEIGHTS) -> list[Option]:
-    """The model and what it is asked about; the texts say what the one is and what the other is for."""
-    return [
-        option("model", "MODEL", f"{model} {_FOUND}", kind=str, default=Option.empty),
-        *loading(weights),
-        option("data", "FILE", f"{data}: {TABLE}"),
-        option("domain", "FILE", "The domain: a TOML file (see fairprobe domain), or module:attribute in Python."),
-        *COLUMNS,
-    ]
-
-
-COLUMNS = [
-    option("label", "COLUMN", "The column to predict: it is left out of the inputs."),
-    several("ignore", "COLUMN", "Columns to leave out of the inputs; give it again or put commas between them."),
-    several(
-        "sensitive",
-        "NAME",
-        "Parameters that must not change the outcome: sex,race. To compare only some values: age=25,45,65, in a "
-        "--sensitive of its own.",
-    ),
-    several("missing", "TEXT", 'What a CSV has in place of a missing value, as "?"; give it again for others.'),
-    several(
-        "constraint",
-        "TEXT",
-        'What must hold of an input, or it cannot be: "`capital-gain` == 0 or `capital-loss` == 0" (names that are no '
-        "plain words in backticks; and, or, not, in, is missing, + - * /); give it again for others.",
-    ),
-    several(
-        "link",
-        "TEXT",
-        'What changes along with a sensitive value: "relationship~sex: Male=Husband, Female=Wife", with a semicolon '
-        'before another role; for numbers "height~sex: Male+13, Female+0" or "tenure~age: 0.5 per unit"; give it again '
-        "for other columns.",
-    ),
-    several("hidden", "NAME", "Sensitive parameters that the model does not take: only links can carry them."),
-]
-"""Of data and domain. A domain file remembers all of them, and says them where the command line does not."""
-
-ASKED = [
-    setting(search, "output", str, f"What is compared: {', '.join(OUTPUTS)}.", choices=OUTPUTS),
-    setting(search, "threshold", number, "A gap above it makes an input discriminatory. Needed but for labels."),
-    setting(
-        search,
-        "batch",
-        str,
-        f"{' or '.join(BATCHES)}: what the model takes. By default as it was fitted.",
-        choices=BATCHES,
-    ),
-    setting(search, "seed", whole_or_none, "The same seed gives the same result; none draws one."),
-]
-"""How the model is asked."""
-
-ROWS_ARE = option(
-    "rows_are",
-    "ROLE",
-    f"What the rows are to the model: {', '.join(ROLES)}. Training rows give a count without an interval.",
-    HOW,
-    choices=ROLES,
-)
-
-STORE = option(
-    "store",
-    "RUN",
-    "Keep what is done in a run folder: the same command takes it up where it ended, and with a higher limit goes on.",
-    RESULTS,
-)
-
-MODEL_ID = option(
-    "model_id",
-    "NAME",
-    "A name for this very model, by which a run that is kept knows it in place of what it is made of.",
-    RESULTS,
-)
-
-ENGINE = setting(
-    search,
-    "engine",
-    str,
-    "Who runs the shards: local, processes, dask (a local cluster of --jobs workers) or dask://host:port. Default: "
-    "processes if --jobs asks for several. The result is the same.",
-    choices=ENGINES,
-)
-"""Where the work is done."""
+ASKED = ("output", "threshold", "batch", "seed")
+"""Arguments that say how the model is asked."""
 
 PRINTED = [
-    switch("json", "Print the figures as one JSON object."),
-    switch("dry_run", "Only say what would be done, and guess how long it takes."),
+    own("json", "Flag", "Print the figures as one JSON object."),
+    own("dry_run", "Flag", "Only say what would be done, and how long it would take at most."),
 ]
+
+
+def out(text: str) -> Option:
+    """The option for where the result goes."""
+    return own("out", "WrittenFile | None", text, RESULTS, "--out", "-o")

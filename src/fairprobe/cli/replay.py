@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from fairprobe.arguments import REQUIRED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import Source, as_options, labels_of
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import Option
 from fairprobe.cli.words import note, say, say_parts, to_copy
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError, RunError, SettingError
@@ -34,22 +32,18 @@ OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
 
 OF_DATA = ("data", "label", "ignore", "missing")
 
-_run = typer.Argument(
-    help="The folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases that tests saved, "
-    f"or the cases of a search, {o.TABLE}",
-    metavar="RUN",
-    show_default=False,
-)
-
 OPTIONS = [
-    Option("run", Option.KEYWORD_ONLY, annotation=Annotated[str, _run]),
-    *o.inputs(
-        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "The rows of the run, for cases that are rows and told by their index alone; and for a domain, where the run "
-        "has none",
+    o.own(
+        "run",
+        "ReadFile",
+        "the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or "
+        f"the cases of a search, {o.TABLE}",
+        default=REQUIRED,
+        is_positional=True,
     ),
-    *(each for each in o.ASKED if each.name != "seed"),
-    o.out("Write what became of each case as .csv or .parquet; overwrites."),
+    *o.INPUTS,
+    *o.options_of(replay),
+    o.out("write what became of each case as .csv or .parquet; an older file is overwritten."),
     *o.PRINTED,
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from functools import partial
 from typing import Any
 
 from fairprobe.checks import checked_seed
@@ -12,7 +11,6 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.options import number, number_or_none, option, setting, whole
 from fairprobe.cli.retrain_words import figure_parts, plan_lines
 from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
@@ -22,75 +20,48 @@ from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retraining import Retrained, RetrainSettings, retrain
-from fairprobe.retraining.augment import AUTO_LINKED
 from fairprobe.retraining.clock import N_REPORT, N_SELECT
 from fairprobe.retraining.labels import NAMES
 from fairprobe.retraining.parts import checked_rows, classes_of
-from fairprobe.retraining.retrain_settings import ACCEPT, AllSettings
+from fairprobe.retraining.retrain_settings import AllSettings
 from fairprobe.retraining.retraining import plan
 from fairprobe.retraining.supply import checked_cases
-from fairprobe.searching import STRATEGIES
 from fairprobe.wording import counted, duration, listed
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
 
-FEWER = "fewer if --max-seconds needs it."
-
 EXAMPLE = "--model subject:decision-tree"
 
-_argument = partial(setting, retrain)
-_setting = partial(setting, RetrainSettings)
+PANELS = {
+    MEASURE: ("max_accuracy_loss", "accept", "prove_accuracy", "n_select", "n_report", "confidence", "controls"),
+    LIMITS: ("max_rounds", "max_seconds", "search_seconds"),
+    o.RESULTS: ("favourable",),
+}
 
 OPTIONS = [
-    *o.inputs(
-        "The classifier, as module:attribute: a scikit-learn estimator, fitted or not; it is cloned, never changed.",
-        "Rows to fit to (a subject has its own, the census); the domain is inferred from them unless --domain is given",
+    *o.INPUTS,
+    o.own(
+        "held_out",
+        "ReadFile | None",
+        "a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.",
+        o.WHAT,
     ),
-    option("held_out", "FILE", "Rows that the model has not seen, to choose and report by. Default: 30% of --data."),
-    option("groups", "COLUMN", "Whose each row is, where several are of one person: they stay in one part.", o.HOW),
-    _argument(
-        "augment",
-        str,
-        "What a round adds: case (as the paper), twins (a case with all its twins, one label), flip (rows with their "
-        "twins), linked (rows with their linked twins, in a domain with links), or several joined by +. Then amounts "
-        "grow until a round is rejected. Several with commas between them, or auto, are searched over, and so are the "
-        "amounts.",
-        choices=("auto", *AUTO_LINKED),
+    o.own(
+        "cases",
+        "ReadFile | None",
+        "cases to add, as fairprobe search --out writes them; else they are searched for.",
+        o.HOW,
     ),
-    _argument(
-        "labels",
-        str,
-        "How what is added is labelled: vote (of five other kinds of classifier), mean (the model's own output "
-        "averaged over the twins), or given (in --cases).",
-        choices=NAMES,
+    *o.options_of(retrain, PANELS),
+    *o.options_of(RetrainSettings, PANELS, described_by=retrain),
+    o.out("write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet."),
+    o.own("overwrite", "Flag", "overwrite the file of `out`, if it is there and a round is accepted."),
+    o.own(
+        "plot",
+        "WrittenFile | None",
+        "draw share against accuracy of all rounds, as .svg; an older file is overwritten.",
     ),
-    option("cases", "FILE", "Cases to add, as fairprobe search --out writes them. Else they are searched for.", o.HOW),
-    _setting("strategy", str, f"How cases are searched for: {', '.join(STRATEGIES)}, or auto.", choices=STRATEGIES),
-    *o.ASKED,
-    _argument("n_jobs", whole, "Processes that fit the members of a committee that votes; -1 for all cores."),
-    o.ENGINE,
-    _setting(
-        "accept",
-        str,
-        "shown: a share must be shown to be lower and none higher; paper: the estimated share of the domain must be "
-        "lower, whatever other shares do. Both within --max-accuracy-loss.",
-        MEASURE,
-        choices=ACCEPT,
-    ),
-    _argument("max_accuracy_loss", number, "The accuracy that may be lost, as 0.01 for one point.", MEASURE),
-    _setting("prove_accuracy", bool, "The whole interval of the loss must lie within that.", MEASURE),
-    _setting("n_select", whole, f"Inputs of the domain to choose by. Default: {N_SELECT:,}; {FEWER}", MEASURE),
-    _setting("n_report", whole, f"Fresh ones for the figures. Default: {N_REPORT:,}; {FEWER}", MEASURE),
-    _setting("confidence", number, "Of the intervals, between 0 and 1.", MEASURE),
-    _setting("controls", bool, "Try other ways to train beside: they take three more fits.", MEASURE),
-    _setting("max_rounds", whole, "Rounds; the more are allowed, the more each must show.", LIMITS),
-    _argument("max_seconds", number_or_none, "No round is begun that would make it all take longer.", LIMITS),
-    _setting("search_seconds", number_or_none, "Seconds to search for cases, in all.", LIMITS),
-    option("favourable", "LABEL", "The label whose rate is told by group. Default: the last in order.", o.RESULTS),
-    o.out("Write the new model as .skops, if a round is accepted (else exit code 4). It must not be there yet."),
-    o.switch("overwrite", "Overwrite the file of --out, if it is there and a round is accepted."),
-    option("plot", "FILE", "Draw share against accuracy of all rounds, as .svg; overwrites.", o.RESULTS),
     *o.PRINTED,
 ]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from fairprobe.cli.estimate_words import between, unused_line
-from fairprobe.cli.words import Line, aligned, in_flags
+from fairprobe.cli.flags import in_flags
+from fairprobe.cli.words import Line, aligned
 from fairprobe.estimation.share import Share
 from fairprobe.retraining import Retrained
 from fairprobe.retraining.judging import JUDGED

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from fairprobe.arguments import REQUIRED
 from fairprobe.checks import nearest
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
-from fairprobe.cli.options import HOW, Option, option, out, switch, whole
 from fairprobe.cli.words import aligned, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.store.merging import MEMORY
@@ -25,22 +24,19 @@ ACTIONS = ("list", "show", "merge", "export")
 SUMMARY = "List, show, merge and export runs that were kept by --store."
 MEGABYTE = 1_000_000
 
-_action = typer.Argument(help=f"One of {', '.join(ACTIONS)}.", show_default=False)
-_folders = typer.Argument(help="Run folders; for list, where they are (default: runs).", show_default=False)
-
 OPTIONS = [
-    Option("action", Option.KEYWORD_ONLY, default=Option.empty, annotation=Annotated[str, _action]),
-    Option("folders", Option.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, _folders]),
-    option(
-        "memory",
-        "MB",
-        f"Megabytes that telling cases apart may take. Default: {MEMORY // MEGABYTE}.",
-        HOW,
-        kind=Any,
-        parser=whole,
+    o.own("action", "str", f"one of {', '.join(ACTIONS)}.", default=REQUIRED, is_positional=True),
+    o.own(
+        "folders",
+        "Sequence[str] | None",
+        "run folders; for list, where they are (by default runs).",
+        is_positional=True,
     ),
-    out("For merge and export: write the cases as .csv or .parquet; overwrites."),
-    switch("json", "Print what list and show say as JSON."),
+    o.own(
+        "memory", "int | None", f"megabytes that telling cases apart may take; by default {MEMORY // MEGABYTE}.", o.HOW
+    ),
+    o.out("for merge and export: write the cases as .csv or .parquet; an older file is overwritten."),
+    o.own("json", "Flag", "print what list and show say as JSON."),
 ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +14,15 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.entry import FAILED
-from fairprobe.cli.options import NONE, number, number_or_none, setting, whole, whole_or_none
-from fairprobe.cli.words import Line, aligned, flag, in_flags, note, progress, say, sent_words, to_copy
+from fairprobe.cli.flags import NONE, flag, in_flags
+from fairprobe.cli.words import Line, aligned, note, progress, say, sent_words, to_copy
 from fairprobe.domain import Density, Domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.oracle import checked_threshold
-from fairprobe.searching import STRATEGIES, Found, StopReason, search
+from fairprobe.searching import Found, StopReason, search
 from fairprobe.searching.forecast import LimitCost, plan
-from fairprobe.searching.registry import AUTO, ROW_STRATEGIES, TORCH_STRATEGIES, load_strategy, strategy_path
+from fairprobe.searching.registry import load_strategy, strategy_path
 from fairprobe.searching.searching import MIN_PLAUSIBILITY
 from fairprobe.searching.settings import Limits, settled
 from fairprobe.wording import counted, duration, percent
@@ -31,69 +30,40 @@ from fairprobe.wording import counted, duration, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-CHOICES = (*STRATEGIES, *TORCH_STRATEGIES, *ROW_STRATEGIES, AUTO)
 STARTS = ("rows", "density", "domain")
-LIMITS = "Limits (the first met ends the search; none for no limit)"
 
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-_setting = partial(setting, search)
+START_FROM = o.own(
+    "start_from",
+    "str | None",
+    'where to start: "rows" (those of `data`), "density" (inputs drawn from what is fitted to them) or "domain" '
+    "(uniform inputs of the domain, as the paper); by default rows if there are any.",
+    o.WHAT,
+)
+
+MIN_PLAUSIBLE = o.own(
+    "min_plausibility",
+    "float | None",
+    "the part of held-out rows that every input must be at least as likely as, by a density fitted to `data`; None to "
+    f"go anywhere in the domain; by default {MIN_PLAUSIBILITY:g} where there are rows, unless --from domain or "
+    "`max_changes` is given.",
+    o.WHAT,
+)
+
+PANELS = {
+    o.WHAT: ("max_changes",),
+    o.LIMITS: Limits.__dataclass_fields__,
+    o.RESULTS: ("store", "model_id"),
+}
+
+SEARCHING = [START_FROM, MIN_PLAUSIBLE, *o.options_of(search, PANELS, but=("min_plausibility",))]
+"""How a search is made."""
 
 OPTIONS = [
-    *o.inputs(
-        "The model, as module:attribute: an object with predict, or a function from a batch to one output a row.",
-        "Rows to start from; the domain is inferred from them unless --domain is given",
-    ),
-    o.option(
-        "start_from",
-        "NAME",
-        "Where to start: rows (those of --data), density (inputs drawn from what is fitted to them) or domain (uniform "
-        "inputs of the domain, as the paper). Default: rows if there are any.",
-        o.WHAT,
-        "--from",
-        choices=STARTS,
-    ),
-    _setting(
-        "max_changes",
-        whole,
-        "Change so many values of a row at most, so that every case is about a row of --data.",
-        o.WHAT,
-    ),
-    _setting(
-        "min_plausibility",
-        number_or_none,
-        "No input is less plausible: the part of held-out rows of --data that it must be at least as likely as, by a "
-        f"density fitted to the others; none to go anywhere in the domain. Default: {MIN_PLAUSIBILITY:g} where there "
-        "are rows, unless --from domain or --max-changes is given.",
-        o.WHAT,
-    ),
-    _setting(
-        "strategy",
-        str,
-        f"One of {', '.join(CHOICES)}; gradient is for torch, nearby goes with --max-changes.",
-        choices=CHOICES,
-    ),
-    o.switch("linked", f"{o.LINKED} Default: linked, where there are links.", o.HOW, both=True),
-    *o.ASKED,
-    _setting("n_jobs", whole, "Processes, -1 for all cores; the result is the same."),
-    o.ENGINE,
-    _setting("n_walkers", whole, "Walkers in lockstep; 1 is the paper's algorithm."),
-    _setting("n_global", whole, "Inputs of a global round."),
-    _setting("n_local", whole, "Trials of a walker."),
-    _setting("delta_v", number, "How fast directions are learnt."),
-    _setting("delta_pr", number, "How fast parameters are learnt."),
-    _setting("shard_inputs", whole, "Judged inputs of a shard."),
-    o.switch("hurry", "Walkers begin all at once. Default: if only --max-seconds limits the search.", o.HOW, both=True),
-    _setting("diversify", bool, "Walkers leave what is exhausted or over-represented."),
-    o.switch("accelerate", "A quick stand-in proposes, the model confirms. Default: yes.", o.HOW, both=True),
-    _setting("max_cases", whole_or_none, "Distinct cases.", LIMITS),
-    _setting("max_seconds", number_or_none, "Seconds.", LIMITS),
-    _setting("max_queries", whole_or_none, "Rows sent to the model.", LIMITS),
-    _setting("max_judged", whole_or_none, "Inputs judged.", LIMITS),
-    _setting("max_barren", whole_or_none, "Inputs in a row without a new case.", LIMITS),
-    o.STORE,
-    o.MODEL_ID,
-    o.out("Write the cases as .csv or .parquet; overwrites. - is CSV on the standard output."),
+    *o.INPUTS,
+    *SEARCHING,
+    o.out("write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output."),
     *o.PRINTED,
 ]
 
@@ -123,8 +93,6 @@ class Search(Command):
         if request["json"] and self.to_stdout:
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
-        if request["accelerate"] is not None:
-            self.keywords["accelerate"] = "auto" if request["accelerate"] else "off"
         # What the library would refuse later is refused now, before anything is loaded.
         strategy_path(self.keywords["strategy"])
         checked_engine(self.keywords["engine"], checked_jobs(self.keywords["n_jobs"]))

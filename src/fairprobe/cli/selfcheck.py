@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import FAILED
-from fairprobe.cli.options import HOW, option, whole
 from fairprobe.cli.words import say
 from fairprobe.errors import SettingError
 
-OPTIONS = [option("seed", "N", "Another seed draws other inputs.", HOW, kind=Any, parser=whole, default=0)]
+OPTIONS = [o.own("seed", "int", "another seed draws other inputs.", o.HOW, default=0)]
 
 
 def run(request: Request) -> int:
@@ -20,9 +18,10 @@ def run(request: Request) -> int:
     """
     from fairprobe.testing.selfcheck import selfcheck
 
-    if request["seed"] < 0:
-        raise SettingError(f"--seed must be a whole number of at least 0, got {request['seed']}")
-    result = selfcheck(request["seed"])
+    seed = request["seed"] or 0
+    if seed < 0:
+        raise SettingError(f"--seed must be a whole number of at least 0, got {seed}")
+    result = selfcheck(seed)
     for check in result.checks:
         say(f"  {'ok    ' if check.ok else 'FAILED'}  {check.name}{f': {check.detail}' if check.detail else ''}", 10)
     say(result.line)

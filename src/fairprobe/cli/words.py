@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
@@ -11,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fairprobe.cli.flags import in_flags
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Progress, Status, visible
 from fairprobe.wording import counted
@@ -19,44 +19,6 @@ WIDTH = 80
 
 Line = tuple[str, int]
 """A paragraph, and how far its lines after the first are indented."""
-
-ARGUMENTS: set[str] = set()
-"""What an option sets, by the name that it has in the library; the options add themselves."""
-
-_OTHER_FLAGS = {"max_judged": "--max-inputs", "n_select": "--select-inputs", "n_report": "--report-inputs"}
-
-
-def flag(argument: str) -> str:
-    """The option that sets an argument of the library.
-
-    >>> flag("max_cases"), flag("n_jobs"), flag("n_report")
-    ('--max-cases', '--jobs', '--report-inputs')
-    """
-    return _OTHER_FLAGS.get(argument) or f"--{argument.removeprefix('n_').replace('_', '-')}"
-
-
-_MENTIONED = re.compile(r"\b(\w+)=(?:'(\w+)'|\{'(.+?)': \[\.\.\.\]\})|\b(\w+_\w+)\b")
-"""An argument with its value, or a name that can't be plain English."""
-
-
-def in_flags(said: object) -> str:
-    """A message of the library, or an error, in the words of the command line.
-
-    >>> ARGUMENTS.update(["output", "max_cases"])
-    >>> in_flags("raise max_cases, or use output='label'; age_group stays")
-    'raise --max-cases, or use --output label; age_group stays'
-    """
-    text, argument = str(said), getattr(said, "argument", None)
-    if argument in ARGUMENTS:
-        text = flag(argument) + text.removeprefix(argument)
-
-    def replaced(match: re.Match[str]) -> str:
-        name, value, parameter, alone = match.groups()
-        if (name or alone) not in ARGUMENTS:
-            return match[0]
-        return flag(alone) if alone else f"{flag(name)} {value or f'{parameter}=VALUE,VALUE'}"
-
-    return _MENTIONED.sub(replaced, text)
 
 
 def say(text: str = "", indent: int = 0, *, err: bool = False) -> None:

@@ -105,13 +105,14 @@ def operand(parameter: Parameter, codes: Codes) -> Operand:
     """A parameter's values as rules see them: numbers as floats, anything else as objects."""
     if is_number(parameter):
         return parameter.numbers(codes)
-    return as_operand(np.asarray(parameter.decode(codes), dtype=object))
+    distinct, places = np.unique(codes, return_inverse=True)
+    return as_operand(np.asarray(parameter.decode(distinct), dtype=object))[places]
 
 
 def is_number(parameter: Parameter) -> bool:
-    """Whether rules see numbers; truth values are none."""
-    values = getattr(getattr(parameter, "base", parameter), "values", ())
-    return parameter.is_numeric and not any(isinstance(value, bool) for value in values)
+    """Whether rules see numbers; truth values are none. What else rows hold in a column of numbers is missing there."""
+    own = getattr(parameter, "base", parameter)
+    return own.is_numeric and not any(isinstance(value, bool) for value in getattr(own, "values", ()))
 
 
 def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:

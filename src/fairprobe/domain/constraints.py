@@ -35,7 +35,7 @@ from fairprobe.domain.expressions import (
     parse,
     text_of,
 )
-from fairprobe.domain.extended import Extended
+from fairprobe.domain.extended import Extended, Held
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
@@ -353,32 +353,33 @@ class Restrictions:
         for block in self.blocks:
             allowed &= block.allows(codes)
         if self.callables and allowed.any():
-            allowed[allowed] = _all_hold(self.callables, decode(codes[allowed]))
+            allowed[allowed] = self.callables_hold(decode(codes[allowed]))
         return allowed
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The parameters that rules name."""
+        return frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
+
+    def hold(self, operands: Mapping[str, Operand], n: int) -> Mask:
+        """Which of n inputs, or real rows, keep all rules, by the values of the parameters named."""
+        kept = np.ones(n, dtype=bool)
+        for rule in self._rules if n else ():
+            kept &= evaluate(rule, operands, n)
+        return kept
 
     def allows_rows(self, frame: pd.DataFrame) -> Mask:
         """Which real rows are allowed; their values may lie off the grid."""
-        allowed = np.ones(len(frame), dtype=bool)
-        if not len(frame):
-            return allowed
-        named = frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
-        operands = {name: self._row_operand(name, frame[name]) for name in named}
-        for rule in self._rules:
-            allowed &= evaluate(rule, operands, len(frame))
-        return allowed & _all_hold(self.callables, frame)
+        held = {name: Held.of(self._parameters[self._names.index(name)], frame[name]) for name in self.named}
+        operands = {name: operand(each.parameter, each.codes) for name, each in held.items()}
+        return self.hold(operands, len(frame)) & self.callables_hold(frame)
 
-    def _row_operand(self, name: str, column: pd.Series[Any]) -> Operand:
-        import pandas as pd
-
-        parameter = self._parameters[self._names.index(name)]
-        if not is_number(parameter):
-            return as_operand(column.astype(object).tolist())
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-        if not isinstance(parameter, Derived):
-            # On the grid, the very number of the grid: a float32 of 0.1 is another.
-            codes = parameter.encode(column)
-            numbers[codes >= 0] = parameter.numbers(codes[codes >= 0])
-        return numbers
+    def callables_hold(self, frame: pd.DataFrame) -> Mask:
+        """Which rows all callables allow."""
+        mask = np.ones(len(frame), dtype=bool)
+        for constraint in self.callables if len(frame) else ():
+            mask &= _answer(constraint, frame)
+        return mask
 
     # Counting and sampling
 
@@ -460,15 +461,6 @@ def too_thin(n_kept: int, n_drawn: int) -> DomainError:
         f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
         f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
     )
-
-
-def _all_hold(constraints: Iterable[Constraint], frame: pd.DataFrame) -> Mask:
-    """Which rows all callables allow."""
-    mask = np.ones(len(frame), dtype=bool)
-    if len(frame):
-        for constraint in constraints:
-            mask &= _answer(constraint, frame)
-    return mask
 
 
 def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:

@@ -107,8 +107,17 @@ class Derived(Parameter):
         """The values as floats, missing ones as NaN."""
         return np.array([math.nan if value is None else value for value in self.by_code], dtype=np.float64)[codes]
 
+    @cached_property
+    def _first_codes(self) -> dict[Any, int]:
+        return {value: code for code, value in reversed([*enumerate(self.by_code)])}
+
+    def encode(self, values: Any, *, nearest: bool = False) -> Codes:
+        """The first code of the source that each value follows from; -1 for a value that follows from none."""
+        return self._encode(values, nearest)
+
     def _encode(self, series: Any, nearest: bool) -> Codes:
-        raise AssertionError("the code of a derived parameter is its source's")  # pragma: no cover
+        codes = [self._first_codes.get(plain_or_none(value), -1) for value in series]
+        return np.array(codes, dtype=np.int64)
 
     def __hash__(self) -> int:
         return hash((self.name, self.source, frozenset(self.mapping.items())))

@@ -18,7 +18,7 @@ from fairprobe.domain import radix
 from fairprobe.domain.constraints import PATIENCE, THINNEST, Constraint, Restrictions, Rule, bind, checked, too_thin
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import Compare, Constant, Join, Name
-from fairprobe.domain.extended import Extended
+from fairprobe.domain.extended import Extended, Held
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links, plain_values
 from fairprobe.domain.parameters import Category, Ordinal, Parameter
@@ -194,11 +194,9 @@ class Domain:
         sources = {self.names[source] for _, source in self.derived}
         shifted = {link.column for link in self.links if link.roles is None}
         kept = {*self.sensitive, *sources, *shifted}
-        return self._but(
-            parameters=tuple(
-                p if p.name in kept or isinstance(p, Derived) else Extended.of(p, rows[p.name]) for p in self.parameters
-            )
-        )
+        kept |= {p.name for p in self.parameters if isinstance(p, Derived)}
+        held = (p if p.name in kept else Held.of(p, rows[p.name]).parameter for p in self.parameters)
+        return self._but(parameters=tuple(held))
 
     @cached_property
     def own_levels(self) -> list[int]:

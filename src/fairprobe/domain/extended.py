@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import in_dtype, plain_or_none
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -26,15 +22,6 @@ class Extended(Parameter):
     extras: tuple[Any, ...]
 
     kind: ClassVar[str] = "extended"
-
-    @classmethod
-    def of(cls, base: Parameter, column: pd.Series[Any]) -> Parameter:
-        """The parameter with what a column has beside its values; itself if that is nothing."""
-        outside = column[base.encode(column) < 0]
-        values = dict.fromkeys(map(plain_or_none, outside.astype(object)))
-        if not values:
-            return base
-        return cls(base.name, base, tuple(values), missing=base.missing, moves=base.moves, dtype=base.dtype)
 
     @property
     def levels(self) -> int:
@@ -65,7 +52,9 @@ class Extended(Parameter):
 
     @cached_property
     def _numbers(self) -> Floats:
-        return np.array([math.nan if value is None else float(value) for value in self.extras])
+        import pandas as pd
+
+        return np.asarray(pd.to_numeric(pd.Series(self.extras, dtype=object), errors="coerce"), dtype=np.float64)
 
     def numbers(self, codes: Codes) -> Floats:
         """The values as floats, missing ones as NaN."""
@@ -90,3 +79,36 @@ class Extended(Parameter):
 
     def _categories(self) -> Sequence[Any]:
         return [*self.base._categories(), *self.extras] if self.dtype == "category" else ()
+
+
+class Held(NamedTuple):
+    """A column of real rows as codes of a parameter that holds all its values."""
+
+    parameter: Parameter
+    codes: Codes
+
+    @classmethod
+    def of(cls, parameter: Parameter, column: Any) -> Held:
+        """The codes of a column; what is none of the parameter's values is coded behind them."""
+        import pandas as pd
+
+        base, extras = (parameter.base, parameter.extras) if isinstance(parameter, Extended) else (parameter, ())
+        codes = parameter.encode(column)
+        outside = np.flatnonzero(codes < 0)
+        if not len(outside):
+            return cls(parameter, codes)
+        places = {value: place for place, value in enumerate(extras)}
+        for row, value in zip(outside, pd.Series(column).astype(object).iloc[outside], strict=True):
+            codes[row] = base.levels + places.setdefault(plain_or_none(value), len(places))
+        made = Extended(base.name, base, tuple(places), missing=base.missing, moves=base.moves, dtype=base.dtype)
+        return cls(made, codes)
+
+    @property
+    def extras(self) -> tuple[Any, ...]:
+        """The values that are not the parameter's own, in the order of their codes."""
+        return self.parameter.extras if isinstance(self.parameter, Extended) else ()
+
+    def also(self, values: Any) -> Held:
+        """The codes of this column, then those of more values."""
+        more = Held.of(self.parameter, values)
+        return Held(more.parameter, np.concatenate([self.codes, more.codes]))

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.links import NONE, Links
-from fairprobe.domain.values import in_dtype
+from fairprobe.domain.links import Links
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.boxes import Part
     from fairprobe.domain.domain import Domain
+    from fairprobe.domain.row_members import RowMembers
 
 
 class Families:
@@ -34,7 +34,7 @@ class Families:
 
     def __init__(self, domain: Domain, links: Links | None = None) -> None:
         self._domain = domain
-        self._links = links
+        self.links = links
         self._sensitive = list(domain.sensitive_columns)
         self._along: list[int] = [] if links is None else list(links.columns)
         levels = [range(domain.parameters[column].levels) for column in self._sensitive]
@@ -44,7 +44,7 @@ class Families:
     @property
     def is_plain(self) -> bool:
         """Whether twins differ in the sensitive parameters alone."""
-        return self._links is None
+        return self.links is None
 
     @property
     def is_complete(self) -> bool:
@@ -87,8 +87,8 @@ class Families:
         varied = [
             (column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)
         ]
-        if self._links is not None:
-            played = self._links.played(self._links.canonical(codes), self.combinations)
+        if self.links is not None:
+            played = self.links.played(self.links.canonical(codes), self.combinations)
             # A member that does not exist keeps the input's own value: `Members.present` leaves it out.
             own = codes[None, :, self._along]
             varied += zip(self._along, np.where(played < 0, own, played).transpose(2, 0, 1), strict=True)
@@ -128,8 +128,8 @@ class Families:
         """How many values each column of `canonical` has; a sensitive one has one."""
         levels = self._domain.levels.copy()
         levels[self._sensitive] = 1
-        if self._links is not None:
-            levels[self._along] = self._links.levels
+        if self.links is not None:
+            levels[self._along] = self.links.levels
         return levels
 
     def canonical(self, codes: Codes) -> Codes:
@@ -137,10 +137,10 @@ class Families:
 
         Nothing is to be read in the sensitive and the derived columns.
         """
-        if self._links is None:
+        if self.links is None:
             return codes
         shared = codes.astype(np.int64)
-        shared[:, self._along] = self._links.canonical(shared)
+        shared[:, self._along] = self.links.canonical(shared)
         return shared
 
     def inputs(self, canonical: Codes, places: Codes) -> tuple[Codes, Mask]:
@@ -150,9 +150,9 @@ class Families:
         """
         codes = canonical.astype(np.int64)
         exist: Mask = np.ones(len(codes), dtype=bool)
-        if self._links is not None:
+        if self.links is not None:
             each = np.arange(len(codes))
-            played = self._links.played(codes[:, self._along], self.combinations)
+            played = self.links.played(codes[:, self._along], self.combinations)
             whole = np.asarray((played >= 0).all(axis=2))
             exist = np.asarray(whole.any(axis=0))
             places = np.where(whole[places, each], places, whole.argmax(axis=0))
@@ -196,9 +196,11 @@ class Families:
 
     # Real rows
 
-    def of_frame(self, frame: pd.DataFrame, sets: Sequence[Sequence[str]] | None = None) -> FrameMembers:
+    def of_frame(self, frame: pd.DataFrame, sets: Sequence[Sequence[str]] | None = None) -> RowMembers:
         """The members of real rows, whose values may lie off the grid, for some sets of sensitive parameters."""
-        return FrameMembers(self, self._domain, frame, sets or [self._domain.sensitive])
+        from fairprobe.domain.row_members import RowMembers
+
+        return RowMembers(self._domain, frame, sets or [self._domain.sensitive])
 
 
 class Members:
@@ -226,7 +228,7 @@ class Members:
         """The same, also where all are."""
         shape = (len(self.families), len(self.codes))
         allowed = self.families._domain.allows(self.rows).reshape(shape)
-        links = self.families._links
+        links = self.families.links
         if links is not None:
             allowed &= (links.played(links.canonical(self.codes), self.families.combinations) >= 0).all(axis=2)
         return allowed
@@ -244,8 +246,8 @@ class Members:
         rows = self.rows.reshape(*shape, self.codes.shape[1])
         seen = [rows[:, :, column] for column in self.families._along]
         seen += [domain.parameters[column].value_ids[rows[:, :, column]] for column, _ in domain.derived]  # type: ignore[attr-defined]
-        return _kinds(
-            _seen_of(self.families.combinations, domain), [np.broadcast_to(part, shape) for part in seen], shape
+        return kinds_of(
+            seen_of(self.families.combinations, domain), [np.broadcast_to(part, shape) for part in seen], shape
         )
 
     @property
@@ -280,193 +282,19 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
     return np.ones(n, dtype=bool) if present is None else np.asarray(present.sum(axis=0) >= 2)
 
 
-def _seen_of(members: Codes, domain: Domain) -> Codes:
+def seen_of(members: Codes, domain: Domain) -> Codes:
     """By member, a number for the sensitive values that the model sees."""
     visible = [place for place in range(members.shape[1]) if place not in domain.hidden_places]
     return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _kinds(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
+def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
     """Numbers that are the same where all of what the model sees is."""
     kinds = np.broadcast_to(members[:, None], shape)
     for part in seen:
         ids = np.unique(part, return_inverse=True)[1].reshape(shape)
         kinds = np.unique(kinds * (int(ids.max(initial=0)) + 1) + ids, return_inverse=True)[1].reshape(shape)
     return kinds
-
-
-class FrameMembers:
-    """The members of real rows: each row as it is, with only what is compared replaced.
-
-    A row is a member of its own family even if a constraint forbids it, but not with a sensitive value that is none
-    of those compared. Its twins must be allowed. Where only some sensitive parameters change, the others are held at
-    the row's own values, whether or not these are compared.
-    """
-
-    def __init__(self, families: Families, domain: Domain, frame: pd.DataFrame, sets: Sequence[Sequence[str]]) -> None:
-        self._families = families
-        self._domain = domain
-        self._frame = frame
-        self.own: Codes = np.column_stack([domain[name].encode(frame[name]) for name in domain.sensitive])
-        """The sensitive codes of each row; NONE where its value is none of those compared."""
-        self._changed = [[name in names for name in domain.sensitive] for names in sets]
-        self.members = self._needed()
-        """The sensitive codes of each member, the combinations first; NONE where the row's own value is held."""
-
-    def _needed(self) -> Codes:
-        """The combinations, and those that hold a value which is none of them, where a set and a row need it."""
-        combinations = self._families.combinations
-        outside = np.asarray((self.own < 0).any(axis=0))
-        if not outside.any():
-            return combinations
-        more = []
-        for member in itertools.product(
-            *([*range(self._domain[name].levels), NONE] for name in self._domain.sensitive)
-        ):
-            holds = [code == NONE for code in member]
-            if any(holds) and any(_holds_only(holds, outside, changed) for changed in self._changed):
-                more.append(member)
-        return np.concatenate([combinations, np.array(more, dtype=np.int64).reshape(-1, combinations.shape[1])])
-
-    def compared(self, changed: Sequence[bool]) -> Mask:
-        """By member, then row: who is compared if only these sensitive parameters change, allowed or not."""
-        held = [i for i, changes in enumerate(changed) if not changes]
-        same = np.asarray(self.members[:, None] == self.own[None])
-        listed = np.asarray((self.members[:, list(changed)] >= 0).all(axis=1))
-        return same[:, :, held].all(axis=2) & listed[:, None]
-
-    @cached_property
-    def present(self) -> Mask:
-        """By member, then row: who is compared in one of the sets, and counts."""
-        wanted = np.logical_or.reduce([self.compared(changed) for changed in self._changed])
-        wanted &= self._exist()
-        is_self = (self.members[:, None] == self.own[None]).all(axis=2)
-        ask = wanted & ~is_self
-        if self._domain.restrictions and ask.any():
-            wanted[ask] = self._domain.allows_frame(self.joined(ask))
-        return wanted
-
-    @cached_property
-    def kinds(self) -> Codes | None:
-        """By member, then row: a number that is the same for members which are the same row to the model."""
-        import pandas as pd
-
-        if not self._domain.hidden:
-            return None
-        shape, everyone = (len(self.members), len(self._frame)), np.arange(len(self._frame))
-        seen: list[NDArray[Any]] = []
-        for _, sensitive, linked in self._along:
-            seen.append(np.stack([linked.values(code) for code in self.members[:, sensitive]]))
-        if self._domain.derived:
-            frames = [self._as(place, everyone) for place in range(len(self.members))]
-            for column, _ in self._domain.derived:
-                values = np.concatenate([frame[self._domain.names[column]].astype(object) for frame in frames])
-                seen.append(pd.factorize(values)[0].reshape(shape))
-        return _kinds(_seen_of(self.members, self._domain), seen, shape)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The members that are present, member after member."""
-        return self.joined(self.present)
-
-    @property
-    def index(self) -> pd.Index:
-        """That of the rows."""
-        return self._frame.index
-
-    def frame_of(self, rows: Codes) -> pd.DataFrame:
-        """Some of the rows as they are."""
-        return self._frame.iloc[rows]
-
-    def as_members(self, places: Codes, rows: Codes) -> pd.DataFrame:
-        """Some of the rows, each as a member of its own."""
-        import pandas as pd
-
-        if self._is_plain:
-            return self._in_one(places, rows)
-        parts = {place: np.flatnonzero(places == place) for place in np.unique(places).tolist()}
-        frames = [self._as(place, rows[which]).set_axis(which) for place, which in parts.items()]
-        return pd.concat(frames).sort_index()
-
-    def twins(self) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:
-        """Member after member, the rows that have it as a twin, by number, and their twins."""
-        is_self = (self.members[:, None] == self.own[None]).all(axis=2)
-        for place, mask in enumerate(self.present & ~is_self):
-            rows = np.flatnonzero(mask)
-            yield rows, self._as(place, rows)
-
-    def joined(self, mask: Mask) -> pd.DataFrame:
-        """Some of the members, member after member."""
-        import pandas as pd
-
-        if self._is_plain:
-            return self._in_one(*np.nonzero(mask))
-        blocks = [self._as(place, np.flatnonzero(rows)) for place, rows in enumerate(mask) if rows.any()]
-        return pd.concat(blocks, ignore_index=True) if blocks else self._frame.iloc[:0]
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether only the sensitive values change, and none is held."""
-        return not self._along and not self._domain.derived and len(self.members) == len(self._families)
-
-    def _in_one(self, places: NDArray[np.intp], rows: NDArray[np.intp]) -> pd.DataFrame:
-        """Some rows, each as a member of its own, where that is plain."""
-        changed = self._frame.iloc[rows].reset_index(drop=True)
-        for name, codes in zip(self._domain.sensitive, self.members.T, strict=True):
-            changed[name] = in_dtype(self._domain[name].decode(codes[places]), changed[name].dtype)
-        return changed
-
-    def _as(self, place: int, rows: NDArray[np.intp]) -> pd.DataFrame:
-        """Some rows as a member."""
-        changed = self._frame.iloc[rows].reset_index(drop=True)
-        member = self.members[place]
-        moved: dict[str, Any] = {}
-        for name, code in zip(self._domain.sensitive, member, strict=True):
-            if code >= 0:
-                values = self._domain[name].decode(np.full(len(rows), code))
-                moved[name] = np.flatnonzero(self.own[rows, self._domain.sensitive.index(name)] != code)
-                changed[name] = in_dtype(values, changed[name].dtype)
-        for name, sensitive, linked in self._along:
-            if member[sensitive] >= 0:
-                moved[name], values = linked.changed(member[sensitive], rows)
-                self._put(changed, name, moved[name], values)
-        for column, source in self._domain.derived:
-            derived, name = self._domain.parameters[column], self._domain.names[source]
-            if len(moved.get(name, ())):
-                values = derived.of(changed[name].iloc[moved[name]].tolist())  # type: ignore[attr-defined]
-                self._put(changed, derived.name, moved[name], values)
-        return changed
-
-    def _put(self, changed: pd.DataFrame, name: str, rows: NDArray[np.intp], values: Any) -> None:
-        """Other values in some rows of a column, in its dtype."""
-        import pandas as pd
-
-        if len(rows):
-            column = changed[name].astype(object).to_numpy(copy=True)
-            column[rows] = np.asarray(values, dtype=object)
-            changed[name] = in_dtype(pd.Series(column, dtype=object), self._frame[name].dtype)
-
-    # What changes along
-
-    @cached_property
-    def _along(self) -> list[tuple[str, int, Any]]:
-        links = self._families._links
-        return [] if links is None else links.of_rows(self._frame)
-
-    def _exist(self) -> Mask:
-        """Which members have somebody in every role; a row whose values do not go together is none, not even itself."""
-        exist = np.ones((len(self.members), len(self._frame)), dtype=bool)
-        for _, sensitive, linked in self._along:
-            exist &= linked.goes_together[None]
-            for member, code in zip(exist, self.members[:, sensitive], strict=True):
-                if code >= 0:
-                    member &= linked.exists(code)
-        return exist
-
-
-def _holds_only(holds: Sequence[bool], outside: Mask, changed: Sequence[bool]) -> bool:
-    """Whether a member that holds these parameters is one where others change, and there are rows to hold."""
-    return all(not held or (out and not changes) for held, out, changes in zip(holds, outside, changed, strict=True))
 
 
 ENUMERABLE = 2_000_000

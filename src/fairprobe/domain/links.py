@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
 from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Name
+from fairprobe.domain.extended import Held
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NONE = -1
 """The code of a value that is none of those compared, or of a member that does not exist."""
@@ -121,10 +119,22 @@ def _role_name(role: Any) -> str:
     return "/".join(str(value) for value in role.values()) if isinstance(role, Mapping) else repr(role)
 
 
-def plain_values(parameter: Parameter) -> list[Any]:
-    """All values of a parameter by code; None where missing."""
-    values = np.asarray(parameter.decode(np.arange(parameter.levels)), dtype=object)
+def plain_values(parameter: Parameter, codes: Codes | None = None) -> list[Any]:
+    """The values of codes, or all values of a parameter by code; None where missing."""
+    codes = np.arange(parameter.levels) if codes is None else codes
+    values = np.asarray(parameter.decode(codes), dtype=object)
     return [plain_or_none(value) for value in values]
+
+
+class RowRoles(NamedTuple):
+    """The roles that real rows play in a link."""
+
+    column: Held
+    """The linked column, which may also hold every value that plays a role."""
+    goes_together: Mask
+    """Which rows have a value that goes with their sensitive value."""
+    played: Codes
+    """By sensitive code, then row: the code of the value that plays the row's role; NONE where nobody does."""
 
 
 # One link between two parameters
@@ -180,41 +190,16 @@ class _Table:
             other: Formula = Compare("!=", Name(link.column), Constant(player))
             yield Join("or", (other, Among(Name(link.sensitive), keys)))
 
-    # Real rows
-
-    def of_rows(self, column: pd.Series[Any], sensitive: pd.Series[Any], parameter: Parameter) -> _TableRows:
-        """For rows, whose values may be none of the domain's."""
-        return _TableRows(self, column, sensitive, parameter)
-
-
-class _TableRows:
-    """Rows under a table: the role of each, and the value it has with each sensitive value."""
-
-    def __init__(self, table: _Table, column: pd.Series[Any], sensitive: pd.Series[Any], parameter: Parameter) -> None:
-        places = {value: place for place, value in enumerate(table.known)}
-        own = [places.get(plain_or_none(value), len(table.known)) for value in sensitive.astype(object)]
-        self._codes = parameter.encode(column)
-        off = self._codes < 0  # named nowhere, so it stays whatever the sensitive value is
-        roles = table.canonical(np.maximum(self._codes, 0), np.array(own, dtype=np.int64))
-        self.goes_together: Mask = off | (roles >= 0)
-        self._played = np.where(off[None], NONE, table.player[: table.n_compared][:, np.maximum(roles, 0)])
-        self._exists = off[None] | (self._played >= 0)
-        self._parameter = parameter
-
-    def exists(self, code: int) -> Mask:
-        """Which rows have somebody in their role with this sensitive value."""
-        return np.asarray(self._exists[code])
-
-    def changed(self, code: int, rows: Codes) -> tuple[Codes, Any]:
-        """Which of some rows change with this sensitive value, by their places among these, and to what."""
-        played = self._played[code, rows]
-        moved = np.flatnonzero((played >= 0) & (played != self._codes[rows]))
-        return moved, self._parameter.decode(played[moved])
-
-    def values(self, code: int) -> Codes:
-        """A number for the value that each row has with this sensitive value; NONE means the row's own."""
-        played = np.full(len(self._codes), NONE) if code < 0 else self._played[code]
-        return np.where(played < 0, self._codes, played)
+    def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
+        """The roles in real rows. A value that is none of the column's keeps itself with every sensitive value."""
+        places = {value: place for place, value in enumerate(self.known)}
+        others = [places.get(value, len(self.known)) for value in sensitive.extras]
+        own = np.array([*range(self.n_compared), *others])[sensitive.codes]
+        levels = self.role.shape[1]
+        roles = self.canonical(np.minimum(column.codes, levels - 1), own)
+        played = np.where(roles >= 0, self.player[: self.n_compared, roles], NONE)
+        is_off = column.codes >= levels
+        return RowRoles(column, is_off | (roles >= 0), np.where(is_off, column.codes, played))
 
 
 class _Shift:
@@ -272,45 +257,21 @@ class _Shift:
         """Nothing is forbidden."""
         return iter(())
 
-    def of_rows(self, column: pd.Series[Any], sensitive: pd.Series[Any], parameter: Parameter) -> _ShiftRows:
-        """For rows, whose values may lie off the grid."""
-        own = np.array([self._steps(plain_or_none(value)) for value in sensitive.astype(object)])
-        return _ShiftRows(self._shift, own, column, parameter)
-
-
-class _ShiftRows:
-    """Rows under a shift: the number itself is shifted, on the grid or off it."""
-
-    def __init__(self, shift: Codes, own: Floats, column: pd.Series[Any], parameter: Any) -> None:
-        import pandas as pd
-
-        self._values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        self._absent = np.isnan(self._values)
-        self.goes_together: Mask = self._absent | ~np.isnan(own)
-        self._steps = shift[:, None] - np.where(np.isnan(own), 0.0, own)[None]
-        self._parameter = parameter
-
-    def exists(self, code: int) -> Mask:
-        """Which rows stay within the bounds with this sensitive value, or as they are."""
-        low, high, step = self._parameter.low, self._parameter.high, self._parameter.step
+    def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
+        """The roles in real rows: the number itself is shifted, on the grid or off it. A missing value stays."""
+        base: Any = self._parameter
+        values = column.parameter.numbers(column.codes)
+        own = np.array([*self._shift, *map(self._steps, sensitive.extras)], dtype=np.float64)[sensitive.codes]
+        steps = self._shift[:, None] - np.where(np.isnan(own), 0.0, own)[None]
+        moved = values + steps * base.step
         with np.errstate(invalid="ignore"):
-            moved = self._values + self._steps[code] * step
-            inside = (moved >= low - WHOLE * step) & (moved <= high + WHOLE * step)
-        return np.asarray(inside | (self._steps[code] == 0) | self._absent)
-
-    def changed(self, code: int, rows: Codes) -> tuple[Codes, Any]:
-        """Which of some rows change with this sensitive value, by their places among these, and to what."""
-        steps = self._steps[code, rows]
-        moved = np.flatnonzero((steps != 0) & ~self._absent[rows])
-        values = self._values[rows[moved]] + steps[moved] * self._parameter.step
-        codes = self._parameter.encode(values)
-        # On the grid, the very number of the grid: 0.1 + 0.2 is none.
-        return moved, np.where(codes >= 0, self._parameter.numbers(np.maximum(codes, 0)), values)
-
-    def values(self, code: int) -> Floats:
-        """A number for the value that each row has with this sensitive value; NONE means the row's own."""
-        steps = np.zeros(len(self._values)) if code < 0 else self._steps[code]
-        return np.where(self._absent, 0.0, steps)
+            inside = (moved >= base.low - WHOLE * base.step) & (moved <= base.high + WHOLE * base.step)
+        stays = (steps == 0) | np.isnan(values)
+        held = column.also(moved[inside & ~stays])
+        played = np.full(moved.shape, NONE)
+        played[inside & ~stays] = held.codes[len(column.codes) :]
+        held = Held(held.parameter, column.codes)
+        return RowRoles(held, np.isnan(values) | ~np.isnan(own), np.where(stays, column.codes, played))
 
 
 # All links of a domain
@@ -362,12 +323,10 @@ class Links:
         played: Codes = self._made[link].played(roles, np.array([sensitive]))[0]
         return played
 
-    def of_rows(self, frame: pd.DataFrame) -> list[tuple[str, int, Any]]:
-        """For real rows, by link: its column, the place of its sensitive parameter, and what becomes of the rows."""
-        return [
-            (link.column, place, each.of_rows(frame[link.column], frame[link.sensitive], self._parameters[column]))
-            for link, place, each, column in zip(self.links, self._with, self._made, self.columns, strict=True)
-        ]
+    def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
+        """For real rows, by link: its column, the place of its sensitive parameter, and who plays the rows' roles."""
+        for link, place, each in zip(self.links, self._with, self._made, strict=True):
+            yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 
 
 def _made(link: Any, parameters: Sequence[Parameter], names: Sequence[str], sensitive: Sequence[str]) -> Any:

@@ -1,6 +1,5 @@
 """How common. Nothing here may import the search: a search's yield is not a share."""
 
-from fairprobe.estimation.bounds.intervals import chance_of_finding
 from fairprobe.estimation.compare import Comparison, compare
 from fairprobe.estimation.estimation import estimate
 from fairprobe.estimation.parameter_sets import breakdown, causal_score, causal_search
@@ -17,7 +16,6 @@ __all__ = [
     "breakdown",
     "causal_score",
     "causal_search",
-    "chance_of_finding",
     "compare",
     "estimate",
     "proxies",

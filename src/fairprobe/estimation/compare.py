@@ -11,11 +11,12 @@ import numpy as np
 from fairprobe.arrays import Mask
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
+from fairprobe.estimation.bounds.intervals import split_confidence
 from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share
-from fairprobe.estimation.survey import Survey, split_confidence, warn_of
+from fairprobe.estimation.survey import Survey, warn_of
 from fairprobe.model import Model
 from fairprobe.notebook import as_html
 from fairprobe.wording import percent

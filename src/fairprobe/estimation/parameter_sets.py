@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.checks import is_number
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.errors import SettingError
-from fairprobe.estimation.estimation import EXACT_LIMIT, Estimation, Options, stored_shares, workers_for
-from fairprobe.estimation.populations import Population, bound, sides_of
+from fairprobe.estimation.bounds.intervals import split_confidence
+from fairprobe.estimation.estimation import settings_of, shares_of
 from fairprobe.estimation.share import Share
-from fairprobe.estimation.survey import beside, n_bound, split_confidence, warn_of
+from fairprobe.estimation.survey import warn_of
 from fairprobe.model import Model
-from fairprobe.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,32 +30,20 @@ def breakdown(
     population: str | pd.DataFrame | Any = "domain",
     *,
     sets: Sequence[Sequence[str]] | None = None,
-    n_experiments: int | None = None,
-    n_samples: int = 1000,
-    confidence: float = 0.95,
-    method: str = "auto",
-    exact_limit: int = EXACT_LIMIT,
-    threshold: float | None = None,
-    output: str = "label",
-    favourable: Any = None,
-    seed: int | None = 0,
-    batch: str | None = None,
-    linked: bool | None = None,
-    weights: Any = None,
-    groups: Any = None,
-    rows_are: str | None = None,
-    gate: str | None = None,
-    store: str | PathLike[str] | None = None,
-    model_id: str | None = None,
-    n_jobs: int = 1,
-    engine: str | None = None,
-    progress: bool | Progress | None = None,
+    **settings: Any,
 ) -> dict[str, Share]:
     """Estimate the share for each sensitive parameter alone and for their combinations, in one pass over the inputs.
 
     For a set of sensitive parameters, twins differ in these alone; the others stay as they are in the input. Each set
-    has the interval that `estimate` gives it alone: a limit binds one set, so another set costs it nothing. `sets`
-    names the sets of sensitive parameters, by default all there are. The other arguments are those of `estimate`.
+    has the interval that `estimate` gives it alone: a limit binds one set, so another set costs it nothing. A sample
+    that may stop early stops once the shares of all sets are known as well as was asked for.
+
+    Args:
+        model: anything with `predict`, or a callable that takes a batch and returns one output a row.
+        domain: what an input may be, and which parameters are sensitive.
+        population: as for `estimate`.
+        sets: the sets of sensitive parameters, by default all there are.
+        settings: any other keyword argument of `estimate`.
 
     Returns:
         A share by the set's name, as "sex", "race" and "sex x race".
@@ -72,15 +58,9 @@ def breakdown(
     sex x race 100
     """
     names = _checked_sets(checked_domain(domain), sets)
-    sides, population = sides_of(domain, linked), bound(population, domain)
-    each = split_confidence(confidence, n_bound(sides, gate))
-    options = Options(
-        n_experiments, n_samples, each, method, exact_limit, None, None, favourable, seed, rows_are=rows_are
-    )
-    targets = [Population(model, side, population, threshold, output, batch, weights, groups) for side in sides]
-    found = stored_shares(targets, names, options, progress, store, workers_for(n_jobs, engine), model_id)
-    warn_of(share for shares in found for share in shares)
-    return _by_name(beside(*shares) for shares in zip(*found, strict=True))
+    shares = shares_of(model, domain, population, names, settings_of(**settings))
+    warn_of(shares)
+    return _by_name(shares)
 
 
 def causal_score(
@@ -90,10 +70,7 @@ def causal_score(
     sets: Sequence[Sequence[str]] | None = None,
     error: float = 0.01,
     confidence: float = 0.99,
-    threshold: float | None = None,
-    output: str = "label",
-    seed: int | None = 0,
-    batch: str | None = None,
+    **settings: Any,
 ) -> dict[str, Share]:
     """The causal score of each set of sensitive parameters, by default of all together.
 
@@ -101,24 +78,14 @@ def causal_score(
     other arguments are those of `breakdown`.
     """
     if not is_number(error) or not 0 < error < 0.5:
-        raise SettingError(f"error must be above 0 and below 0.5, got {error!r}")
-    checked_domain(domain)
-    names = _checked_sets(domain, [domain.sensitive] if sets is None else sets)
-    options = Options(confidence=split_confidence(confidence, len(names)), width=2 * error, seed=seed)
-    target = Population(model, domain, "domain", threshold, output, batch)
-    return _by_name(Estimation(target, names, options).shares())
+        raise SettingError.about("error", f"must be above 0 and below 0.5, got {error!r}")
+    names = _checked_sets(checked_domain(domain), [domain.sensitive] if sets is None else sets)
+    each = split_confidence(confidence, len(names))
+    return breakdown(model, domain, sets=names, width=2 * error, confidence=each, **settings)
 
 
 def causal_search(
-    model: Model,
-    domain: Domain,
-    *,
-    min_share: float,
-    confidence: float = 0.99,
-    threshold: float | None = None,
-    output: str = "label",
-    seed: int | None = 0,
-    batch: str | None = None,
+    model: Model, domain: Domain, *, min_share: float, confidence: float = 0.99, **settings: Any
 ) -> dict[str, Share]:
     """The smallest sets of sensitive parameters whose causal score is above `min_share`.
 
@@ -127,17 +94,16 @@ def causal_search(
     """
     if not is_number(min_share) or not 0 <= min_share < 1:
         raise SettingError.about("min_share", f"must be at least 0 and below 1, got {min_share!r}")
-    n_sets = 2 ** len(checked_domain(domain).sensitive) - 1
-    options = Options(confidence=split_confidence(confidence, n_sets), max_share=min_share, seed=seed)
-    found: list[Share] = []
+    each = split_confidence(confidence, 2 ** len(checked_domain(domain).sensitive) - 1)
+    found: dict[str, Share] = {}
     for size in range(1, len(domain.sensitive) + 1):
-        smaller = [set(share.sensitive) for share in found]
+        smaller = [set(share.sensitive) for share in found.values()]
         every = combinations(domain.sensitive, size)
         sets = [names for names in every if not any(part <= set(names) for part in smaller)]
         if sets:
-            target = Population(model, domain, "domain", threshold, output, batch)
-            found += [share for share in Estimation(target, sets, options).shares() if share.lower > min_share]
-    return _by_name(found)
+            shares = breakdown(model, domain, sets=sets, max_share=min_share, confidence=each, **settings)
+            found |= {name: share for name, share in shares.items() if share.lower > min_share}
+    return found
 
 
 def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
@@ -145,15 +111,13 @@ def _checked_sets(domain: Domain, sets: Sequence[Sequence[str]] | None) -> list[
     if sets is None:
         sizes = range(1, len(domain.sensitive) + 1)
         return [names for size in sizes for names in combinations(domain.sensitive, size)]
-    checked = [(names,) if isinstance(names, str) else tuple(names) for names in sets]
+    checked = [{names} if isinstance(names, str) else set(names) for names in sets]
     for names in checked:
-        unknown = [name for name in names if name not in domain.sensitive]
-        if unknown or not names:
-            raise SettingError(
-                f"a set must name some of {', '.join(domain.sensitive)}; got {', '.join(names) or 'none'}"
-            )
+        if not names or not names <= set(domain.sensitive):
+            known, got = ", ".join(domain.sensitive), ", ".join(map(str, names)) or "none"
+            raise SettingError.about("sets", f"must each name some of {known}; got {got}")
     if not checked:
-        raise SettingError("sets must hold one set of sensitive parameters at least, got none")
+        raise SettingError.about("sets", "must hold one set of sensitive parameters at least, got none")
     return [tuple(name for name in domain.sensitive if name in names) for names in checked]
 
 

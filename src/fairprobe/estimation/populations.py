@@ -19,7 +19,7 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.families import FrameMembers
+from fairprobe.domain.row_members import RowMembers
 from fairprobe.domain.rows import Rows
 from fairprobe.errors import DataError, SettingError
 from fairprobe.model.adapters import columns_of
@@ -57,7 +57,7 @@ class JudgedFamilies:
     """Hits that got other outputs the second time, by more than rounding."""
     contradicted: Any = None
     """The rows that did, as codes or as a frame."""
-    rows: FrameMembers | None = None
+    rows: RowMembers | None = None
     """The real rows, where they are some."""
 
 
@@ -116,7 +116,7 @@ def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str
     return _asked_again(oracle, batch, ask, members.joined) if twice else batch
 
 
-def _ask_rows(oracle: Oracle, members: FrameMembers, rows: Codes | slice) -> NDArray[Any]:
+def _ask_rows(oracle: Oracle, members: RowMembers, rows: Codes | slice) -> NDArray[Any]:
     """The outputs of some rows' members; those that do not count have none."""
     present = np.zeros_like(members.present)
     present[:, rows] = members.present[:, rows]
@@ -173,7 +173,7 @@ class Population:
         threshold: float | None,
         output: str,
         batch: str | None,
-        weights: Any = None,
+        sample_weight: Any = None,
         groups: Any = None,
         *,
         may_lack: bool = False,
@@ -194,16 +194,16 @@ class Population:
         self.groups: Codes | None = None
         """Of the rows that are known."""
         if self.name == "rows" and not isinstance(population, str):
-            called = {"X": "population", "sample_weight": "weights"}
-            given = self.domain.rows(population, sample_weight=weights, groups=groups, called=called)
+            called = {"X": "population"}
+            given = self.domain.rows(population, sample_weight=sample_weight, groups=groups, called=called)
             self.rows, known = known_rows(given)
             self.places, self.n_left_out = np.flatnonzero(known), len(known) - len(self.rows)
             if given.weights is not None:
                 self.weights, self.total_weight = given.weights[known], float(given.weights.sum())
             if given.group_numbers is not None:
                 self.groups = given.group_numbers[known]
-        elif weights is not None or groups is not None:
-            name = "groups" if weights is None else "weights"
+        elif sample_weight is not None or groups is not None:
+            name = "groups" if sample_weight is None else "sample_weight"
             raise SettingError.about(name, f"are for a population of rows, got population={population!r}")
         elif self.density is None and population not in ("domain", "valid"):
             near = nearest(population, ("domain", "valid"))

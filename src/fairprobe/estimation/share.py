@@ -30,12 +30,6 @@ UNSTEADY = {
 ROLES = ("held-out", "training", "unknown")
 """What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
 
-WHICH = ("linked", "plain")
-"""Of a share with links, the one that a gate may name."""
-
-UNBOUND = "none"
-"""The gate of shares that no limit binds: each of them has the whole error for its interval."""
-
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
 
@@ -110,6 +104,16 @@ class Share:
     """What the hits were counted from; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
+
+    @property
+    def compared(self) -> str:
+        """The twins that are compared: "linked" if linked columns change too, else "plain"."""
+        return "linked" if self.linked else "plain"
+
+    @property
+    def sides(self) -> list[Share]:
+        """The share itself and, of a linked one, the plain one beside it."""
+        return [self] if self.plain is None else [self, self.plain]
 
     @property
     def n_sent(self) -> int:

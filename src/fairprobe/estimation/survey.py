@@ -15,14 +15,15 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.families import FrameMembers, comparable
+from fairprobe.domain.families import comparable
+from fairprobe.domain.row_members import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.clustered import clustered
 from fairprobe.estimation.favourable import Favourable, classes_of, in_order, named_outcomes
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.record import Record, RowAnswers, as_plain, joined_answers
-from fairprobe.estimation.share import UNBOUND, WHICH, Share, checked_role
+from fairprobe.estimation.share import Share, checked_role
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY, are_ties
 from fairprobe.oracle import Oracle
@@ -186,7 +187,7 @@ class Survey:
                 self._kept.append(self._described(batch, batch.rows, rows))
         return hits
 
-    def _told(self, batch: JudgedFamilies, members: FrameMembers) -> RowAnswers:
+    def _told(self, batch: JudgedFamilies, members: RowMembers) -> RowAnswers:
         """What the model said of the rows that are comparable by the last set, as each combination."""
         oracle, count = self.population.oracle, self.counts[-1]
         rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
@@ -201,7 +202,7 @@ class Survey:
             None if batch.second is None else batch.second[:n, rows],
         )
 
-    def _described(self, batch: JudgedFamilies, members: FrameMembers, rows: Codes) -> tuple[Any, Any, Any]:
+    def _described(self, batch: JudgedFamilies, members: RowMembers, rows: Codes) -> tuple[Any, Any, Any]:
         """Real rows that are hits: as they are, as the other end of the gap, and the output for each combination."""
         import pandas as pd
 
@@ -367,24 +368,15 @@ class Survey:
         yield from map(Remark, unsteady, unsteady.values())
 
 
-def split_confidence(confidence: float, n: int) -> float:
-    """Of each of n intervals, so that all hold together."""
-    return 1 - (1 - intervals.checked_confidence(confidence)) / n
-
-
-def n_bound(sides: Sequence[Domain], gate: str | None) -> int:
-    """How many shares a limit binds, over which the error is split: every side, unless the gate names one or none."""
-    return 1 if {*(gate or "").split()} & {*WHICH, UNBOUND} else len(sides)
-
-
 def beside(share: Share, plain: Share | None = None) -> Share:
     """A linked share with the plain one beside it; where nothing is linked, they are the same."""
     return replace(share, plain=plain) if share.linked else share
 
 
 def warn_of(shares: Iterable[Share]) -> None:
-    """Say what their health checks have to say, each once, at the line that called the caller of this."""
-    for name, message in dict.fromkeys(remark for share in shares for remark in share.health):
+    """Say what the health checks of shares have to say, each once, at the line that called the caller of this."""
+    every = (side for share in shares for side in share.sides)
+    for name, message in dict.fromkeys(remark for share in every for remark in share.health):
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
-from fairprobe.estimation.share import WHICH, Share
+from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.share import Share
 from fairprobe.notebook import as_html
 from fairprobe.wording import POPULATIONS, percent
 
@@ -60,9 +61,6 @@ class Verdict:
         return as_html("Verdict", self.sentence, figures, self.share.health)
 
 
-GATES = ("rows", "domain", "valid", "density")
-"""What a limit is about by default: the first of these that there is."""
-
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)
 
 UNLESS_TRAINED = "if the model was not trained on these rows"
@@ -92,21 +90,15 @@ def verdict(
         raise SettingError.about("max_share", f"must be at least 0 and below 1, got {max_share!r}")
     checked_share("min_comparable", min_comparable)
     by_population = {shares.population: shares} if isinstance(shares, Share) else dict(shares)
-    words = (gate or "").split()
-    which = next((word for word in words if word in WHICH), None)
-    name = next((word for word in words if word not in WHICH), None)
-    name = name or next((name for name in GATES if name in by_population), None)
-    if name not in by_population:
-        raise SettingError.about("gate", f"must be one of {', '.join(by_population) or 'no population'}; got {gate!r}")
-    share = by_population[name]
-    if which == "plain":
-        share = share.plain or share
-    bound = [share] if which or share.plain is None else [share, share.plain]
+    binding = Gate.of(gate)
+    name = binding.named(by_population)
+    bound = binding.bound(by_population[name])
+    share = bound[0]
     outcomes = [held_against(each, max_share, min_comparable) for each in bound]
     outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
     # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
-    every = [each for one in by_population.values() for each in (one, one.plain) if each is not None]
-    unused = "" if any(each.hits for each in every) else _unused(share)
+    is_used = any(side.hits for one in by_population.values() for side in one.sides)
+    unused = "" if is_used else _unused(share)
     said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
     return Verdict(outcome, f"{qualified(outcome, share)}: {why} ({said}){unused}", name, max_share, share)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from fairprobe.arguments import Outcome
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
@@ -64,7 +65,7 @@ def explain(
     domain: Domain | None = None,
     output: str | None = None,
     threshold: float | None = None,
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     max_regions: int = MAX_REGIONS,
     max_queries: int = MAX_QUERIES,
     seed: int | None = 0,

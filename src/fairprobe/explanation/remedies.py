@@ -292,8 +292,7 @@ def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> M
     present = _present(batch)
     inside = np.zeros((len(regions), *present.shape), dtype=bool)
     if batch.rows is not None and present.any():
-        frame = batch.rows.joined(present)
-        inside[:, present] = [each.allows_rows(frame) for each in regions]
+        inside[:, present] = [batch.rows.allowed_by(each, present) for each in regions]
     return inside
 
 

@@ -1,33 +1,41 @@
-"""Pacing: how many rows a request holds, how many requests are under way, and how soon the next may follow."""
+"""Pacing: how a service is asked, how many rows a request holds, and how soon the next request may follow."""
 
 from __future__ import annotations
 
-import contextlib
-import queue
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 FIRST_ROWS: Final = 64
+"""Rows of the first requests. Chosen."""
+
 MOST_ROWS: Final = 16_384
-"""The rows of the first requests, and the most that doubling leads to."""
+"""Most rows of a request that doubling leads to. Chosen."""
 
 RISE: Final = 1.1
-"""Throughput rises if it is so many times what it was."""
+"""Throughput counts as higher if it is this many times what it was. Chosen above the noise of a quiet machine."""
 
 TRIES: Final = 2
-"""So many times a size is timed: the best counts, as only delays are by chance."""
+"""Measurements of each size. The best of them counts, as delays are by chance."""
 
 PATIENCE: Final = 2
-"""So many sizes in a row without a rise end the doubling: one may be by chance."""
+"""Sizes in a row without a higher throughput that end the doubling: a single one may be by chance."""
 
-NOTICE_SECONDS: Final = 0.5
-"""Answers are waited for in such slices: a Ctrl-C that comes just before a wait begins is heard only when it ends."""
+
+@dataclass(frozen=True)
+class Persistence:
+    """How long a service is waited for, and how it is asked."""
+
+    connections: int = 4
+    timeout: float = 60.0
+    retries: int = 8
+    rate_limit: float | None = None
+    ca_file: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """By header, the environment's variable that holds its value."""
 
 
 class BatchSize:
@@ -36,19 +44,19 @@ class BatchSize:
     def __init__(self, given: int | None = None) -> None:
         self.rows = given or FIRST_ROWS
         self.proven = given or 0
-        """A request of so many rows has been answered; a larger one that fails may be too large."""
+        """Rows of the largest request that was answered; a larger one that fails may be too large."""
         self._is_settled = given is not None
         self._best_rows, self._best_rate = self.rows, 0.0
         self._n_flat = 0
         self._rates: list[float] | None = None  # the first call makes the connections, and is not timed
 
     def parts(self, n_rows: int) -> list[slice]:
-        """The requests for so many rows: as few as may be, of about the same size."""
+        """As few requests as possible for a number of rows, of about equal size."""
         ends = np.linspace(0, n_rows, -(-n_rows // self.rows) + 1).astype(int).tolist()
         return [slice(first, end) for first, end in pairwise(ends)]
 
     def timed(self, n_rows: int, seconds: float) -> None:
-        """Take note of how long so many rows took."""
+        """Take note of how long a number of rows took."""
         if self._is_settled or n_rows < self.rows:
             return  # too few to tell
         if self._rates is None:
@@ -64,77 +72,28 @@ class BatchSize:
             self._n_flat += 1
         if self._n_flat == PATIENCE or 2 * self.rows > MOST_ROWS:
             self.settle(self._best_rows)
-        elif n_rows >= 2 * self.rows:  # else the larger size could not be told from this one
+        elif n_rows >= 2 * self.rows:  # otherwise the larger size could not be told from this one
             self.rows *= 2
 
     def settle(self, rows: int) -> None:
-        """No larger than this from now on."""
+        """Send no larger requests than this from now on."""
         self.rows, self._is_settled = max(1, min(self.rows, rows)), True
 
 
-class Connections:
-    """Threads that do what they are given; unlike those of an executor, they do not keep a process from ending."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-        self._n_started = 0
-        self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have it done."""
-        future: Future[Any] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(function(*arguments))
-            except BaseException as error:  # whoever waits for it is told
-                future.set_exception(error)
-
-        self._waiting.put(work)
-        if self._n_started < self._n:
-            self._n_started += 1
-            threading.Thread(target=_work_off, args=(self._waiting,), name="fairprobe-service", daemon=True).start()
-        return future
-
-    def end(self) -> None:
-        """Let them go, when they have done what they are at."""
-        for _ in range(self._n_started):
-            self._waiting.put(None)
-
-    def renew(self) -> None:
-        """Give up whatever waits or is under way, and be ready for other work."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._waiting.get_nowait()
-        self.end()
-        self._waiting, self._n_started = queue.SimpleQueue(), 0
-
-
-def _work_off(waiting: queue.SimpleQueue[Callable[[], None] | None]) -> None:
-    while (work := waiting.get()) is not None:
-        work()
-
-
 class RateLimit:
-    """When the next request may be sent, over all threads."""
+    """When the next request may be sent."""
 
     def __init__(self, per_second: float | None) -> None:
         self._gap = 0.0 if per_second is None else 1.0 / per_second
         self._next = 0.0
-        self._lock = threading.Lock()
 
-    def wait(self, cancelled: threading.Event) -> None:
-        """Until it is this request's turn."""
-        with self._lock:
-            now = time.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._gap
-        if turn > now:
-            cancelled.wait(turn - now)
+    def delay(self) -> float:
+        """Take the next place in the queue: the seconds until it is that request's turn."""
+        now = time.monotonic()
+        turn = max(now, self._next)
+        self._next = turn + self._gap
+        return turn - now
 
     def hold(self, seconds: float) -> None:
-        """Nothing is to be sent for so long."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
+        """Let no further request be sent for that long."""
+        self._next = max(self._next, time.monotonic() + seconds)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 import warnings
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_EXCEPTION, wait
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes
+from fairprobe.arguments import SecretHeaders, TrustedFile
 from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
@@ -24,19 +21,21 @@ from fairprobe.model.adapters import Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
-from fairprobe.model.pacing import NOTICE_SECONDS, BatchSize, Connections
-from fairprobe.model.redaction import guard_logs, hiding, shown_source
-from fairprobe.model.services import (
+from fairprobe.model.pacing import BatchSize, Persistence
+from fairprobe.model.protocols import (
+    Columns,
     InvalidAnswerError,
     OpenInference,
     Service,
-    answers_of,
+    checked_answers,
     decoded,
-    encoded,
+    joined,
     service_at,
 )
+from fairprobe.model.redaction import guard_logs, hiding, shown_source
 from fairprobe.model.sklearn import last_class
-from fairprobe.model.transport import Persistence, TooLargeError, Transport
+
+Result = TypeVar("Result")
 
 ADDRESS = r"https?://([^/?#@\\\s]*@)?([\w.%-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?([/?#]\S*)?"
 """A host, with a user and a port, and whatever follows."""
@@ -47,14 +46,14 @@ def connect(
     *,
     protocol: str | None = None,
     answers: Mapping[str, str] | None = None,
-    header_from_env: Mapping[str, str] | None = None,
+    header_from_env: SecretHeaders | None = None,
     connections: int = 4,
     batch_rows: int | None = None,
     rate_limit: float | None = None,
     timeout: float = 60.0,
     retries: int = 8,
     cache_rows: int = 500_000,
-    ca_file: str | None = None,
+    ca_file: TrustedFile | None = None,
 ) -> RemoteModel:
     """A model behind an address, which must answer.
 
@@ -93,11 +92,9 @@ def connect(
         headers=tuple((header_from_env or {}).items()),
     )
     rows = None if batch_rows is None else checked_count("batch_rows", batch_rows)
-    model = RemoteModel(
-        service_at(url, protocol), patience, answers or {}, rows, checked_count("cache_rows", cache_rows, at_least=0)
-    )
-    with hiding(model._transport.secrets):
-        model.look()
+    n_kept = checked_count("cache_rows", cache_rows, at_least=0)
+    model = RemoteModel(service_at(url, protocol), patience, answers or {}, rows, n_kept)
+    model.look()
     return model
 
 
@@ -115,76 +112,61 @@ class RemoteModel:
         batch_rows: int | None = None,
         cache_rows: int = 0,
     ) -> None:
+        from fairprobe.model.background import PerProcess  # imports asyncio, which takes its time
+
         self.service = service
         self.answers = dict(answers)
         self.columns: tuple[str, ...] | None = None
-        """The columns that it says it takes, where it does."""
+        """The columns that the service says it takes, where it does."""
         self._looked_for: set[str] = set()
-        self._patience = patience
-        self._batch_rows = batch_rows
         self._cache_rows = cache_rows
-        self._set_up()
-
-    def _set_up(self) -> None:
-        self._size = BatchSize(self._batch_rows)
-        self._caches: dict[str | None, AnswerCache] = {}
-        self._is_afresh = False
-        guard_logs()
-        self._transport = Transport(self.service.url, self._patience)
-        self._workers = Connections(self._patience.connections)
-        self._end = weakref.finalize(self, _let_go, self._workers, self._transport)
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_size", "_caches", "_is_afresh", "_transport", "_workers", "_end")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._set_up()
+        self._here = PerProcess(partial(_Connected, service.url, patience, batch_rows))
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name})"
 
     @property
     def name(self) -> str:
-        """Where it is, without secrets, and what it speaks."""
+        """Where the service is, without secrets, and its protocol."""
         return f"{shown_source(self.service.url)} ({self.service.name})"
 
     @property
     def n_sent(self) -> int:
-        """Rows sent so far, those of repeated requests each time."""
-        return self._transport.n_sent
+        """Rows sent so far by this process, those of repeated requests each time."""
+        return self._here.get().transport.n_sent
 
     @property
     def batch_rows(self) -> int:
         """The rows of a request, as far as that is found out."""
-        return self._size.rows
+        return self._here.get().size.rows
 
     def close(self) -> None:
-        """Let go of the connections; so does whoever forgets the model."""
-        self._end()
+        """Let go of the connections; that also happens when the model is no longer used."""
+        self._here.close()
 
     def look(self) -> None:
-        """Make sure that something answers at the address; hear what it takes, where it says so."""
-        about = self.service.about
-        reply = self._transport.get(about or self.service.url)
-        if about is None:
-            return  # whatever it says to that, it is there
-        if reply.status != 200:
-            raise ModelError(
-                f"a service of the protocol {self.service.name!r} must describe its model at {shown_source(about)}, "
-                f"got {reply.words}"
-            )
-        assert isinstance(self.service, OpenInference)
-        try:
-            self.columns = self.service.told(decoded(reply.data))
-        except InvalidAnswerError as error:
-            raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
+        """Make sure that something answers at the address; learn what it takes, where it says so."""
+        here, about = self._here.get(), self.service.about
+        with hiding(here.transport.secrets):
+            reply = here.run(here.transport.get(about or self.service.url))
+            if about is None:
+                return  # any answer shows that it is there
+            if reply.status != 200:
+                raise ModelError(
+                    f"a service of the protocol {self.service.name!r} must describe its model at "
+                    f"{shown_source(about)}, got {reply.words}"
+                )
+            assert isinstance(self.service, OpenInference)
+            try:
+                self.columns = self.service.described(decoded(reply.data))
+            except InvalidAnswerError as error:
+                raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
 
     def takes(self, row: Any) -> bool:
-        """Whether it answers a frame of one row; asked once, so that no is no surer than the service is."""
-        body = encoded(self.service.request(self.service.rows(row), slice(0, 1), None))
-        return self._transport.takes(body, 1)
+        """Whether the service answers a frame of one row. It is asked once, so a False may be by chance."""
+        here, columns = self._here.get(), Columns(row)
+        body = self.service.request(columns, self.service.rows(columns), [0], None)
+        return here.run(here.transport.takes(body, 1))
 
     def check_needs(self, form: FrameForm, domain: Domain) -> None:
         """Warn of a sensitive column that the service answers without, as some pass over what they do not know."""
@@ -202,81 +184,94 @@ class RemoteModel:
     @contextmanager
     def afresh(self) -> Iterator[None]:
         """Inside this, rows are sent whether or not their answer is known."""
-        before, self._is_afresh = self._is_afresh, True
+        here = self._here.get()
+        before, here.is_afresh = here.is_afresh, True
         try:
             yield
         finally:
-            self._is_afresh = before
+            here.is_afresh = before
 
     def predict(self, rows: Any) -> NDArray[Any]:
-        """One answer a row."""
+        """One answer for each row."""
         return self.ask("label", rows)
 
     def ask(self, output: str, batch: Any) -> NDArray[Any]:
         """The answers for a batch; of rows answered before, those are remembered."""
         if not len(batch):
             return np.empty(0)
-        answer = self.answers.get(output)
-        if answer not in self._caches:
-            self._caches[answer] = AnswerCache(self._cache_rows)
-        cache = self._caches[answer]
-        return cache.answer(batch, partial(self._ask_rows, batch, answer), afresh=self._is_afresh)
+        here, answer, columns = self._here.get(), self.answers.get(output), Columns(batch)
+        rows = self.service.rows(columns)
 
-    def _ask_rows(self, batch: Any, answer: str | None, places: Codes) -> NDArray[Any]:
-        """Send some rows of a batch, in as many requests as their number takes."""
-        rows = batch.iloc if hasattr(batch, "iloc") else batch
-        chosen = batch if len(places) == len(batch) else rows[places]
-        begun, cancelled = time.monotonic(), threading.Event()
-        plain = self.service.rows(chosen)
-        parts = self._size.parts(len(chosen))
-        futures = [self._workers.submit(self._request, plain, part, answer, cancelled) for part in parts]
+        def ask(places: list[int]) -> list[Any]:
+            begun = time.monotonic()
+            answers = here.run(self._sent(columns, rows, places, answer))
+            here.size.timed(len(places), time.monotonic() - begun)
+            return answers
+
+        kind = (answer, *(columns.names or ()))
+        if kind not in here.caches:
+            here.caches[kind] = AnswerCache(self._cache_rows)
+        return joined(here.caches[kind].answer(rows, ask, afresh=here.is_afresh))
+
+    async def _sent(self, columns: Columns, rows: Sequence[bytes], places: list[int], answer: str | None) -> list[Any]:
+        """The answers to the rows at some places, in as many requests as they take."""
+        from fairprobe.model.transport import all_of
+
+        parts = [places[part] for part in self._here.get().size.parts(len(places))]
+        told = await all_of(self._in_turn(columns, rows, part, answer) for part in parts)
+        return [each for answers in told for each in answers]
+
+    async def _in_turn(self, *request: Any) -> list[Any]:
+        async with self._here.get().transport.places:
+            return await self._request(*request)
+
+    async def _request(
+        self, columns: Columns, rows: Sequence[bytes], places: list[int], answer: str | None
+    ) -> list[Any]:
+        """The answers to one request; where that is too large, to its two halves."""
+        from fairprobe.model.transport import TooLargeError
+
+        here, service, n = self._here.get(), self.service, len(places)
+
+        def read(data: bytes) -> list[Any]:
+            return checked_answers(service.values(decoded(data), n, answer), n)
+
+        body, is_bold = service.request(columns, rows, places, answer), n > max(1, here.size.proven)
         try:
-            failed, is_over = None, False
-            while failed is None and not is_over:
-                done, left = wait(futures, NOTICE_SECONDS, FIRST_EXCEPTION)
-                failed, is_over = next((each.exception() for each in done if each.exception()), None), not left
-            if failed is not None:
-                raise failed
-        finally:
-            if not all(future.done() for future in futures):  # another failed, or Ctrl-C came: no use to wait for these
-                cancelled.set()
-                self._workers.renew()
-        self._size.timed(len(chosen), time.monotonic() - begun)
-        return _joined([future.result() for future in futures])
-
-    def _request(self, rows: Any, part: slice, answer: str | None, cancelled: threading.Event) -> NDArray[Any]:
-        n, service = part.stop - part.start, self.service
-
-        def read(data: bytes) -> NDArray[Any]:
-            return answers_of(service.values(decoded(data), n, answer), n)
-
-        body = encoded(service.request(rows, part, answer))
-        is_bold = n > max(1, self._size.proven)
-        try:
-            answers = self._transport.ask(body, n, read, cancelled, is_bold=is_bold)
+            answers = await here.transport.ask(body, n, read, is_bold=is_bold)
         except TooLargeError as error:
             if n == 1:
                 raise ModelError(f"the service at {self.name} must take a single row, got {error}") from None
-            self._size.settle(n // 2)
-            middle = part.start + n // 2
-            halves = (slice(part.start, middle), slice(middle, part.stop))
-            return _joined([self._request(rows, half, answer, cancelled) for half in halves])
-        self._size.proven = max(self._size.proven, n)
+            here.size.settle(n // 2)
+            first = await self._request(columns, rows, places[: n // 2], answer)
+            return first + await self._request(columns, rows, places[n // 2 :], answer)
+        here.size.proven = max(here.size.proven, n)
         return answers
 
 
-def _let_go(workers: Connections, transport: Transport) -> None:
-    workers.end()
-    transport.close()
+class _Connected:
+    """What one process keeps of a service: connections, the size of requests and remembered answers."""
 
+    def __init__(self, url: str, patience: Persistence, batch_rows: int | None) -> None:
+        from fairprobe.model.transport import Transport
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """The answers of several requests, whose dtypes must go together: text and numbers only as objects."""
-    if len({part.shape[1:] for part in parts}) > 1:
-        raise ModelError("a service must give all rows an answer of the same form, got several")
-    if len({part.dtype.kind in "iuf" for part in parts}) > 1:
-        parts = [part.astype(object) for part in parts]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        guard_logs()
+        self.transport = Transport(url, patience)
+        self.size = BatchSize(batch_rows)
+        self.caches: dict[tuple[str | None, ...], AnswerCache] = {}
+        """By the name of the answer and the names of the columns."""
+        self.is_afresh = False
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run requests, and show none of their secrets."""
+        from fairprobe.model.background import run
+
+        with hiding(self.transport.secrets):
+            return run(coroutine)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.transport.close()
 
 
 class RemoteAdapter(Adapter):

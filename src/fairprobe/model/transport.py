@@ -1,50 +1,50 @@
 """Transport: requests to one service, paced and timed, repeated where that may help and ended where it does not.
 
-A request that fails in a way that may be by chance (no connection, no answer in time, 408, 429, 5xx, an answer that is
-none) is repeated, later each time. One that has failed as often as is allowed opens the circuit breaker: nothing more
-is sent for a while, so that a run ends with what it has found instead of waiting row by row.
+A request that fails in a way that may be by chance (no connection, no answer in time, 408, 429, 5xx, an answer that
+breaks the protocol) is repeated, later each time. One that has failed as often as is allowed opens the circuit breaker:
+nothing more is sent for a while, so that a run ends with what it has found instead of waiting row by row.
 """
 
 from __future__ import annotations
 
-import math
+import asyncio
 import random
 import re
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, TypeVar
 
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model import redaction
-from fairprobe.model.pacing import RateLimit
-from fairprobe.model.services import InvalidAnswerError
+from fairprobe.model.pacing import Persistence, RateLimit
+from fairprobe.model.protocols import InvalidAnswerError
 
 FIRST_DELAY: Final = 0.1
 LONGEST_DELAY: Final = 10.0
-"""Seconds before a request is repeated: doubled each time up to the longest, then between half of that and all."""
+"""Seconds before a request is repeated: doubled each time up to the longest, of which half to all is waited. Chosen."""
 
 LONGEST_HOLD: Final = 60.0
-"""No Retry-After is waited for longer."""
+"""Most seconds that a Retry-After is obeyed. Chosen."""
 
 FIRST_TRIES: Final = 6
-"""A service that never answered is tried no oftener: its address or protocol may be wrong."""
+"""Most tries of a request to a service that never answered: its address or protocol may be wrong. Chosen."""
+
+LOOKS: Final = 3
+"""Most tries of a plain look at an address. Chosen."""
 
 COOL_SECONDS: Final = 30.0
-"""So long after the breaker opened nothing is sent."""
+"""Seconds after the breaker opened in which nothing is sent. Chosen."""
 
 CONNECT_SECONDS: Final = 10.0
+"""Most seconds that a connection may take. Chosen."""
 
 ANSWER_BYTES, ROW_BYTES = 1_000_000, 4_000
-"""An answer may be so large, and so much larger for each row."""
+"""Most bytes of an answer, and how many more for each row. Chosen: a row of a hundred probabilities takes half."""
 
 LOOPBACK: Final = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|::1")
 """Hosts that are this machine: what is sent to them passes no network."""
-
-WRITTEN: Final = 65_536
-"""Bytes of a request that are written at once."""
 
 Answer = TypeVar("Answer")
 
@@ -54,7 +54,7 @@ class TooLargeError(Exception):
 
 
 class _FailedError(Exception):
-    """What may be by chance; `after` is how long the service asks to wait."""
+    """A failure that may be by chance; `after` is how many seconds the service asks to wait."""
 
     def __init__(self, what: str, after: float | None = None) -> None:
         super().__init__(what)
@@ -63,7 +63,7 @@ class _FailedError(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """The answer to a request."""
 
     status: int
     data: bytes
@@ -71,102 +71,73 @@ class Reply:
 
     @property
     def words(self) -> str:
-        """In a line, without secrets."""
+        """The answer in a line, without secrets."""
         text = redaction.shortened(self.data[:4000].decode(errors="replace"))
         return f"HTTP {self.status}{f': {text}' if text else ''}"
 
 
-@dataclass(frozen=True)
-class Persistence:
-    """How long a service is waited for, and how it is asked."""
-
-    connections: int = 4
-    timeout: float = 60.0
-    retries: int = 8
-    rate_limit: float | None = None
-    ca_file: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    """By header, the environment's variable that holds its value."""
-
-
 class Transport:
-    """The connections to one service."""
+    """The connections to one service, of one process."""
 
     def __init__(self, url: str, patience: Persistence) -> None:
         self.url = url
         self.patience = patience
         self.n_sent = 0
         """Rows sent, those of repeated requests each time."""
+        self.places = asyncio.Semaphore(patience.connections)
+        """To be held while a request is made, sent and repeated."""
         self._shown = redaction.shown_source(url)
         self._rate = RateLimit(patience.rate_limit)
-        self._lock = threading.Lock()
         self._has_answered = False
         self._opened: float | None = None
         self._why = ""
-        self._deadline = _Deadline()
         headers = redaction.headers_from_environment(dict(patience.headers))
         self.secrets = redaction.secrets_of(url, headers.values())
-        """Never shown of what this service answers."""
+        """To be hidden, by `redaction.hiding`, from all that is shown of what this service answers."""
         self._client = _client(url, patience, headers)
 
-    def get(self, url: str) -> Reply:
-        """Whatever a service answers to a plain look at an address; to be called inside `hiding` its secrets."""
-        for attempt in range(3):
+    async def get(self, url: str) -> Reply:
+        """The answer to a plain look at an address."""
+        for attempt in range(LOOKS):
             try:
-                return self._exchange("GET", url, None, ANSWER_BYTES)
+                return await self._exchange("GET", url, None, ANSWER_BYTES)
             except _FailedError as failure:
                 last = failure
-                time.sleep(FIRST_DELAY * 2**attempt)
+                await asyncio.sleep(FIRST_DELAY * 2**attempt)
         raise ModelError(
             f"the service at {self._shown} must answer, got {last}: is it running, and is the address right?"
         )
 
-    def takes(self, body: bytes, n_rows: int) -> bool:
+    async def takes(self, body: bytes, n_rows: int) -> bool:
         """Whether a request is answered as it should be, without any patience."""
-        with self._lock:
-            self.n_sent += n_rows
+        self.n_sent += n_rows
         try:
-            with redaction.hiding(self.secrets):
-                return self._exchange("POST", self.url, body, ANSWER_BYTES).status == 200
+            return (await self._exchange("POST", self.url, body, ANSWER_BYTES)).status == 200
         except _FailedError:
             return False
 
-    def ask(
-        self,
-        body: bytes,
-        n_rows: int,
-        read: Callable[[bytes], Answer],
-        cancelled: threading.Event,
-        *,
-        is_bold: bool = False,
-    ) -> Answer:
-        """What is read in the answer to a request. A bold one, larger than any before, is given up sooner."""
+    async def ask(self, body: bytes, n_rows: int, read: Callable[[bytes], Answer], *, is_bold: bool = False) -> Answer:
+        """What `read` makes of the answer to a request. A bold one, larger than any before, is given up sooner."""
         tries = 0
         while True:
             self._check_breaker()
-            self._rate.wait(cancelled)
-            if cancelled.is_set():
-                raise ModelError(f"the service at {self._shown} is no longer asked: the run was stopped")
-            with self._lock:
-                self.n_sent += n_rows
+            await asyncio.sleep(self._rate.delay())
+            self.n_sent += n_rows
             try:
-                with redaction.hiding(self.secrets):
-                    reply = self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
-                    answer = read(self._accepted(reply))
+                reply = await self._exchange("POST", self.url, body, ANSWER_BYTES + ROW_BYTES * n_rows)
+                answer = read(self._accepted(reply))
             except (_FailedError, InvalidAnswerError) as failure:
                 tries += 1
-                self._repeat_or_end(failure, tries, cancelled, is_bold=is_bold)
+                await self._wait_or_end(failure, tries, is_bold=is_bold)
             else:
                 self._has_answered, self._opened = True, None
                 return answer
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of the connections."""
-        self._client.close()
+        await self._client.aclose()
 
-    def _repeat_or_end(
-        self, failure: _FailedError | InvalidAnswerError, tries: int, cancelled: threading.Event, *, is_bold: bool
-    ) -> None:
+    async def _wait_or_end(self, failure: _FailedError | InvalidAnswerError, tries: int, *, is_bold: bool) -> None:
         """Wait until the request may be repeated; raise if it may not."""
         if is_bold and self._has_answered and tries > 1:
             raise TooLargeError(str(failure))
@@ -181,23 +152,21 @@ class Transport:
             self._why = f"the service at {self._shown} must {rule}, got {failure}{times}"
             self._opened = time.monotonic()
             raise ModelError(self._why)
-        delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** (tries - 1))
         after = getattr(failure, "after", None)
         if after is not None:
             self._rate.hold(min(after, LONGEST_HOLD))
         # By chance, so that the connections do not all come back at once.
-        cancelled.wait(delay * random.uniform(0.5, 1.0))
+        await asyncio.sleep(min(LONGEST_DELAY, FIRST_DELAY * 2 ** (tries - 1)) * random.uniform(0.5, 1.0))
 
     def _check_breaker(self) -> None:
-        opened = self._opened
-        if opened is None:
+        if self._opened is None:
             return
-        if time.monotonic() - opened < COOL_SECONDS:
+        if time.monotonic() - self._opened < COOL_SECONDS:
             raise ModelError(self._why)
         self._opened, self._has_answered = None, False  # it may be back: it is tried as at first
 
     def _accepted(self, reply: Reply) -> bytes:
-        """The content of an answer that is one."""
+        """The content of a good answer."""
         if reply.status == 200:
             return reply.data
         if reply.status == 413:
@@ -211,17 +180,16 @@ class Transport:
             advice = "; are the address, the protocol and the columns those of the service?"
         raise ModelError(f"the service at {self._shown} must take the request, got {reply.words}{advice}")
 
-    def _exchange(self, method: str, url: str, body: bytes | None, most: int) -> Reply:
-        """One request and its answer, no longer than the timeout allows and no larger than `most` bytes."""
+    async def _exchange(self, method: str, url: str, body: bytes | None, most: int) -> Reply:
+        """One request and its answer, no longer than the timeout allows in all, and no larger than `most` bytes."""
         import httpx
 
-        self._deadline.at = time.monotonic() + self.patience.timeout
         headers = {"Content-Type": "application/json"} if body is not None else None
-        extensions = {"trace": self._deadline.notice}
+        request = self._client.stream(method, url, content=body, headers=headers)
         try:
-            with self._client.stream(method, url, content=body, headers=headers, extensions=extensions) as response:
+            async with asyncio.timeout(self.patience.timeout), request as response:
                 parts, size = [], 0
-                for part in response.iter_raw():
+                async for part in response.aiter_raw():
                     parts.append(part)
                     size += len(part)
                     if size > most:
@@ -229,7 +197,7 @@ class Transport:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise _FailedError("a compressed answer, which was not asked for")
                 return Reply(response.status_code, b"".join(parts), response.headers.get("retry-after"))
-        except httpx.TimeoutException:
+        except (httpx.TimeoutException, TimeoutError):
             raise _FailedError(f"no answer within {self.patience.timeout:g} s") from None
         except httpx.TransportError as error:
             what = redaction.shortened(str(error)) or type(error).__name__
@@ -241,44 +209,20 @@ class Transport:
             raise _FailedError(what) from None
 
 
-class _Deadline(threading.local):
-    """When the exchange that this thread is at must be over.
-
-    Of httpx's own limits each is for one read or write: a service that drips its headers, or takes a request drop by
-    drop, could keep one waiting for ever.
-    """
-
-    at: float = math.inf
-
-    def notice(self, event: str, info: dict[str, Any]) -> None:
-        """Told by httpx what it does: a connection just made is from now on given no longer than is left."""
-        if not event.endswith((".connect_tcp.complete", ".start_tls.complete")):
-            return
-        stream = info["return_value"]
-        read, write = stream.read, stream.write
-
-        def read_in_time(size: int, timeout: float | None = None) -> Any:
-            return read(size, self._left())
-
-        def write_in_time(data: bytes, timeout: float | None = None) -> None:
-            for begin in range(0, len(data), WRITTEN):
-                write(data[begin : begin + WRITTEN], self._left())
-
-        stream.read, stream.write = read_in_time, write_in_time
-
-    def _left(self) -> float:
-        import httpx
-
-        left = self.at - time.monotonic()
-        if left <= 0:
-            raise httpx.ReadTimeout("the time is over")
-        return left
+async def all_of(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
+    """The results of some requests, in order; if one of them fails, the others are cancelled."""
+    tasks = [asyncio.ensure_future(each) for each in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
     try:
         import httpx
-        import orjson  # noqa: F401  # what requests are written by
+        import orjson  # noqa: F401  # requests are written by it
     except ImportError as error:
         raise SettingError(f"a model behind an address needs {error.name}: pip install 'fairprobe[http]'") from None
     address = httpx.URL(url)
@@ -298,10 +242,9 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
         except OSError as error:
             rule = f"must be a file of certificates, got {patience.ca_file}: {error}"
             raise SettingError.about("ca_file", rule) from None
-    return httpx.Client(
+    return httpx.AsyncClient(
         headers={"Accept-Encoding": "identity", **headers},
-        timeout=httpx.Timeout(patience.timeout, connect=min(patience.timeout, CONNECT_SECONDS), pool=None),
-        # As many as there are threads that ask; those that were given up keep nobody waiting.
+        timeout=httpx.Timeout(None, connect=min(patience.timeout, CONNECT_SECONDS)),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=patience.connections),
         verify=verify,
         follow_redirects=False,  # headers are for the address that was given
@@ -310,7 +253,7 @@ def _client(url: str, patience: Persistence, headers: dict[str, str]) -> Any:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """How long a Retry-After says to wait: in seconds, or until a date."""
+    """The seconds that a Retry-After says to wait: as a number, or until a date."""
     if retry_after is None:
         return None
     try:

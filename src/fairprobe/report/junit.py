@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from fairprobe.report.phrases import number_of, share_words
-from fairprobe.report.sections import Content
-from fairprobe.wording import DIRECTIONAL, answer, percent, said, shown
+from fairprobe.report.content import Content, share_words
+from fairprobe.wording import answer, counted, isolated, percent, value
 
 MOST_CASES = 10
 """Cases that are listed in a group."""
@@ -24,10 +23,10 @@ def junit(content: Content) -> str:
     Args:
         content: what is in `audit.json`.
     """
-    suite = ET.Element("testsuite", name=said(content["title"]))
+    suite = ET.Element("testsuite", name=isolated(content["title"]))
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(content).items():
-        ET.SubElement(properties, "property", name=name, value=_value(value))
+    for name, text in _properties(content).items():
+        ET.SubElement(properties, "property", name=name, value=isolated(text))
     verdict = content["verdict"]
     _test(suite, "verdict", "verdict", verdict["outcome"], verdict["sentence"], _interrupted(content))
     for share in content["shares"]:
@@ -42,7 +41,7 @@ def junit(content: Content) -> str:
     for parameters, cases in _groups(content).items():
         outcome = "violated" if verdict["outcome"] == "violated" else "passed"
         lines = "\n".join(map(_line, cases[:MOST_CASES]))
-        _test(suite, "cases", f"parted by {parameters}", outcome, number_of(len(cases), "case"), lines)
+        _test(suite, "cases", f"parted by {parameters}", outcome, counted(len(cases), "case"), lines)
     tests = suite.findall("testcase")
     counts = {f"{name}s": str(sum(each.find(name) is not None for each in tests)) for name in ("failure", "error")}
     suite.attrib |= {"tests": str(len(tests)), **counts}
@@ -53,23 +52,23 @@ def junit(content: Content) -> str:
 
 
 def _test(suite: ET.Element, kind: str, name: str, outcome: str, message: str, more: str) -> None:
-    test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=said(name))
+    test = ET.SubElement(suite, "testcase", classname=f"fairprobe.{kind}", name=isolated(name))
     if outcome in ELEMENTS:
-        ET.SubElement(test, ELEMENTS[outcome], message=said(message), type=outcome).text = said(more)
+        ET.SubElement(test, ELEMENTS[outcome], message=isolated(message), type=outcome).text = isolated(more)
     else:
-        ET.SubElement(test, "system-out").text = said("\n".join(filter(None, [message, more])))
+        ET.SubElement(test, "system-out").text = isolated("\n".join(filter(None, [message, more])))
 
 
-def _properties(content: Content) -> dict[str, Any]:
+def _properties(content: Content) -> dict[str, str]:
     about, question = content["about"], content["question"]
     return {
-        "model": about["model"]["name"],
+        "model": value(about["model"]["name"]),
         "model_hash": about["model"]["hash"] or "none",
-        "data": about["data"]["name"] or "rows",
+        "data": value(about["data"]["name"] or "rows"),
         "data_hash": about["data"]["hash"],
-        "sensitive": ", ".join(question["sensitive"]),
+        "sensitive": ", ".join(map(value, question["sensitive"])),
         "max_share": "none" if question["max_share"] is None else percent(question["max_share"]),
-        "seed": about["seed"],
+        "seed": str(about["seed"]),
         "selfcheck": about["selfcheck"]["line"] if about["selfcheck"] else "not run",
         "digest": content["digest"],
     }
@@ -89,13 +88,6 @@ def _groups(content: Content) -> dict[str, list[Mapping[str, Any]]]:
 
 def _line(case: Mapping[str, Any]) -> str:
     one, twin = case["case"], case["twin"]
-    changes = ", ".join(f"{shown(name)} {shown(one.get(name))} -> {shown(after)}" for name, after in twin.items())
-    same = [f"{shown(name)} {shown(value)}" for name, value in one.items() if name not in twin]
-    whole = [f"case {shown(case['id'])}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same]
-    return ", ".join(whole)
-
-
-def _value(value: Any) -> str:
-    """A value: its direction, and all that turns it, stays inside."""
-    text = shown(value)
-    return f"\u2068{text}\u2069" if DIRECTIONAL.search(text) else text
+    changes = ", ".join(f"{value(name)} {value(one.get(name))} -> {value(after)}" for name, after in twin.items())
+    same = [f"{value(name)} {value(of)}" for name, of in one.items() if name not in twin]
+    return ", ".join([f"case {case['id']}: {changes} ({' -> '.join(map(answer, case['outputs']))})", *same])

@@ -13,8 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fairprobe.report.phrases import number_of
-from fairprobe.wording import TWINS, answer, shown
+from fairprobe.wording import TWINS, answer, counted, shown
 
 Entry = Mapping[str, Any]
 
@@ -133,7 +132,7 @@ def _origin(case: Entry) -> str:
     if not case["origin"]:
         return ""
     row, n_changes = shown(case["origin"]["row"]), case["origin"]["n_changes"]
-    return f"{number_of(n_changes, 'change')} from row {row}" if n_changes else f"row {row} as it is"
+    return f"{counted(n_changes, 'change')} from row {row}" if n_changes else f"row {row} as it is"
 
 
 def _measures(cases: Sequence[Entry]) -> list[dict[str, Any]]:

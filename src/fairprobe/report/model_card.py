@@ -1,11 +1,14 @@
-"""A section for a model card, in Markdown: what a reader of the model must know, in half a page."""
+"""A section for a model card, in Markdown: half a page with the verdict, the shares and the limitations."""
 
 from __future__ import annotations
 
-from fairprobe.report.markdown import record_lines, shares_table, text, value
-from fairprobe.report.phrases import verdict_words
-from fairprobe.report.sections import Content
-from fairprobe.wording import outcome_words, percent
+from fairprobe.blocks import Block, Section, Sentence, Table
+from fairprobe.report.content import Content, part_of_why
+from fairprobe.report.findings import shares_table
+from fairprobe.report.markdown import written
+from fairprobe.report.method import identity, limitations
+from fairprobe.report.sections import head
+from fairprobe.wording import percent, value
 
 SHOWN = ("Model", "Data", "Date", "Versions", "Digest of audit.json")
 
@@ -16,22 +19,16 @@ def model_card(content: Content) -> str:
     Args:
         content: what is in `audit.json`.
     """
-    verdict, question = content["verdict"], content["question"]
-    limit = question["max_share"]
-    lines = [
-        "## Individual discrimination",
-        f"**{text(outcome_words(verdict))}.** {text(verdict_words(verdict))}",
-        "Measured is the share of a population whose answer changes when only "
-        f"{' or '.join(map(value, question['sensitive']))}, and what is linked to it, is another"
-        + (f"; the limit was {percent(limit)}." if limit is not None else "; no limit was given."),
-        shares_table(content, [share for share in content["shares"] if share["is_main"]]),
-    ]
-    if content["about"]["interrupted"]:
-        lines.insert(1, f"**Interrupted** while it was at: {text(content['about']['interrupted'])}.")
-    directions = ((content["why"] or {}).get("directions") or {}).get("sentences", [])
-    lines += [f"Who is worse off: {text(' '.join(directions))}"] if directions else []
+    limit = content["question"]["max_share"]
+    limit_words = "no limit was given" if limit is None else f"the limit is {percent(limit)}"
+    names = " or ".join(map(value, content["question"]["sensitive"]))
+    text = f"The share of a population whose answer changes with {names} and what is linked to it; {limit_words}."
+    blocks: list[Block] = [*head(content), Sentence(text)]
+    blocks.append(shares_table(content, [share for share in content["shares"] if share["is_main"]]))
+    directions = (part_of_why(content, "directions") or {}).get("sentences", [])
+    blocks += [Sentence(" ".join(directions), "Who is worse off")] if directions else []
     if content["limitations"]:
-        lines.append("### Limitations\n\n" + "\n".join(f"- {text(each)}" for each in content["limitations"]))
-    told = record_lines(content)
-    lines.append("### The audit\n\n" + "\n".join(f"- {name}: {told[name]}" for name in SHOWN))
-    return "\n\n".join(lines) + "\n"
+        blocks.append(Section("Limitations", tuple(limitations(content))))
+    told = identity(content)
+    blocks.append(Section("The audit", (Table.of_facts({name: told[name] for name in SHOWN}),)))
+    return written([Section("Individual discrimination", tuple(blocks))])

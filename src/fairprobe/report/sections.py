@@ -1,134 +1,87 @@
-"""What stands in a report, and in which order. A section with nothing to say is absent."""
+"""The sections of a report, in order: what each is called, and the function that makes its blocks from the content.
+
+A section with nothing to say is absent. A new section is one function and one line in `CHAPTERS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-Content = Mapping[str, Any]
+from fairprobe.blocks import Block, Items, Section, Sentence
+from fairprobe.report import findings, method, reasons
+from fairprobe.report.content import Content, missing_of
+from fairprobe.wording import closed, outcome_words
 
+Make = Callable[[Content], list[Block]]
 
-class Section(NamedTuple):
-    """A part of a chapter."""
-
-    name: str
-    title: str
-
-
-CHAPTERS = {
+CHAPTERS: Mapping[str, Mapping[str, tuple[str, Make]]] = {
     "What was found": {
-        "rows": "Real rows that flip",
-        "shares": "How common it is",
-        "regions": "Where it happens most",
-        "cases": "Cases, before and after",
+        "rows": ("Real rows that get another answer", findings.rows),
+        "shares": ("How common it is", findings.shares),
+        "regions": ("Where it happens most", findings.regions),
+        "cases": ("Cases, before and after", findings.cases),
     },
     "Why": {
-        "directions": "Who is worse off",
-        "influence": "What it hangs on",
-        "inside": "Inside the model",
-        "proxies": "What gives the sensitive parameters away",
+        "directions": ("Who is worse off", reasons.directions),
+        "influence": ("Which parameters matter", reasons.influence),
+        "inside": ("Inside the model", reasons.inside),
+        "proxies": ("Which columns reveal the sensitive parameters", reasons.proxies),
     },
     "What would change it": {
-        "remedies": "What would end it, simulated",
-        "retraining": "Retraining",
-        "sensitivity": "What the verdict hangs on",
+        "remedies": ("What would end it, simulated", reasons.remedies),
+        "retraining": ("Retraining", reasons.retraining),
+        "sensitivity": ("What the verdict depends on", reasons.sensitivity),
     },
     "How it was measured": {
-        "question": "What was asked",
-        "sampling": "What was sampled",
-        "convergence": "Convergence",
-        "impact": "Impact ratios, beside",
-        "health": "Remarks",
-        "limitations": "Limitations",
+        "question": ("What was asked", method.question),
+        "sampling": ("What was sampled", method.sampling),
+        "convergence": ("Convergence", method.convergence),
+        "impact": ("Impact ratios", method.impact),
+        "health": ("Remarks", method.health),
+        "limitations": ("Limitations", method.limitations),
     },
     "For the record": {
-        "record": "Model, data and settings",
-        "attempts": "Attempts",
-        "sign-off": "Sign-off",
+        "record": ("Model, data and settings", method.record),
+        "attempts": ("Attempts", method.attempts),
+        "sign-off": ("Sign-off", method.sign_off),
     },
 }
-"""The titles of all sections, in order."""
-
-PLOTS = {
-    "influence": ("influence", "How often another value ends a case, by parameter"),
-    "curves": ("influence", "The gap along the strongest parameters"),
-    "directions": ("directions", "How often it is the one way, and how often the other"),
-    "convergence": ("convergence", "The estimate as inputs were drawn"),
-    "front": ("retraining", "Accuracy and share of each round"),
-}
-"""By plot, the section that it stands in and its title."""
+"""By chapter and by name, the title of a section and its function."""
 
 
-def chapters(content: Content) -> dict[str, list[Section]]:
-    """By chapter, the sections that have something to say."""
-    told = {
-        title: [Section(name, words) for name, words in sections.items() if has(content, name)]
-        for title, sections in CHAPTERS.items()
-    }
-    return {title: sections for title, sections in told.items() if sections}
+def chapters(content: Content) -> tuple[Section, ...]:
+    """The chapters with their sections; those with nothing to say are left out."""
+    made = [Section(title, tuple(_sections(content, sections))) for title, sections in CHAPTERS.items()]
+    return tuple(chapter for chapter in made if chapter.blocks)
 
 
-def has(content: Content, section: str) -> bool:
-    """Whether a section has something to say."""
-    why = content["why"] or {}
-    about = {
-        "rows": content["rows"]["flips"],
-        "regions": why.get("regions"),
-        "directions": (why.get("directions") or {}).get("directions"),
-        "influence": (why.get("influence") or {}).get("parameters"),
-        "inside": (why.get("inside") or {}).get("sentences"),
-        "remedies": why.get("remedies"),
-        "health": health_of(content),
-        "attempts": len(content["about"]["attempts"]) > 1,
-        "convergence": "convergence" in content["plots"],
-        "record": True,
-        "sign-off": True,
-    }
-    return bool(section in missing_of(content) or (about[section] if section in about else content[section]))
+def _sections(content: Content, sections: Mapping[str, tuple[str, Make]]) -> Iterator[Section]:
+    missing = missing_of(content)
+    for name, (title, make) in sections.items():
+        blocks = [Sentence(closed(missing[name]))] if name in missing else make(content)
+        if blocks:
+            yield Section(title, tuple(blocks), name)
 
 
-def missing_of(content: Content) -> Mapping[str, str]:
-    """By section, why it was not measured, where there was no room to."""
-    return (content["why"] or {}).get("not_measured") or {}
+def head(content: Content) -> list[Block]:
+    """The verdict, and whether the audit was interrupted."""
+    interrupted, verdict = content["about"]["interrupted"], content["verdict"]
+    blocks: list[Block] = []
+    if interrupted:
+        text = f"The audit stopped in this phase: {closed(interrupted)} The report shows what was known by then."
+        blocks.append(Sentence(text, "Interrupted"))
+    blocks.append(Sentence(verdict_words(verdict), outcome_words(verdict)))
+    sides = tuple(side["sentence"] for side in verdict["directions"])
+    return [*blocks, Items(sides)] if sides else blocks
 
 
-def health_of(content: Content) -> list[Mapping[str, Any]]:
-    """All remarks, each once."""
-    told = [*content["health"], *(each for share in content["shares"] for each in share["health"])]
-    return list({(each["check"], each["message"]): each for each in reversed(told)}.values())[::-1]
+def verdict_words(verdict: Mapping[str, Any]) -> str:
+    """The verdict's sentence without the outcome, which stands before it.
 
-
-def section_of_plot(name: str) -> str:
-    """Where a plot stands; one that is not known, beside the influence."""
-    return PLOTS.get(name, ("influence", ""))[0]
-
-
-def plot_words(content: Content, name: str) -> str:
-    """What a plot shows, for those who do not see it: the sentences that say the same."""
-    why = content["why"] or {}
-    section, title = PLOTS.get(name, ("influence", name))
-    told = (why.get(section) or {}).get("sentences", [])
-    if section == "convergence":
-        told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
-    return " ".join([f"{title}.", *told])
-
-
-def held_of(content: Content) -> list[Mapping[str, Any]]:
-    """What is held against a limit: the shares that it binds, or the sides that have one of their own."""
-    verdict, limit = content["verdict"], content["question"]["max_share"]
-    sides = verdict["directions"]
-    if sides:
-        return [{**side, "who": [f"{side['combination']} worse off"]} for side in sides]
-    bound = (share for share in content["shares"] if share["id"] in verdict["bound"])
-    return [{**share, "who": share["sensitive"], "limit": limit} for share in bound]
-
-
-def scale_of(content: Content) -> float:
-    """Where the axis of the shares ends: a round figure beyond all intervals and limits."""
-    held = held_of(content)
-    ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
-    most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
-    size = 10.0**-9
-    while size * 10 < most:
-        size *= 10
-    return min(1.0, next(step * size for step in (1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
+    >>> verdict_words({"outcome": "passed", "condition": None, "sentence": "passed: at most 1% change"})
+    'At most 1% change.'
+    """
+    outcome = ", ".join(filter(None, [verdict["outcome"], verdict["condition"]]))
+    sentence = str(verdict["sentence"]).removeprefix(f"{outcome}: ")
+    return closed(sentence[:1].upper() + sentence[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from fairprobe.blocks import Block, Figure, Items, Remark, Section, Sentence, Table
+from fairprobe.blocks import Block, Code, Figure, Items, Remark, Section, Sentence, Table
 from fairprobe.progress import visible
 from fairprobe.wording import unmarked
 
@@ -25,6 +25,9 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
             yield _wrapped(f"{title}{block.text}", width, 2)
         case Items():
             yield from (_wrapped(f"{INDENT}- {each}", width, 4) for each in block.texts)
+        case Code():
+            yield f"{block.title}:" if block.title else ""
+            yield f"{INDENT}{shown(block.text)}"
         case Table():
             if block.title:
                 yield _wrapped(block.title, width, 2)
@@ -62,13 +65,10 @@ def aligned(table: Table) -> list[str]:
     ['          share', '  domain     5%']
     """
     rows = [[shown(cell) for cell in row] for row in ([table.columns] if table.columns else []) + [*table.rows]]
-    n_columns = max(map(len, rows), default=0)
-    widths = [max(len(row[place]) for row in rows if len(row) > max(place, 1)) for place in range(n_columns)]
-    signs = [">" if name in table.numbers else "<" for name in table.columns] or ["<"] * n_columns
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = [">" if name in table.numbers else "<" for name in table.columns] or ["<"] * len(widths)
     lines = []
     for row in rows:
-        cells = (
-            row if len(row) == 1 else [f"{cell:{sign}{n}}" for cell, sign, n in zip(row, signs, widths, strict=True)]
-        )
+        cells = (f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True))
         lines.append(f"{INDENT}{'  '.join(cells)}".rstrip())
     return lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from fairprobe.arguments import Column, Outcome
 from fairprobe.checks import nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning, ModelError, SettingError
@@ -41,10 +42,10 @@ def retrain(
     trainer: Train | None = None,
     held_out: tuple[Any, Any] | None = None,
     sample_weight: Any = None,
-    groups: Any = None,
+    groups: Column | None = None,
     max_accuracy_loss: float = 0.01,
     max_seconds: float | None = 480.0,
-    favourable: Any = None,
+    favourable: Outcome | None = None,
     seed: int | None = 0,
     n_jobs: int = 1,
     engine: str | None = None,

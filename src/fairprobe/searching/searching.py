@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import accepts_old_names
+from fairprobe.arguments import WrittenFolder, accepts_old_names
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
@@ -75,7 +74,7 @@ def search(
     accelerate: str = "auto",
     batch: str | None = None,
     linked: bool = True,
-    store: str | PathLike[str] | None = None,
+    store: WrittenFolder | None = None,
     model_id: str | None = None,
     progress: bool | Progress = False,
 ) -> Found:

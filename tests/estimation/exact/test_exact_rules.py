@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
 from fairprobe.errors import DomainError
-from fairprobe.estimation.estimation import Options
+from fairprobe.estimation.estimation import settings_of
 from fairprobe.estimation.exact import solve, solving
 from fairprobe.model import tables
 from fairprobe.model.tables import Seen
@@ -301,7 +301,7 @@ def test_rules_cost_more_the_more_boxes_they_leave(monkeypatch):
 
 
 def test_the_plan_says_what_may_be_solved():
-    options = Options(exact_limit=0)
+    options = settings_of(exact_limit=0)
     rules = BASE.with_constraints(["x > 3"])
     callables = BASE.with_constraints([lambda frame: frame["x"] > 3])
     plans = [options.plan(domain, None, "label").may_be_solved for domain in (BASE, rules, callables)]

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairprobe.arrays import Floats
-from fairprobe.checks import checked_count
 from fairprobe.errors import SettingError
 
 
@@ -59,16 +58,9 @@ def mean_interval(rates: ArrayLike, confidence: float) -> tuple[float, float]:
     return max(0.0, mean - reach), min(1.0, mean + reach)
 
 
-def chance_of_finding(share: float, n: int) -> float:
-    """The probability that `n` uniform inputs include a case, `share` of them being cases: 1 - (1 - share)^n.
-
-    >>> round(chance_of_finding(1e-6, 1_000_000), 3)
-    0.632
-    """
-    fraction, count = checked_share("share", share), checked_count("n", n, at_least=0)
-    if fraction == 1 or count == 0:
-        return float(count > 0)
-    return -math.expm1(count * math.log1p(-fraction))
+def split_confidence(confidence: float, n: int) -> float:
+    """The confidence of each of n intervals, so that all of them hold together with the confidence given."""
+    return 1 - (1 - checked_confidence(confidence)) / n
 
 
 def checked_confidence(confidence: Any) -> float:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 import os
 import shlex
-from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from fairprobe.arguments import AllowsCode, ModelSource, ReadFile, TrustedTypes
 from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 from fairprobe.model.redaction import shown_source
@@ -34,11 +34,11 @@ EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, htt
 
 
 def load_model(
-    source: str | os.PathLike[str],
+    source: ModelSource | os.PathLike[str],
     *,
-    trust: Iterable[str] = (),
-    allow_unsafe_load: bool = False,
-    weights: str | os.PathLike[str] | None = None,
+    trust: TrustedTypes = (),
+    allow_unsafe_load: AllowsCode = False,
+    weights: ReadFile | None = None,
     isolate: bool = False,
     **options: Any,
 ) -> Any:

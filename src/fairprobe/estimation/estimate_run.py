@@ -1,0 +1,242 @@
+"""The run of an estimate: a population is counted for some sets of sensitive parameters."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from fairprobe.blocks import Remark
+from fairprobe.checks import checked_seed
+from fairprobe.domain.health import health_of_domain
+from fairprobe.engine import Counts, checked_engine, checked_jobs
+from fairprobe.engine.interrupts import terminable
+from fairprobe.errors import DomainError, RunError, SettingError
+from fairprobe.estimation.bounds import intervals
+from fairprobe.estimation.bounds.sequence import ConfidenceSequence
+from fairprobe.estimation.exact import Solved, solve
+from fairprobe.estimation.favourable import favourable_of
+from fairprobe.estimation.populations import JudgedFamilies, Population
+from fairprobe.estimation.settings import Settings
+from fairprobe.estimation.share import Share
+from fairprobe.estimation.spread import JudgingTask, LostInputs, Workers, spread_families
+from fairprobe.estimation.stored_estimate import StoredEstimate
+from fairprobe.estimation.survey import Survey, outcome_table
+from fairprobe.model.tables import N_RANDOM
+from fairprobe.progress import Status, teller
+from fairprobe.store.answer_log import AnswerLog
+from fairprobe.store.identity import checked_id
+from fairprobe.store.run_folder import recorded_settings
+from fairprobe.wording import magnitude, percent
+
+LOOK_SECONDS = 0.3
+"""Seconds after which it is foreseen how long a run will take; chosen."""
+
+
+def stored_shares(
+    targets: Sequence[Population], sets: Sequence[tuple[str, ...]], settings: Settings
+) -> list[list[Share]]:
+    """The shares of each target by set; with a store, what the model was asked before is not asked again."""
+    settings = replace(settings, favourable=favourable_of(settings.favourable, targets))
+    n_jobs, store = checked_jobs(settings.n_jobs), settings.store
+    is_here = checked_engine(settings.engine, n_jobs)[0] == "local"
+    workers = None if is_here else Workers(n_jobs, settings.engine)
+    model_id = checked_id(settings.model_id, store)
+    if store is None:
+        return [EstimateRun(target, sets, settings, workers=workers).shares() for target in targets]
+    seed = recorded_settings(store).get("seed") if settings.seed is None else settings.seed
+    settings, shares = replace(settings, seed=checked_seed(seed)), []
+    with terminable(), StoredEstimate.opened(store, targets, sets, settings.seed, settings.method, model_id) as kept:
+        for target in targets:
+            if workers is None:
+                with kept.listening(target) as log:
+                    shares.append(EstimateRun(target, sets, settings, log.flush).shares())
+            else:
+                with kept.kept_for(target) as log:
+                    shares.append(EstimateRun(target, sets, settings, log.flush, workers, log).shares())
+        return kept.ended(shares)
+
+
+class EstimateRun:
+    """One call: a population, counted for one or more sets of sensitive parameters."""
+
+    def __init__(
+        self,
+        population: Population,
+        sets: Sequence[tuple[str, ...]],
+        settings: Settings,
+        after_batch: Callable[[], None] = lambda: None,
+        workers: Workers | None = None,
+        log: AnswerLog | None = None,
+    ) -> None:
+        self.population = population
+        self.workers = workers
+        self.log = log
+        self.after_batch = after_batch
+        if population.density is not None:
+            if settings.method == "exact":
+                raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
+            settings = replace(settings, method="sample")  # only what is uniform can be counted or solved
+        self.settings = settings
+        self.sets = sets
+        self.progress = teller(settings.progress)
+        self.started = time.monotonic()
+        self.is_contradicted = False
+        """Whether the model was found to answer otherwise than its own structure says."""
+        n_rows = None if population.rows is None else len(population.rows)
+        self.plan = settings.plan(population.domain, n_rows, population.oracle.asker.output)
+        seed, n_samples = checked_seed(settings.seed), settings.n_samples
+        self.survey = Survey(
+            population,
+            sets,
+            settings.confidence,
+            seed,
+            n_samples=n_samples,
+            favourable=settings.favourable,
+            rows_are=settings.rows_are,
+        )
+
+    def shares(self) -> list[Share]:
+        """A share for each set, in their order."""
+        how, survey = self.plan.how, self.survey
+        if how == "enumerate":
+            return self._enumerated()
+        if how != "rows" and self.settings.method != "sample":
+            solved = self._solved()
+            if solved is not None:
+                return solved
+            if self.settings.method == "exact" or self.is_contradicted:
+                survey.health.append(Remark("not-exact", f"{survey.detail}; sampled instead"))
+        if self.population.density is not None:
+            survey.health += self.population.density.health
+        elif how != "rows":
+            survey.health += health_of_domain(self.population.domain)
+        sequences = [ConfidenceSequence(self.settings.confidence) for _ in self.sets] if how == "sequential" else []
+        self._count(self._families(), sequences)
+        if not sequences:
+            return survey.shares(how)
+        return survey.shares(how, [(each.low, each.high) for each in sequences], self._not_tight(sequences))
+
+    def _families(self, *, is_enumerated: bool = False) -> Iterator[JudgedFamilies | LostInputs]:
+        """What is judged: here, or by workers."""
+        population, n, seed = self.population, self.settings.n, self.survey.seed
+        if self.workers is not None:
+            task = JudgingTask(population, n, seed, self.sets, is_enumerated, keeps_calls=self.log is not None)
+            return spread_families(task, self.workers, self._count_queries, self._foreseen, self.log)
+        if is_enumerated:
+            return map(population.judged, population.enumerated_parts())
+        return population.families(n, seed, self.sets)
+
+    def _count_queries(self, n: int) -> None:
+        self.population.oracle.asker.n_queries += n
+
+    def _foreseen(self, under_way: list[Counts]) -> float:
+        """How long it will yet take, if it goes on as it began; of one that ends when tight, that is not known."""
+        seconds = time.monotonic() - self.started
+        n = self.survey.counts[-1].n + sum(counts.n_judged for counts in under_way)
+        if seconds < LOOK_SECONDS or not n:
+            return 0.0
+        return math.inf if self.plan.how == "sequential" else seconds * (self.plan.n_inputs / n - 1)
+
+    def _count(
+        self, families: Iterable[JudgedFamilies | LostInputs], sequences: Sequence[ConfidenceSequence] = ()
+    ) -> None:
+        """Count all of them or, with sequences, until these are tight or the time is over."""
+        settings = self.settings
+        # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
+        end = math.inf if settings.max_seconds is None else time.monotonic() + settings.max_seconds
+        with self.population.quiet():
+            for batch in families:
+                if isinstance(batch, LostInputs):
+                    self.survey.lose(batch.n, batch.why)
+                    for sequence in sequences:
+                        sequence.lose(batch.n)
+                    continue
+                hits = self.survey.add(batch)
+                self.after_batch()
+                for sequence, mine in zip(sequences, hits, strict=False):
+                    sequence.update(int(mine.sum()), len(mine))
+                if self.progress is not None:
+                    self.progress(self._status(sequences))
+                if sequences and (all(map(settings.is_tight, sequences)) or time.monotonic() >= end):
+                    return
+
+    def _status(self, sequences: Sequence[ConfidenceSequence]) -> Status:
+        """How far it is with the last set."""
+        count = self.survey.counts[-1]
+        low, high = intervals.clopper_pearson(count.hits, count.n, self.settings.confidence)
+        if sequences:
+            low, high = sequences[-1].low, sequences[-1].high
+        text = f"{percent(count.value)}, between {percent(low)} and {percent(high)} after {count.n:,} inputs"
+        done = None if sequences else count.n / self.plan.n_inputs
+        return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
+
+    def _not_tight(self, sequences: Sequence[ConfidenceSequence]) -> Iterator[Remark]:
+        """What was asked for and not reached."""
+        n, width, limit = sequences[0].n, self.settings.width, self.settings.max_share
+        if width is not None and any(sequence.high - sequence.low > width for sequence in sequences):
+            yield Remark(
+                "wide-interval", f"after {n:,} inputs the interval is still wider than the {percent(width)} asked for"
+            )
+        if limit is not None and not all(sequence.settles(limit) for sequence in sequences):
+            yield Remark(
+                "not-settled", f"after {n:,} inputs it is still open whether the share is above {percent(limit)}"
+            )
+
+    def _enumerated(self) -> list[Share]:
+        survey, size = self.survey, self.population.domain.size
+        survey.detail = f"all {size:,} inputs of the domain were looked at"
+        families = self._families(is_enumerated=True)
+        self._count(each for batch in families for each in self._as_each_member(batch))
+        if not survey.counts[0].n + survey.counts[0].n_not_comparable:
+            raise DomainError(f"the constraints must allow an input, got none of {size:,}: loosen them")
+        bounds = [(count.value, count.value) if count.n else (0.0, 1.0) for count in survey.counts]
+        return survey.shares("exact", bounds)
+
+    def _as_each_member(self, batch: JudgedFamilies | LostInputs) -> Iterator[JudgedFamilies]:
+        if isinstance(batch, LostInputs):
+            raise RunError(f"an exact share needs every input, got {batch.n:,} families without an answer: {batch.why}")
+        return self.population.as_each_member(batch)
+
+    def _solved(self) -> list[Share] | None:
+        """The shares by the model's own structure; None if that can't be solved, or would take longer than sampling."""
+        domain, settings, survey = self.population.domain, self.settings, self.survey
+        if self.population.oracle.asker.output != "label":
+            limit = f"over the {settings.exact_limit:,} that are enumerated"
+            if domain.size <= settings.exact_limit:
+                limit = f"and {settings.n:,} sampled with their twins are fewer"
+            survey.detail = f"the domain has {magnitude(domain.size)} inputs, {limit}"
+            return None
+        # The sets are sampled together, but solved one by one.
+        n_rows = settings.rows_foreseen(domain) / len(self.sets) if settings.method == "auto" else None
+        shares: list[Share] = []
+        for part in [domain.with_sensitive(names) for names in self.sets]:
+            solved = solve(self.population.model, part, n_rows=n_rows)
+            if not isinstance(solved, Solved):
+                survey.detail, self.is_contradicted = solved.reason, solved.contradicts
+                self.population.oracle.asker.n_queries += solved.n_queries + sum(share.n_queries for share in shares)
+                return None
+            most = percent(1 - (1 - settings.confidence) ** (1 / N_RANDOM))
+            survey.detail = (
+                f"solved for the model's {solved.method}; the model agreed on all of {N_RANDOM} random families, so "
+                f"with {percent(settings.confidence)} confidence it answers otherwise on fewer than {most}"
+            )
+            value = float(solved.share) if solved.families else math.nan
+            bounds = (value, value) if solved.families else (0.0, 1.0)
+            labels, each = solved.by_label.items(), solved.n_each
+            outcomes = {(place, label): n * each for label, counts in labels for place, n in enumerate(counts)}
+            share = survey.make(
+                value,
+                bounds,
+                bounds,
+                n=solved.families * each,
+                n_not_comparable=solved.n_not_comparable,
+                hits=solved.hits * each,
+                method="exact",
+                sensitive=part.sensitive,
+                n_queries=solved.n_queries,
+                outcomes=outcome_table(part, outcomes) if solved.hits else None,
+            )
+            shares.append(share)
+        return shares

@@ -1,0 +1,123 @@
+"""Settings of an estimate: its arguments, checked, and the way of counting that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from fairprobe.checks import checked_count, is_number
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
+from fairprobe.estimation.bounds.intervals import checked_confidence
+from fairprobe.estimation.bounds.sequence import ConfidenceSequence
+from fairprobe.estimation.gate import Gate
+from fairprobe.estimation.share import checked_role
+from fairprobe.oracle import ROWS_A_CALL
+from fairprobe.progress import Progress
+
+N_EXPERIMENTS = 400
+"""Experiments of a fixed sample; the paper's number."""
+
+EXACT_LIMIT = 2_000_000
+"""Inputs of the largest domain that is enumerated; chosen, as a fast model is asked about them in seconds."""
+
+MOST_EXPERIMENTS = 100_000
+"""Experiments of a sample that stops when tight, at most, so that a share at the very limit does not keep it going."""
+
+
+@dataclass(frozen=True)
+class EstimatePlan:
+    """How a population is looked at, as far as that is settled before the model is asked."""
+
+    how: str
+    """One of rows (all of them), enumerate, sample, sequential (a sample until the share is settled)."""
+    n_inputs: int
+    """Inputs that are judged, at most."""
+    n_queries: int
+    """Rows that the model is asked about, at most."""
+    may_be_solved: bool = False
+    """Whether the share comes from the model's own structure instead, if it is of a kind that can be solved."""
+    n_measured: int = 0
+    """Inputs that the guess of the seconds comes from; 0 if the model was not asked."""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of `estimate`, which describes them."""
+
+    n_experiments: int | None
+    n_samples: int
+    confidence: float
+    method: str
+    exact_limit: int
+    width: float | None
+    max_share: float | None
+    max_seconds: float | None
+    threshold: float | None
+    output: str
+    favourable: Any
+    seed: int | None
+    batch: str | None
+    linked: bool | None
+    sample_weight: Any
+    groups: Any
+    rows_are: str | None
+    gate: str | None
+    store: str | PathLike[str] | None
+    model_id: str | None
+    n_jobs: int
+    engine: str | None
+    progress: bool | Progress | None
+
+    def __post_init__(self) -> None:
+        checked_role(self.rows_are)
+        Gate.of(self.gate)
+        checked_confidence(self.confidence)
+        checked_count("n_samples", self.n_samples)
+        if self.n_experiments is not None:
+            checked_count("n_experiments", self.n_experiments)
+        checked_count("exact_limit", self.exact_limit, at_least=0)
+        if self.method not in ("auto", "sample", "exact"):
+            raise SettingError.about("method", f"must be auto, sample or exact, got {self.method!r}")
+        if self.width is not None and not (is_number(self.width) and 0 < self.width < 1):
+            raise SettingError.about("width", f"must lie between 0 and 1, got {self.width!r}")
+        if self.max_share is not None and not (is_number(self.max_share) and 0 <= self.max_share < 1):
+            raise SettingError.about("max_share", f"must be at least 0 and below 1, got {self.max_share!r}")
+        if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):
+            raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
+
+    def is_tight(self, sequence: ConfidenceSequence) -> bool:
+        """Whether the interval is as narrow as wanted, and on one side of the limit."""
+        if self.width is None and self.max_share is None:
+            return False
+        is_narrow = self.width is None or sequence.high - sequence.low <= self.width
+        return is_narrow and (self.max_share is None or sequence.settles(self.max_share))
+
+    @property
+    def n(self) -> int:
+        """Inputs to sample, at most."""
+        can_end_early = self.width is not None or bool(self.max_share)  # no sample shows that a share is 0
+        return (self.n_experiments or (MOST_EXPERIMENTS if can_end_early else N_EXPERIMENTS)) * self.n_samples
+
+    def rows_foreseen(self, domain: Domain) -> float:
+        """Rows that sampling is likely to ask about; if it stops when tight, as many as it takes without a hit."""
+        n_twins = len(domain.combinations)
+        # Without a hit, the interval of a confidence sequence is about 5 / n wide.
+        wishes = [5 / wish * n_twins for wish in (self.width, self.max_share) if wish]
+        return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
+
+    def plan(self, domain: Domain, n_rows: int | None, output: str) -> EstimatePlan:
+        """How a population is looked at: rows, or inputs that are uniform over the domain."""
+        n_members = len(domain.families)
+        if n_rows is not None:
+            return EstimatePlan("rows", n_rows, n_rows * n_members)
+        # With "auto" every input is looked at only if sampling might ask as many rows.
+        is_worth_it = self.method == "exact" or domain.size <= self.n * n_members
+        if self.method != "sample" and domain.size <= self.exact_limit and is_worth_it:
+            # Every family is asked about once, whichever of its members is counted.
+            return EstimatePlan("enumerate", domain.size, domain.size)
+        may_be_solved = self.method != "sample" and output == "label" and domain.families.is_in_boxes
+        how = "sample" if self.width is self.max_share is self.max_seconds is None else "sequential"
+        return EstimatePlan(how, self.n, self.n * n_members, may_be_solved)

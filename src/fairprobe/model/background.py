@@ -1,0 +1,118 @@
+"""One daemon thread with an asyncio loop: services and programs are asked in it.
+
+The thread is made on first use in each process. A copy of a process, by fork or by pickle, makes its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from concurrent.futures import wait
+from contextlib import suppress
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+NOTICE_SECONDS: Final = 0.5
+"""Longest time between two looks at whether an answer is there. Chosen: a Ctrl-C that comes just before a wait begins
+is heard only when that wait ends."""
+
+CLOSING_SECONDS: Final = 2.0
+"""Longest time that the end of the process waits for connections and programs to be closed. Chosen."""
+
+Result = TypeVar("Result")
+
+
+class Closing(Protocol):
+    """Something that holds connections or processes."""
+
+    async def close(self) -> None:
+        """Let go of them; a second call does nothing."""
+
+
+Made = TypeVar("Made", bound=Closing)
+
+
+class _Background:
+    """The thread and its loop."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        thread = threading.Thread(target=self.loop.run_forever, name="fairprobe-background", daemon=True)
+        thread.start()
+        weakref.finalize(self, _end, self.loop, thread, os.getpid())
+
+
+_backgrounds: dict[int, _Background] = {}
+"""By process id. Those of a parent process stay, so that nothing of theirs is closed in a copy of it."""
+
+
+def run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in the background, and wait for its result; an exception in this thread (Ctrl-C) cancels it."""
+    future = asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    try:
+        while not wait([future], NOTICE_SECONDS).done:
+            pass
+    except BaseException:
+        future.cancel()
+        raise
+    return future.result()
+
+
+class PerProcess(Generic[Made]):
+    """Something that belongs to one process. In a copy of the process it is made anew, when it is needed."""
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._held: tuple[int, Made, Any] | None = None
+        """The process id, what was made, and what closes it once nobody has it any more."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_make": self._make, "_held": None}
+
+    def get(self) -> Made:
+        """The one of this process."""
+        if self._held is None or self._held[0] != os.getpid():
+            _loop()  # first, as finalizers run in reverse order at the end of a process
+            made = self._make()
+            self._held = os.getpid(), made, weakref.finalize(self, _close, made, os.getpid())
+        return self._held[1]
+
+    def close(self) -> None:
+        """Close the one of this process now; the next `get` makes another."""
+        held, self._held = self._held, None
+        if held is not None and held[0] == os.getpid():
+            held[2].detach()
+            run(held[1].close())
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    pid = os.getpid()
+    if pid not in _backgrounds:
+        _backgrounds.setdefault(pid, _Background())  # of two threads that come at once, one makes it in vain
+    return _backgrounds[pid].loop
+
+
+def _close(made: Closing, pid: int) -> None:
+    """Close without waiting: this may run in any thread, the background's own too."""
+    if os.getpid() == pid:
+        asyncio.run_coroutine_threadsafe(made.close(), _loop())
+
+
+def _end(loop: asyncio.AbstractEventLoop, thread: threading.Thread, pid: int) -> None:
+    """Give what is being closed some time, then stop the thread."""
+    if os.getpid() != pid:
+        return
+    with suppress(TimeoutError):
+        asyncio.run_coroutine_threadsafe(_settled(), loop).result(2 * CLOSING_SECONDS)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(CLOSING_SECONDS)
+    if not thread.is_alive():
+        loop.close()
+
+
+async def _settled() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    if others:
+        await asyncio.wait(others, timeout=CLOSING_SECONDS)

@@ -1,0 +1,352 @@
+"""Protocols of services: how rows become a request, and how its answer is read. A protocol is a class in `PROTOCOLS`.
+
+An answer that breaks a rule here is an `InvalidAnswerError`. That may be by chance, so the request is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.checks import nearest
+from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.model.redaction import shortened, shown_source
+
+
+class InvalidAnswerError(ValueError):
+    """An answer that breaks the protocol: cut short, of the wrong length, not finite."""
+
+
+class Columns:
+    """A batch as plain values by column, None for missing ones; names only if the batch has some."""
+
+    def __init__(self, batch: Any) -> None:
+        self.names: list[str] | None = None
+        columns: Any = list(batch.T) if isinstance(batch, np.ndarray) else None
+        if columns is None:
+            self.names = [str(name) for name in batch.columns]
+            columns = [batch.iloc[:, place] for place in range(batch.shape[1])]
+        self.values = list(map(_plain, columns))
+        self._dtypes = [column.dtype for column in columns]
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """By column, its datatype in the Open Inference Protocol."""
+        return [_kind(dtype, values) for dtype, values in zip(self._dtypes, self.values, strict=True)]
+
+    def rows(self, *, as_objects: bool = False) -> list[bytes]:
+        """Each row as JSON, numbers to the last bit: a list, or an object by the columns' names."""
+        rows: Any = zip(*self.values, strict=True)
+        if as_objects and self.names is not None:
+            rows = (dict(zip(self.names, row, strict=True)) for row in rows)
+        return list(map(encoded, rows))
+
+
+class Service(Protocol):
+    """A protocol, at one address."""
+
+    name: str
+    url: str
+    """Where rows are sent."""
+    about: str | None
+    """Where the service says what it takes and gives, if it does."""
+    takes_frames: bool
+    """True if rows always come as a frame; otherwise numbers may come as an array."""
+
+    def rows(self, columns: Columns) -> list[bytes]:
+        """The rows of a batch, each encoded by itself."""
+
+    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+        """The JSON that asks about the rows at some places, for an answer by its name."""
+
+    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
+        """The list of answers, one for each row, out of the JSON that came back."""
+
+
+class MLflow:
+    """The scoring server of MLflow: `dataframe_split` to /invocations."""
+
+    name = "mlflow"
+    about = None
+    takes_frames = True
+
+    def __init__(self, url: str) -> None:
+        self.url = url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations")
+
+    def rows(self, columns: Columns) -> list[bytes]:
+        """Lists."""
+        return columns.rows()
+
+    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+        """Some rows, with the names of their columns."""
+        return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(columns.names), _listed(rows, places))
+
+    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
+        """A list named predictions."""
+        return _predictions(content, answer)
+
+
+class Instances:
+    """TensorFlow Serving and others like it: `instances`, a list or an object for each row."""
+
+    name = "instances"
+    about = None
+    takes_frames = False
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def rows(self, columns: Columns) -> list[bytes]:
+        """Rows with names as objects, others as lists."""
+        return columns.rows(as_objects=True)
+
+    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+        """Some rows."""
+        return b'{"instances":%b}' % _listed(rows, places)
+
+    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
+        """A list named predictions."""
+        return _predictions(content, answer)
+
+
+class OpenInference:
+    """The Open Inference Protocol, version 2: an array is one tensor, a frame one tensor for each column."""
+
+    name = "oip"
+    takes_frames = False
+
+    def __init__(self, url: str) -> None:
+        path = _path(url).removesuffix("/infer")
+        if not re.search(r"/v2/models/[^/]+(/versions/[^/]+)?$", path):
+            raise SettingError(
+                f"the address of an Open Inference Protocol service must end with /v2/models/NAME, got "
+                f"{shown_source(url)}"
+            )
+        self.about = _with_path(url, path)
+        self.url = _with_path(url, f"{path}/infer")
+        self.tensor = "input-0"
+        """The name of the one tensor of an array."""
+
+    def rows(self, columns: Columns) -> list[bytes]:
+        """Lists, which tell rows apart; what is sent are tensors."""
+        return columns.rows()
+
+    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+        """The tensors of some rows, and which output is wanted."""
+        some = [[values[place] for place in places] for values in columns.values]
+        content: dict[str, Any] = {}
+        if columns.names is None:
+            flat = [value for row in zip(*some, strict=True) for value in row]
+            shape = [len(places), len(some)]
+            content["inputs"] = [{"name": self.tensor, "datatype": columns.kinds[0], "shape": shape, "data": flat}]
+        else:
+            content["parameters"] = {"content_type": "pd"}
+            tensors = zip(columns.names, columns.kinds, some, strict=True)
+            content["inputs"] = [_tensor(name, kind, values) for name, kind, values in tensors]
+        return encoded(content if answer is None else {**content, "outputs": [{"name": answer}]})
+
+    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
+        """The tensor of that name, or the only one."""
+        outputs = content.get("outputs") if isinstance(content, dict) else None
+        if not isinstance(outputs, list) or not outputs or not all(isinstance(each, dict) for each in outputs):
+            raise InvalidAnswerError(f"no list named outputs in {_in_short(content)}")
+        named = {each.get("name"): each for each in outputs}
+        if answer is None and len(outputs) > 1:
+            raise SettingError(
+                f"a service that gives several outputs needs the name of the one that counts, got "
+                f"{shortened(', '.join(map(str, named)))}: say answers={{'label': NAME}} (--answer label=NAME)"
+            )
+        tensor = outputs[0] if answer is None else named.get(answer)
+        if tensor is None:
+            raise InvalidAnswerError(f"no output named {answer!r}, but {shortened(', '.join(map(str, named)))}")
+        return _of_tensor(tensor, n_rows)
+
+    def described(self, content: Any) -> tuple[str, ...] | None:
+        """The columns that the service says it takes; None if it takes one tensor, or does not say."""
+        inputs = content.get("inputs") if isinstance(content, dict) else None
+        names = [each["name"] for each in inputs or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
+        if len(names) == 1:
+            self.tensor = names[0]
+        return tuple(names) if len(names) > 1 else None
+
+
+PROTOCOLS: Final[Mapping[str, Any]] = {"mlflow": MLflow, "oip": OpenInference, "instances": Instances}
+
+
+def service_at(url: str, protocol: str | None) -> Service:
+    """The service at an address; without a protocol, the address must be one that can be no other's."""
+    if protocol is None:
+        path = _path(url)
+        protocol = "mlflow" if path.endswith("/invocations") else "oip" if "/v2/models/" in path else None
+    if protocol is None or protocol not in PROTOCOLS:
+        got = "none" if protocol is None else repr(protocol)
+        raise SettingError.about(
+            "protocol", f"of a service must be one of {', '.join(PROTOCOLS)}; got {got}{nearest(protocol, PROTOCOLS)}"
+        )
+    return PROTOCOLS[protocol](url)
+
+
+def encoded(content: Any) -> bytes:
+    """Content as JSON."""
+    import orjson
+
+    try:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        raise DataError(f"a row that is sent to a service must be of numbers and text, got {error}") from None
+
+
+def decoded(data: bytes) -> Any:
+    """The JSON of an answer."""
+    try:
+        return json.loads(data, parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        what = f"{error} in " if isinstance(error, InvalidAnswerError) else "no JSON, or JSON cut short: "
+        raise InvalidAnswerError(f"{what}{shortened(data[:2000].decode(errors='replace'), 120)!r}") from None
+
+
+def checked_answers(values: Any, n_rows: int) -> list[Any]:
+    """One answer for each row, in a list: text, numbers, or as many numbers for each row."""
+    if not isinstance(values, list):
+        raise InvalidAnswerError(f"no list of answers, but {_in_short(values)}")
+    if len(values) != n_rows:
+        raise InvalidAnswerError(f"{len(values):,} answers for {n_rows:,} rows")
+    if values and all(isinstance(value, list) and len(value) == 1 for value in values):
+        values = [value[0] for value in values]
+    _as_array(values)
+    return values
+
+
+def joined(answers: list[Any]) -> NDArray[Any]:
+    """The answers of several requests; text and numbers go together only as objects."""
+    try:
+        return _as_array(answers)
+    except InvalidAnswerError:
+        if list in map(type, answers):
+            raise ModelError("a service must give all rows an answer of the same form, got several") from None
+        made = np.empty(len(answers), dtype=object)
+        made[:] = answers
+        return made
+
+
+def objects(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, each as an object of plain values by name."""
+    columns = Columns(frame)
+    return [dict(zip(columns.names or (), row, strict=True)) for row in zip(*columns.values, strict=True)]
+
+
+def _as_array(answers: list[Any]) -> NDArray[Any]:
+    kinds = set(map(type, answers))
+    if kinds == {str}:
+        return np.array(answers, dtype=object)
+    if kinds <= {bool, int, float} and (kinds == {bool} or bool not in kinds):
+        return _finite(answers, None)
+    if kinds == {list}:
+        return _finite(answers, np.float64)
+    odd = next((value for value in answers if not isinstance(value, (str, int, float))), answers[0])
+    raise InvalidAnswerError(f"answers that are neither all text nor all numbers, as {_in_short(odd)}")
+
+
+def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
+    try:
+        made = np.array(answers, dtype=dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidAnswerError("lists of unequal length, or of what is no number") from None
+    if made.dtype.kind not in "iufb" or made.ndim > 2:
+        raise InvalidAnswerError("answers that are no lists of numbers")
+    if made.dtype.kind == "f" and not np.isfinite(made).all():
+        raise InvalidAnswerError("an answer that is not finite")
+    return made
+
+
+def _predictions(content: Any, answer: str | None) -> Any:
+    values = content.get("predictions") if isinstance(content, dict) else None
+    if not isinstance(values, list):
+        raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
+    if values and all(isinstance(value, dict) for value in values):
+        return _named(values, answer)
+    if answer is not None:
+        raise InvalidAnswerError(f"answers without names, so none named {answer!r}")
+    return values
+
+
+def _named(values: Sequence[dict[str, Any]], answer: str | None) -> list[Any]:
+    """Of several answers for each row, the one that counts."""
+    names = list(values[0])
+    if answer is None and len(names) != 1:
+        raise SettingError(
+            f"a service that gives several answers a row needs the name of the one that counts, got "
+            f"{', '.join(names)}: say answers={{'label': NAME}} (--answer label=NAME)"
+        )
+    name = names[0] if answer is None else answer
+    if not all(name in value for value in values):
+        raise InvalidAnswerError(f"no answer named {name!r}, but {', '.join(names)}")
+    return [value[name] for value in values]
+
+
+def _tensor(name: str, kind: str, values: list[Any]) -> dict[str, Any]:
+    about: dict[str, Any] = {"name": name, "datatype": kind, "shape": [len(values), 1], "data": values}
+    return {**about, "parameters": {"content_type": "str"}} if kind == "BYTES" else about
+
+
+def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
+    data, shape = tensor.get("data"), tensor.get("shape")
+    if not isinstance(data, list) or not isinstance(shape, list) or not shape:
+        raise InvalidAnswerError(f"no tensor with shape and data, but {_in_short(tensor)}")
+    if shape[0] != n_rows or len(data) == 0:
+        raise InvalidAnswerError(f"a tensor of the shape {shape} for {n_rows:,} rows")
+    if len(shape) == 1 or isinstance(data[0], list):
+        return data
+    width = len(data) // n_rows
+    if len(data) != width * n_rows or width != int(np.prod(shape[1:])):
+        raise InvalidAnswerError(f"{len(data):,} numbers in a tensor of the shape {shape}")
+    return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
+
+
+def _kind(dtype: Any, values: list[Any]) -> str:
+    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
+    if kind == "O":  # by the values, as pandas' own dtypes do not tell
+        held = {type(value) for value in values if value is not None}
+        kind = "b" if held == {bool} else "i" if held == {int} else "f" if held and held <= {int, float} else "O"
+    return {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
+
+
+def _plain(column: Any) -> list[Any]:
+    """The values of a column, None for a missing one; no number may be infinite, as JSON has none."""
+    import pandas as pd
+
+    values: list[Any] = column.tolist()
+    kind = column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
+    if kind not in "iub":
+        for place in np.flatnonzero(np.asarray(pd.isna(column))).tolist():
+            values[place] = None
+    if kind == "f" and np.isinf(np.asarray(column)).any():
+        raise DataError("a row that is sent to a service must be of finite numbers, got an infinite one")
+    return values
+
+
+def _listed(rows: Sequence[bytes], places: Sequence[int]) -> bytes:
+    return b"[%b]" % b",".join([rows[place] for place in places])
+
+
+def _refused(constant: str) -> Any:
+    raise InvalidAnswerError(f"{constant}, which is not finite,")
+
+
+def _in_short(content: Any) -> str:
+    return repr(shortened(json.dumps(content, default=str), 120))
+
+
+def _path(url: str) -> str:
+    return urlsplit(url).path.rstrip("/")
+
+
+def _with_path(url: str, path: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=path))

@@ -1,0 +1,123 @@
+"""Parts of an audit's content that more than one section or form needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairprobe.blocks import Figure, Interval
+from fairprobe.wording import POPULATION_TITLES, TWINS, answer, between, counted, percent, value
+
+Content = Mapping[str, Any]
+
+PLOTS = {
+    "influence": ("influence", "How often another value ends a case, by parameter"),
+    "curves": ("influence", "The gap along the strongest parameters"),
+    "directions": ("directions", "How often each side is worse off"),
+    "convergence": ("convergence", "The estimate as inputs were drawn"),
+    "front": ("retraining", "Accuracy and share of each round"),
+}
+"""By plot, the section that it stands in and its title."""
+
+
+def missing_of(content: Content) -> Mapping[str, str]:
+    """By section, the reason why it was not measured."""
+    return (content["why"] or {}).get("not_measured") or {}
+
+
+def part_of_why(content: Content, name: str) -> Any:
+    """A part of the explanation, None where there is none."""
+    return (content["why"] or {}).get(name)
+
+
+def plots_in(content: Content, section: str, sentences: Iterable[str] = ()) -> list[Figure]:
+    """The drawings of a section; the sentences say the same to a reader who does not see them."""
+    figures = []
+    for name, svg in content["plots"].items():
+        place, title = PLOTS.get(name, ("influence", name))
+        if place == section:
+            figures.append(Figure(title, svg, " ".join([f"{title}.", *sentences])))
+    return figures
+
+
+def health_of(content: Content) -> list[Mapping[str, Any]]:
+    """All remarks, each once."""
+    told = [*content["health"], *(each for share in content["shares"] for each in share["health"])]
+    return list({(each["check"], each["message"]): each for each in reversed(told)}.values())[::-1]
+
+
+def held_of(content: Content) -> list[Mapping[str, Any]]:
+    """The shares that the limit binds, or the sides that have a limit of their own."""
+    verdict, limit = content["verdict"], content["question"]["max_share"]
+    sides = verdict["directions"]
+    if sides:
+        return [{**side, "who": f"{value(side['combination'])} worse off"} for side in sides]
+    bound = (share for share in content["shares"] if share["id"] in verdict["bound"])
+    return [{**share, "who": names(share["sensitive"]), "limit": limit} for share in bound]
+
+
+def scale_of(content: Content) -> float:
+    """The end of the axis of the shares: a round figure beyond all intervals and limits."""
+    held = held_of(content)
+    ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
+    most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
+    size = 10.0**-9
+    while size * 10 < most:
+        size *= 10
+    return min(1.0, next(step * size for step in (1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
+
+
+def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
+    """The interval of a share, of a side or of anything that has one."""
+    text = "exact" if of.get("method") == "exact" else between(of["low"], of["high"], limit)
+    return Interval(text, of["low"], of["value"], of["high"], end, limit)
+
+
+def confidence(of: Mapping[str, Any]) -> str:
+    """The confidence of the interval of a share; an exact share and a count have none.
+
+    >>> confidence({"low": 0.1, "confidence": 0.975}), confidence({"low": None, "confidence": 0.95})
+    ('97.5%', '')
+    """
+    return "" if of["low"] is None or of.get("method") == "exact" else percent(of["confidence"])
+
+
+def share_words(share: Mapping[str, Any]) -> str:
+    """Names a share: its population, twins and sensitive parameters."""
+    return f"{population_title(share)}, {TWINS.get(share['twins'], share['twins'])}: {names(share['sensitive'])}"
+
+
+def population_title(share: Mapping[str, Any]) -> str:
+    """The name of the population of a share."""
+    return POPULATION_TITLES.get(share["population"]) or value(share["population"])
+
+
+def names(parameters: Iterable[Any]) -> str:
+    """Names of parameters within a sentence."""
+    return " and ".join(map(value, parameters))
+
+
+def changes_words(changes: Iterable[Iterable[Any]]) -> str:
+    """Columns with the value before and after."""
+    return ", ".join(f"{value(name)} {value(before)} → {value(after)}" for name, before, after in changes)
+
+
+def changes_of(case: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The columns in which a case and its twin differ, with both values."""
+    return [(name, case["case"].get(name), after) for name, after in case["twin"].items()]
+
+
+def answers_words(answers: Mapping[str, Any]) -> str:
+    """The model's answer for each combination of sensitive values."""
+    return ", ".join(f"{value(who)}: {value(answer(output))}" for who, output in answers.items())
+
+
+def flips_words(content: Content) -> str:
+    """How many real rows get another answer; for numbers, how many move by more than the threshold."""
+    rows, question = content["rows"], content["question"]
+    told = f"{counted(rows['n_flipped'], 'real row')} would get "
+    if question["output"] == "label":
+        return f"{told}another answer"
+    n = rows.get("n_relabelled")
+    labels = "" if n is None else f", and {counted(n, 'real row')} another label,"
+    return f"{told}an answer more than {question['threshold']:g} away{labels}"

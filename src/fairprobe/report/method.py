@@ -1,0 +1,161 @@
+"""Sections of a report on how it was measured, and for the record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fairprobe.blocks import Block, Code, Items, Sentence, Table
+from fairprobe.report.content import Content, health_of, plots_in
+from fairprobe.wording import OUTCOMES, ROLES, counted, figure, listed, magnitude, percent, value
+
+
+def question(content: Content) -> list[Block]:
+    """The sensitive parameters, the limits and the domain."""
+    cells = [
+        (value(each["name"]), each["kind"], value(each["words"]), "sensitive" if each["is_sensitive"] else "")
+        for each in content["domain"]["parameters"]
+    ]
+    table = Table.of(["Parameter", "Kind", "Values", "Role"], cells)
+    return [Table.of_facts(_asked(content)), table]
+
+
+def _asked(content: Content) -> Iterator[tuple[str, str]]:
+    asked, domain = content["question"], content["domain"]
+    for name, values in asked["sensitive"].items():
+        yield value(name), f"sensitive; compared are {', '.join(map(value, values))}"
+    gap = f"if the outputs ({asked['output']}) of an input and its twins lie more than "
+    is_label = asked["output"] == "label"
+    yield (
+        "Discriminatory",
+        "if the labels of an input and its twins are not all equal"
+        if is_label
+        else f"{gap}{figure(asked['threshold'])} apart",
+    )
+    if asked["favourable"] is not None:
+        yield "Favourable", value(asked["favourable"])
+    if asked["max_share"] is not None:
+        limit = f"at most {percent(asked['max_share'])} of the {asked['gate']}, with {percent(asked['confidence'])}"
+        yield "Limit", f"{limit} confidence; at least {percent(asked['min_comparable'])} must be comparable"
+    for combination, limit in asked["directions"].items():
+        yield "Limit for one side", f"{value(combination)} worse off: at most {percent(limit)}"
+    n_valid = "" if domain["n_valid"] is None else f", {magnitude(domain['n_valid'])} of them allowed"
+    yield "Domain", f"{magnitude(domain['n_inputs'])} inputs{n_valid}"
+    yield from (("Link", value(link)) for link in domain["links"])
+    yield from (("Rule", value(rule)) for rule in domain["constraints"])
+    if domain["hidden"]:
+        yield "Hidden", f"{', '.join(map(value, domain['hidden']))}: not taken by the model"
+
+
+def sampling(content: Content) -> list[Block]:
+    """The inputs of each phase and the queries that they took."""
+    cells = [
+        [value(each[name]) for name in ("phase", "what", "distribution")]
+        + [magnitude(each[name]) for name in ("n_inputs", "n_queries")]
+        for each in content["sampling"]
+    ]
+    if not cells:
+        return []
+    cells.append(["All", "", "", "", magnitude(sum(each["n_queries"] for each in content["sampling"]))])
+    sent = content["about"]["model"].get("n_sent")
+    if sent is not None:
+        cells.append(["All", "rows sent to the service: without remembered answers, with repeats", "", "", f"{sent:,}"])
+    return [Table.of(["Phase", "What", "Drawn from", "Inputs", "Queries"], cells, numbers="...##")]
+
+
+def convergence(content: Content) -> list[Block]:
+    """The running estimate as a drawing."""
+    told = [share["sentence"] for share in content["shares"] if share["is_main"] and share["history"]]
+    return [*plots_in(content, "convergence", told)]
+
+
+def impact(content: Content) -> list[Block]:
+    """Rates of the favourable answer by group."""
+    cells = [
+        (
+            f"{value(each['sensitive'])}: {value(each['value'])}",
+            magnitude(each["n"]),
+            magnitude(each["favourable"]),
+            percent(each["rate"]),
+            "undefined" if each["ratio"] is None else figure(each["ratio"]),
+        )
+        for each in content["impact"]
+    ]
+    text = (
+        "How often the model gives the favourable answer to the rows as they are, by group, and the ratio to the group "
+        "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
+        "of New York City's Local Law 144; this report claims no compliance."
+    )
+    table = Table.of(["Group", "Rows", "Favourable", "Rate", "Ratio"], cells, numbers=".####")
+    return [Sentence(text), table] if cells else []
+
+
+def health(content: Content) -> list[Block]:
+    """The health checks that have something to say."""
+    told = health_of(content)
+    return [Table.of_facts((value(each["check"]), each["message"]) for each in told)] if told else []
+
+
+def limitations(content: Content) -> list[Block]:
+    """What the audit does not say."""
+    return [Items(tuple(content["limitations"]))] if content["limitations"] else []
+
+
+def record(content: Content) -> list[Block]:
+    """What identifies the audit, and its settings."""
+    about = content["about"]
+    blocks: list[Block] = [Table.of_facts(identity(content))]
+    if about["command"]:
+        blocks.append(Code(about["command"], "To repeat it"))
+    if about["config"]:
+        lines = (f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in about["config"].items())
+        blocks.append(Code("\n".join(lines), "All settings"))
+    return blocks
+
+
+def identity(content: Content) -> dict[str, str]:
+    """What identifies the audit, by name."""
+    about = content["about"]
+    model, data = about["model"], about["data"]
+    hash_of = f" of {model['hash_of']}" if model.get("hash_of") else ""
+    facts: dict[str, Any] = {
+        "Model": f"{value(model['name'])}, {value(model['kind'])}, {model['hash'] or 'no hash'}{hash_of}",
+        "Data": f"{value(data['name'] or 'rows')}, {counted(data['n_rows'], 'row')}, "
+        f"{ROLES.get(data['role'], data['role'])}, {data['hash']}",
+        "Settings": about["config_hash"],
+        "Seed": about["seed"],
+        "Date": value(about["date"] or "not given"),
+        "Versions": listed(f"{value(name)} {value(version)}" for name, version in about["versions"].items()),
+        "Selfcheck": about["selfcheck"]["line"] if about["selfcheck"] else "not run",
+        "Attempts": f"{counted(len(about['attempts']), 'run')} on this model and data, with this one",
+        "Masked": ", ".join(map(value, about["masked"])),
+        "Digest of audit.json": content["digest"],
+    }
+    return {name: str(fact) for name, fact in facts.items() if fact != ""}
+
+
+def attempts(content: Content) -> list[Block]:
+    """All runs on the same model and data."""
+    runs = content["about"]["attempts"]
+    if len(runs) < 2:
+        return []
+    cells = [
+        (
+            str(each["seed"]),
+            value(each["date"] or "not given"),
+            OUTCOMES.get(each["outcome"], each["outcome"]),
+            each["config_hash"][:19],
+            "this one" if each["is_this"] else "",
+        )
+        for each in runs
+    ]
+    text = "All runs on this model and these rows. They are listed so that nobody repeats an audit until it passes."
+    return [Sentence(text), Table.of(["Seed", "Date", "Verdict", "Settings", ""], cells, numbers="#....")]
+
+
+def sign_off(_: Content) -> list[Block]:
+    """Lines for two names."""
+    text = "The figures hold for the domain, threshold and populations stated above. They promise nothing beyond them."
+    lines = [(line, "", "") for line in ("Name", "Role", "Date", "Signature")]
+    return [Sentence(text), Table.of(["", "Prepared by", "Reviewed by"], lines)]

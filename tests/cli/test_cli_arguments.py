@@ -1,0 +1,172 @@
+"""One declaration of every argument: options, keys of a config, help, defaults and settings agree with it."""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from importlib import import_module
+
+import pandas as pd
+import pytest
+
+import fairprobe
+from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
+from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.cli.app import COMMANDS, _made
+from fairprobe.cli.config import NOT_KEYS, RULES
+from fairprobe.cli.data import Source
+from fairprobe.cli.flags import flag, help_of
+from fairprobe.cli.init import KEYS, config_text
+from fairprobe.cli.options import declared_name
+from fairprobe.errors import SettingError
+from fairprobe.estimation.share import ROLES
+from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.remote import connect
+from fairprobe.retraining.retrain_settings import RetrainSettings
+
+ASKED = ("output", "threshold", "seed", "batch")
+
+FUNCTIONS = {
+    "audit": (fairprobe.audit, {"data_name", "command"}),
+    "search": (fairprobe.search, set()),
+    "estimate": (fairprobe.estimate, set()),
+    "explain": (fairprobe.explain, {*ASKED}),
+    "retrain": (fairprobe.retrain, set()),
+    "replay": (fairprobe.replay, set()),
+}
+"""By command, the function that it calls, and the arguments that the command decides on or has from another one."""
+
+LOADING = (fairprobe.load_model, connect, Source)
+
+OF_THE_COMMAND_LINE = {"min_plausibility", "population"}
+"""Arguments that the command line gives another meaning: it fits the density itself, and takes several populations."""
+
+
+def options_of(command):
+    return {option.name: option for option in import_module(f"fairprobe.cli.{command}").OPTIONS}
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_every_argument_that_a_text_can_give_is_an_option(command):
+    function, decided = FUNCTIONS[command]
+    called = {declared_name(option) for option in options_of(command).values()} | set(options_of(command))
+    for name, argument in arguments_of(function).items():
+        if argument.kind is not None and name not in decided:
+            assert name in called, name
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_options_are_as_their_arguments(command):
+    function, _ = FUNCTIONS[command]
+    described_by = {RetrainSettings: fairprobe.retrain} if command == "retrain" else {}
+    also = [fairprobe.search] if command == "explain" else []
+    homes = [arguments_of(each, described_by.get(each)) for each in (*LOADING, function, *described_by, *also)]
+    declared = {argument.help: argument for home in homes for argument in home.values() if argument.kind is not None}
+    parameters = {parameter.name: parameter for parameter in _made(command).params}
+    for name, option in options_of(command).items():
+        assert parameters[name].help == help_of(option.argument)
+        argument = declared.get(option.argument.help)
+        if argument is None:
+            known = arguments_of(function).get(declared_name(option))
+            assert name in OF_THE_COMMAND_LINE or known is None or known.kind is None, name
+            continue
+        assert option.argument.kind == argument.kind
+        assert option.argument.default == argument.default or argument.default is REQUIRED
+        is_told = argument.default is True or type(argument.default) in (int, float, str)
+        assert ("Default: " in parameters[name].help) == is_told
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_help_and_a_kind(command):
+    for option in options_of(command).values():
+        assert option.argument.help, option.name
+        assert option.argument.kind in KINDS.values()
+
+
+@pytest.mark.parametrize("function", [each for each, _ in FUNCTIONS.values()])
+def test_every_argument_is_described(function):
+    for name, argument in arguments_of(function).items():
+        assert argument.help, name
+
+
+def test_settings_of_an_audit_are_its_arguments():
+    """What audit.json lists as the configuration."""
+    arguments = arguments_of(fairprobe.audit)
+    for name, field in inspect.signature(AuditSettings).parameters.items():
+        default = arguments[name].default
+        assert field.default == default or (name, default) == ("rows_are", None)
+
+
+def test_settings_of_a_retraining_are_described():
+    arguments = arguments_of(RetrainSettings, fairprobe.retrain)
+    assert all(argument.help for argument in arguments.values())
+
+
+def test_words_in_quotes_are_the_choices():
+    arguments = arguments_of(fairprobe.estimate)
+    assert arguments["output"].choices == list(OUTPUTS)
+    assert sorted(arguments["rows_are"].choices) == sorted(ROLES)
+
+
+def test_a_config_may_say_all_that_the_command_line_may(tmp_path):
+    assert set(KEYS) == set(options_of("audit")) - set(NOT_KEYS)
+    assert all(argument.kind.rule in RULES for argument in KEYS.values())
+    rows = pd.DataFrame({"age": [30, 40], "sex": ["f", "m"], "income": ["yes", "no"]})
+    text = config_text("rows.csv", None, rows, "income", ["sex"], None, tmp_path / "fairprobe.toml")
+    lines = [line.removeprefix("# ") for line in text.splitlines()]
+    for name, argument in KEYS.items():
+        line = next(line for line in lines if line.startswith(f"{name} ="))
+        if isinstance(argument.default, int | str) and argument.default is not REQUIRED:
+            assert tomllib.loads(line) == {name: argument.default}
+        elif not line.endswith("="):
+            value = tomllib.loads(line)[name]
+            assert RULES[argument.kind.rule](value), line
+
+
+# What is read of a signature and a docstring
+
+
+def described(model, *, max_cases: int | None = 10, mask: str = ""):
+    """Do it.
+
+    Args:
+        model: anything with
+            `predict`. Or else
+            a callable.
+        max_cases (10): at most this many.
+    """
+
+
+def test_arguments():
+    model, cases, mask = arguments_of(described).values()
+    assert (model.help, model.sentence) == (
+        "anything with `predict`. Or else a callable.",
+        "Anything with `predict`.",
+    )
+    assert (model.kind, model.default, mask.help) == (None, REQUIRED, "")
+    assert (cases.help, cases.default, cases.may_be_none) == ("at most this many.", 10, True)
+
+
+def test_filled():
+    assert filled(described, {"mask": "x"}) == {"max_cases": 10, "mask": "x"}
+    with pytest.raises(TypeError, match="did you mean 'max_cases'"):
+        filled(described, {"max_case": 1})
+    with pytest.raises(TypeError, match="unexpected argument 'mask'"):
+        filled(described, {"mask": 1}, but=["mask"])
+
+
+def test_old_names_are_accepted_by_functions_options_and_configs(monkeypatch):
+    new = accepts_old_names(most="max_cases")(described)
+    assert list(arguments_of(new)) == list(arguments_of(described))
+    assert arguments_of(new)["max_cases"].old_names == ("most",)
+    assert filled(new, {"most": 3})["max_cases"] == 3
+    assert new(None, most=3) is None
+    with pytest.raises(SettingError, match="max_cases is the new name of most, got both"):
+        new(None, most=3, max_cases=4)
+
+
+def test_old_flags(search):
+    command = _made("search")
+    assert command.old_flags["--weights"] == "--model-weights"
+    assert search("--weights", "none.safetensors").code == 2
+    assert flag("model_weights") not in command.old_flags
