@@ -1,9 +1,10 @@
 """Pipelines over the natural census, and boosters on its categories: what tables of their preprocessing give.
 
-Searches with tables take turns with searches without (`accelerate="off"`), in one process and one thread; and, if asked,
-with searches by another version, in a process of its own. Times are of the process's CPU, as others use the machine
-too; the least of the turns counts, as what else it does can only add to that. "Last step" is what the last step alone needs to predict the same rows in the same batches, without strategy,
-recorder and counting; "overhead" is the search with tables over that.
+Searches with tables take turns with searches without (`accelerate="off"`), in one process and one thread; and, if
+asked, with searches by another version, in a process of its own. Times are of the process's CPU, as others use the
+machine too; the least of the turns counts, as what else it does can only add to that. "Last step" is what the last step
+alone needs to predict the same rows in the same batches, without strategy, recorder and counting; "overhead" is the
+search with tables over that.
 
     python benchmarks/pipelines.py [--models one-hot-logistic,lightgbm] [--cases 300000] [--turns 3] [--before OLD/src]
 

@@ -117,7 +117,7 @@ def test_the_arguments_of_the_design_are_there():
         "max_cases": 10_000,
         "max_seconds": None,
         "max_queries": None,
-        "max_inputs": None,
+        "max_judged": None,
         "max_barren": 1_000_000,
         "output": "label",
         "n_walkers": 1000,

@@ -211,7 +211,7 @@ def search(
         with terminable(), StoredSearch.opened(store, job, limits, given, begun) as kept:
             found = run.found(kept)
     for name, message in found.health:
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)  # past the wrapper of old names
     return found
 
 
