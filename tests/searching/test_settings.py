@@ -52,7 +52,7 @@ BOX = testing.box()
             ({name: value}, f"{name} must be a whole number of at least 1, got {value!r}")
             for name in (
                 "max_cases",
-                "max_inputs",
+                "max_judged",
                 "max_queries",
                 "max_barren",
                 "n_walkers",
