@@ -51,7 +51,7 @@ class Control:
         return {
             "control": self.name,
             "words": self.words,
-            "shares": {name: share.summary() for name, share in self.shares.items()},
+            "shares": {name: share.jsonable() for name, share in self.shares.items()},
             "accuracy": self.accuracy,
             "n_added": self.n_added,
             "seconds": self.seconds,
