@@ -280,7 +280,7 @@ class Found(Result):
         """A sentence, the question, the first cases and the remarks."""
         figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
         some = Table.of_frame(self.to_frame(), most_rows=SHOWN)
-        return [Sentence(self._sentence(), title="Found"), Table.of_facts(figures), some, *self.health]
+        return [Sentence(self._sentence()), Table.of_facts(figures), some, *self.health]
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
