@@ -14,7 +14,7 @@ from fairprobe.searching.settings import Limits
 
 
 def test_says_what_it_would_do_and_writes_nothing(search, folder):
-    outcome = search("--dry-run", "--out", "cases.csv", "--max-inputs", 1_000_000, "--seed", 7)
+    outcome = search("--dry-run", "--out", "cases.csv", "--max-judged", 1_000_000, "--seed", 7)
     assert outcome.code == 0
     for part in (
         "toys:flips",
