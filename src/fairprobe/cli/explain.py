@@ -271,12 +271,12 @@ class Explain(Search):
             return took
         reason = in_flags(self.found.stop_reason.sentence)
         searched = f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search"
-        return f"{searched} {counted(self.found.n_inputs, 'distinct input')} ({reason}), {took}"
+        return f"{searched} {counted(self.found.n_distinct, 'distinct input')} ({reason}), {took}"
 
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {"seed": self.keywords["seed"]}
         if self.found is not None and self.found.stop_reason is StopReason.MAX_SECONDS and self.found.n_judged:
-            changes |= {"max_seconds": None, "max_inputs": self.found.n_judged}
+            changes |= {"max_seconds": None, "max_judged": self.found.n_judged}
         return changes
 
     def kept(self) -> str:
