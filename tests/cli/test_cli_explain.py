@@ -112,7 +112,7 @@ def test_cases_that_are_none_any_more(explain, search):
 
 
 def test_nothing_found(explain):
-    outcome = explain("--max-inputs", 2000, model="toys:blind")
+    outcome = explain("--max-judged", 2000, model="toys:blind")
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("No case was found in ")
     assert "does not say that there is none" in outcome.out

@@ -275,7 +275,7 @@ class Explain(Search):
     def _found_words(self) -> str:
         if self.found is None:
             return f"of {self.request['cases']}"
-        return f"found in {counted(self.found.n_inputs, 'distinct input')}"
+        return f"found in {counted(self.found.n_distinct, 'distinct input')}"
 
     def _effort(self, why: Explanation) -> str:
         took = f"{counted(why.n_queries, 'query')} and {why.seconds:.1f} s to explain, seed {why.seed}"
@@ -287,7 +287,7 @@ class Explain(Search):
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {"seed": self.keywords["seed"]}
         if self.found is not None and self.found.stop_reason is StopReason.MAX_SECONDS and self.found.n_judged:
-            changes |= {"max_seconds": None, "max_inputs": self.found.n_judged}
+            changes |= {"max_seconds": None, "max_judged": self.found.n_judged}
         return changes
 
     def kept(self) -> str:
