@@ -17,7 +17,7 @@ from fairprobe import Category, Domain, Integer, Link, Real, estimate
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.boxes import Axes, Interval
 from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.remedies import Decision, remedies_of
 from fairprobe.testing.toys import CountingModel
