@@ -13,11 +13,11 @@ import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
 from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
-from fairprobe.cli.config import NOT_KEYS, RULES
+from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
 from fairprobe.cli.flags import flag, help_of
 from fairprobe.cli.init import KEYS, config_text
-from fairprobe.cli.options import declared_name
+from fairprobe.cli.options import NOT_SETTINGS, declared_name
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model.answers import OUTPUTS
@@ -109,7 +109,7 @@ def test_words_in_quotes_are_the_choices():
 
 
 def test_a_config_may_say_all_that_the_command_line_may(tmp_path):
-    assert set(KEYS) == set(options_of("audit")) - set(NOT_KEYS)
+    assert set(KEYS) == set(options_of("audit")) - NOT_SETTINGS
     assert all(argument.kind.rule in RULES for argument in KEYS.values())
     rows = pd.DataFrame({"age": [30, 40], "sex": ["f", "m"], "income": ["yes", "no"]})
     text = config_text("rows.csv", None, rows, "income", ["sex"], None, tmp_path / "fairprobe.toml")

@@ -195,10 +195,10 @@ def test_a_dry_run_runs_nothing_of_a_config(run, folder, settings, options):
     before = listing(folder)
     outcome = run(settings, "fairprobe.toml", "--trust-config", "--dry-run", *options)
     assert outcome.code == 0, outcome.err
-    assert "rows: 80 queries, not measured" in outcome.out
+    assert "rows: 80 queries, time not measured" in outcome.out
     assert "not-measured: " in outcome.err
     told = json.loads(run(settings, "fairprobe.toml", "--trust-config", "--dry-run", "--json", *options).out)
-    assert told["seconds"] == {"rows": None}
+    assert set(told["seconds"].values()) == {None}
     assert told["n_queries"]["rows"] == 80
     assert listing(folder) == before
 

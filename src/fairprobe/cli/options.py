@@ -181,6 +181,9 @@ def declared_name(option: Option) -> str:
 ASKED = ("output", "threshold", "batch", "seed")
 """Arguments that say how the model is asked."""
 
+NOT_SETTINGS = frozenset({"json", "dry_run", "config", "trust_config"})
+"""Options that say nothing about the work: no config can hold them."""
+
 PRINTED = [
     own("json", "Flag", "Print the figures as one JSON object."),
     own("dry_run", "Flag", "Only say what would be done, and how long it would take at most."),
