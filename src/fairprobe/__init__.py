@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fairprobe.explanation import CaseRegion, Explanation, Repaired, Shrunk, explain, repair, shrink
     from fairprobe.model import load_model
     from fairprobe.replaying import Replayed, replay
-    from fairprobe.retraining import Retrained, RetrainSettings, retrain
+    from fairprobe.retraining import Retrained, retrain
     from fairprobe.searching import Found, search
 
 __all__ = [
@@ -59,7 +59,6 @@ __all__ = [
     "Real",
     "Repaired",
     "Replayed",
-    "RetrainSettings",
     "Retrained",
     "Rule",
     "Share",
@@ -118,7 +117,7 @@ _HOMES = {
     "fairprobe.explanation": ("CaseRegion", "Explanation", "Repaired", "Shrunk", "explain", "repair", "shrink"),
     "fairprobe.model": ("load_model",),
     "fairprobe.replaying": ("Replayed", "replay"),
-    "fairprobe.retraining": ("RetrainSettings", "Retrained", "retrain"),
+    "fairprobe.retraining": ("Retrained", "retrain"),
     "fairprobe.searching": ("Found", "search"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from certificates import certificate, concluded, intervals, renewed, scored, with_config
 
+from fairprobe.blocks import Remark
 from fairprobe.estimation import verdict
 from fairprobe.estimation.share import Share
 
@@ -53,7 +54,7 @@ def test_verdicts_are_those_of_the_library(check, limit):
         (hits, 1000, 0, stochastic) for hits in (0, 1, 10, 60, 100, 101) for stochastic in (0, 1)
     ]:
         bounds = intervals(hits, n, 0.95) if n else {"low": 0.0, "high": 1.0, "lower": 0.0, "upper": 1.0}
-        health = ((("stochastic-model", "batch-dependent-model")[hits % 2], "it wavers"),) if stochastic else ()
+        health = (Remark(("stochastic-model", "batch-dependent-model")[hits % 2], "it wavers"),) if stochastic else ()
         share = Share(
             value=hits / n if n else np.nan,
             **bounds,
@@ -70,7 +71,7 @@ def test_verdicts_are_those_of_the_library(check, limit):
             n_not_comparable=apart,
             health=health,
         )
-        said = check.outcome(share.summary(), {"max_share": limit, "min_comparable": 0.9})
+        said = check.outcome(share.jsonable(), {"max_share": limit, "min_comparable": 0.9})
         assert said == verdict(share, limit).outcome
 
 

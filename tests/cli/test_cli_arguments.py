@@ -22,7 +22,6 @@ from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.remote import connect
-from fairprobe.retraining.retrain_settings import RetrainSettings
 
 ASKED = ("output", "threshold", "seed", "batch")
 
@@ -58,9 +57,8 @@ def test_every_argument_that_a_text_can_give_is_an_option(command):
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_options_are_as_their_arguments(command):
     function, _ = FUNCTIONS[command]
-    described_by = {RetrainSettings: fairprobe.retrain} if command == "retrain" else {}
     also = [fairprobe.search] if command == "explain" else []
-    homes = [arguments_of(each, described_by.get(each)) for each in (*LOADING, function, *described_by, *also)]
+    homes = [arguments_of(each) for each in (*LOADING, function, *also)]
     declared = {argument.help: argument for home in homes for argument in home.values() if argument.kind is not None}
     parameters = {parameter.name: parameter for parameter in _made(command).params}
     for name, option in options_of(command).items():
@@ -95,11 +93,6 @@ def test_settings_of_an_audit_are_its_arguments():
     for name, field in inspect.signature(AuditSettings).parameters.items():
         default = arguments[name].default
         assert field.default == default or (name, default) == ("rows_are", None)
-
-
-def test_settings_of_a_retraining_are_described():
-    arguments = arguments_of(RetrainSettings, fairprobe.retrain)
-    assert all(argument.help for argument in arguments.values())
 
 
 def test_words_in_quotes_are_the_choices():

@@ -66,7 +66,7 @@ def test_sample_is_that_of_the_library(estimate, folder):
         seed=7,
         confidence=0.9,
     )
-    expected = json.loads(json.dumps(share.summary()))
+    expected = json.loads(json.dumps(share.jsonable()))
     got = shares_of(outcome)["domain"]
     assert {**got, "seconds": 0} == {**expected, "seconds": 0}
     assert got["low"] < SHARE < got["high"]

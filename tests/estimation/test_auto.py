@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import types
 
@@ -15,14 +14,11 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from chance import SURPRISING
-from fairprobe import Domain, Integer, breakdown, estimate
+from fairprobe import Domain, Integer, estimate
 from fairprobe.datasets import census_domain, load_census
-from fairprobe.estimation import estimate_run
 from fairprobe.estimation.estimation import settings_of
-from fairprobe.estimation.exact import NotSolved, Solved, solve, solving, trees
-from fairprobe.estimation.exact.solving import TRIED, boxes_foreseen, boxes_worth
-from fairprobe.estimation.exact.walk import BoxWalk
-from fairprobe.model.tables import Seen
+from fairprobe.estimation.exact import NotSolved, Solved, solve
+from fairprobe.estimation.exact.solving import READING, ROWS_PER_BOX
 from fairprobe.testing import CountingModel, box
 
 WIDE = Domain(
@@ -181,7 +177,9 @@ def test_a_forest_is_not_tried_where_it_would_take_longer():
     n_leaves = sum(tree.tree_.n_leaves for tree in model.estimators_)
     share = estimate(model, WIDE, n_experiments=10)
     assert share.method == "sample"
-    assert share.detail == f"10 trees with {n_leaves:,} leaves may take longer to count than 10,000 inputs to sample"
+    assert share.detail == (
+        f"10 trees with {n_leaves:,} leaves may take longer to count than to sample: 0 boxes are allowed"
+    )
     assert share.n_queries == 2 * share.n
 
 
@@ -190,7 +188,7 @@ def test_a_linear_classifier_is_not_tried_where_its_halves_would_take_longer():
     share = estimate(model, WIDE, n_experiments=10)
     assert share.method == "sample"
     assert share.detail == (
-        "the halves may have 100,000,000 combinations, which may take longer to count than 10,000 inputs to sample"
+        "the halves may have 100,000,000 combinations, which may take longer to count than to sample: 0 are allowed"
     )
     assert share.n_queries == 2 * share.n
 
@@ -203,78 +201,10 @@ def test_the_census_tree_is_solved_for_many_inputs_and_sampled_for_few(census_tr
     assert estimate(tree, domain, n_experiments=10, method="exact").method == "exact"
 
 
-def test_a_small_ensemble_is_tried_for_a_part_of_the_effort(monkeypatch):
-    """Boxes that no count foresees may be few all the same; if not, the walk is given up early."""
-    model = grown(RandomForestClassifier(8, max_depth=5, max_features=1, random_state=0))
-    limits = []
-    plain = solving.BoxWalk
-    monkeypatch.setattr(solving, "BoxWalk", lambda *args: limits.append(args[-1]) or plain(*args))
-    solve(model, WIDE, n_rows=800_000)
-    per_box = 3 + 2.5 * 2 + 80 / 8
-    assert limits[0] * per_box < TRIED * 800_000
-    assert limits[0] > 1_000
-    parts = trees.trees_of(model)
-    assert boxes_foreseen(parts, {3}, WIDE) * per_box > 800_000
-
-
 def test_a_model_that_does_not_test_the_sensitive_parameter_is_solved_at_once():
     model = without_sex(GradientBoostingClassifier(n_estimators=20, random_state=0))
-    assert boxes_foreseen(trees.trees_of(model), {3}, WIDE) == 1
     share = estimate(model, WIDE)
     assert (share.method, share.value) == ("exact", 0)
-
-
-def test_sets_share_the_effort(monkeypatch):
-    domain = Domain([*WIDE.parameters[:3], Integer("sex", 0, 1), Integer("race", 0, 4)], sensitive=["sex", "race"])
-    asked = []
-    monkeypatch.setattr(
-        estimate_run, "solve", lambda *args, **options: asked.append(options) or Solved("tree", 0, 10**12, {})
-    )
-    breakdown(lambda X: X[:, 0], domain, n_experiments=30)
-    assert [options["n_rows"] for options in asked] == [30_000 * 10 / 3] * 3
-    asked.clear()
-    breakdown(lambda X: X[:, 0], domain, n_experiments=30, method="exact")
-    assert [options["n_rows"] for options in asked] == [None] * 3
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_an_ensemble_never_makes_more_boxes_than_foreseen(seed):
-    rng = np.random.default_rng(seed)
-    domain = Domain(
-        [Integer(name, 0, int(rng.integers(3, 30))) for name in ("a", "b", "c")]
-        + [Integer("s", 0, int(rng.integers(1, 4))), Integer("t", 0, 1)],
-        sensitive=["s", "t"][: 1 + seed % 2],
-    )
-    X = domain.sample(300, seed=seed).to_numpy(dtype=np.float64)
-    y = (X @ rng.normal(size=5) > 0).astype(int)
-    y[:2] = 0, 1
-    model = RandomForestClassifier(2 + seed % 3, max_depth=1 + seed % 4, max_features=None, random_state=seed).fit(X, y)
-    looked = Seen(model, domain, np.float32)
-    walk = BoxWalk(trees.make_plan(looked, trees.read(looked)), looked.asker, model.classes_, 10**9)
-    walk.run()
-    assert walk.n_boxes <= max(1, boxes_foreseen(trees.trees_of(model), looked.sensitive_columns(), domain))
-
-
-def test_ways_to_leaves_by_hand():
-    """A tree that asks y, then on one side the sex, with two leaves and one below."""
-    tree = types.SimpleNamespace(
-        node_count=9,
-        children_left=np.array([1, 2, -1, -1, 5, 6, -1, -1, -1]),
-        children_right=np.array([4, 3, -1, -1, 8, 7, -1, -1, -1]),
-    )
-    # The root: y; its left: x, with leaves 2 and 3; its right, 4: the sex, with leaf 8 and node 5, x: leaves 6 and 7.
-    is_sensitive = np.arange(9) == 4
-    assert solving._ways_to_leaves(tree, is_sensitive) == (2 + 2 * 1, 1 + 2 * 1)
-    assert solving._ways_to_leaves(tree, np.zeros(9, dtype=bool)) == (5, 1)
-
-
-def test_the_effort_grows_with_what_there_is_to_do():
-    model = grown(DecisionTreeClassifier(random_state=0))
-    parts = trees.trees_of(model)
-    looked = Seen(model, WIDE, np.float32)
-    limits = [boxes_worth(looked, parts, n_rows) for n_rows in (10**6, 10**7, 10**8)]
-    assert limits == sorted(limits)
-    assert all(low < high for low, high in itertools.pairwise(limits))
 
 
 def test_a_vote_that_is_not_of_trees_is_refused_before_anything_is_asked():
@@ -285,3 +215,14 @@ def test_a_vote_that_is_not_of_trees_is_refused_before_anything_is_asked():
     solved = solve(ensemble, census_domain(), n_rows=800_000)
     assert solved == NotSolved("a vote is solved where all that vote are trees, got RandomForestClassifier")
     assert solved.n_queries == 0
+
+
+@pytest.mark.parametrize(("n_boxes", "is_solved"), [(None, True), (300, True), (30, False)])
+def test_the_rows_to_sample_limit_the_boxes(n_boxes, is_solved):
+    """The trees have some 200 leaves and cut the domain into more than 30 boxes and fewer than 300."""
+    model = grown(RandomForestClassifier(2, max_depth=5, max_features=1, random_state=0))
+    n_rows = None if n_boxes is None else READING + ROWS_PER_BOX * n_boxes
+    solved = solve(model, WIDE, n_rows=n_rows)
+    assert isinstance(solved, Solved) == is_solved
+    if not is_solved:
+        assert solved.n_queries == 0, "the leaves tell beforehand"

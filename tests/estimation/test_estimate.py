@@ -630,7 +630,7 @@ def test_labels_of_a_classifier_fitted_on_strings():
 
 def figures(share):
     """All but the time it took."""
-    summary = share.summary()
+    summary = share.jsonable()
     del summary["seconds"]
     return json.dumps(summary), None if share.history is None else share.history.tolist()
 

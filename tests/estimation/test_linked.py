@@ -47,7 +47,7 @@ def test_both_sides():
     assert (share.plain.hits, share.plain.n) == (1, 5)
     assert share.confidence == share.plain.confidence == 0.975
     assert "with relationship changed along. sex alone: 20% of the rows (1 of 5)" in share.sentence()
-    assert share.summary()["plain"]["hits"] == 1
+    assert share.jsonable()["plain"]["hits"] == 1
 
 
 @pytest.mark.parametrize(("linked", "hits", "n"), [(True, 3, 4), (False, 1, 5)])
@@ -249,7 +249,7 @@ def test_what_could_be_compared_is_told_by_weight(apart):
     said = verdict(share, 0.05)
     assert (said.outcome, said.share.hits) == ("inconclusive", 0)
     assert "only 9.95% of the rows, by weight, could be compared" in said.sentence
-    assert json.loads(json.dumps(said.summary(), allow_nan=False, default=str))["share"]["weight_compared"] < 0.1
+    assert json.loads(json.dumps(said.jsonable(), allow_nan=False, default=str))["share"]["weight_compared"] < 0.1
     many = pd.concat([rows, rows.iloc[[7] * 100]], ignore_index=True)
     light = np.concatenate([np.ones(199), np.full(101, 0.01)])
     order = np.argsort(np.isin(np.arange(300), [7, *range(200, 300)]), kind="stable")  # those apart have next to none
@@ -263,7 +263,7 @@ def test_nothing_of_weight_could_be_compared():
         share = estimate(by_sex, PLAIN, rows, sample_weight=[0, 0, 1], rows_are="held-out")
     assert (share.n, share.weight_compared, share.low, share.high) == (2, 0.0, 0.0, 1.0)
     assert verdict(share, 0.05).outcome == "inconclusive"
-    json.dumps(share.summary(), allow_nan=False)
+    json.dumps(share.jsonable(), allow_nan=False)
 
 
 @pytest.mark.parametrize("linked", [True, False])

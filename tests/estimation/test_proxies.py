@@ -37,7 +37,7 @@ def test_who_tells_it_alone_and_together():
     assert table.loc[TOGETHER, "low"] > 0.95
     assert "alone most by copy 0.8" in found.sentence()
     assert "that it does is not tested here" in found.sentence()
-    assert found.summary()["table"][0]["column"] == TOGETHER
+    assert found.jsonable()["table"][0]["column"] == TOGETHER
 
 
 def test_several_values_and_numbers():

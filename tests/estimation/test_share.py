@@ -118,7 +118,7 @@ def test_percent_tells_nearly_all_from_all(exponent):
 @pytest.mark.parametrize("method", ["exact", "sample"])
 def test_the_summary_can_be_written_as_json(toy, method):
     share = estimate(toy.model, toy.domain, method=method, n_experiments=2, n_samples=500, **toy.settings)
-    summary = json.loads(json.dumps(share.summary()))
+    summary = json.loads(json.dumps(share.jsonable()))
     for figure in ("value", "low", "high", "lower", "upper", "n", "hits", "method", "seed", "mean_low", "n_left_out"):
         assert summary[figure] == getattr(share, figure)
     assert summary["sentence"] == share.sentence()

@@ -16,7 +16,7 @@ SAMPLE = {"method": "sample", "n_experiments": 200}
 
 
 def figures(share):
-    return {name: value for name, value in share.summary().items() if name != "seconds"}
+    return {name: value for name, value in share.jsonable().items() if name != "seconds"}
 
 
 @pytest.mark.parametrize(

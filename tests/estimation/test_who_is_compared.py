@@ -41,7 +41,7 @@ def test_nothing_to_compare_is_no_pass(method):
     assert held.outcome == "inconclusive"
     assert "0% of the allowed part of the domain could be compared" in held.sentence
     assert "may not use" not in held.sentence
-    assert json.loads(json.dumps(share.summary()))["value"] is None
+    assert json.loads(json.dumps(share.jsonable()))["value"] is None
 
 
 def test_a_search_says_so_too():

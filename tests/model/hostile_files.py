@@ -99,15 +99,15 @@ def boosting_that_repeats_its_count_too():
     return model
 
 
-def machine_of_more_classes():
+def machine_of_fewer_columns():
     model = SVC().fit(*rows())
-    model._n_support = np.array([10**6, 10**6], dtype=np.int32)
+    model.support_vectors_ = model.support_vectors_[:, :2].copy()
     return model
 
 
-def neighbours_of_other_labels():
+def neighbours_of_fewer_columns():
     model = KNeighborsClassifier(algorithm="brute").fit(*rows())
-    model._y = model._y + 10**7
+    model._fit_X = model._fit_X[:, :2].copy()
     return model
 
 
@@ -121,8 +121,8 @@ SKOPS = (
     histograms_in_fitting,
     boosting_of_repeated_columns,
     boosting_that_repeats_its_count_too,
-    machine_of_more_classes,
-    neighbours_of_other_labels,
+    machine_of_fewer_columns,
+    neighbours_of_fewer_columns,
 )
 """Each reads, or writes, beside its own memory when it is asked."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import re
@@ -27,6 +28,7 @@ from fairprobe import Domain
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
 from fairprobe.model import Asker
 from fairprobe.model.sources import isolated
+from fairprobe.model.sources.child_process import DiedError, unpacked
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs process groups")
 
@@ -156,24 +158,33 @@ def warned_quietly(path):
         return fairprobe.load_model(path, allow_unsafe_load=True, isolate=True)
 
 
+def written(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
-    "said",
+    ("said", "data"),
     [
-        {},
-        {"dtype": "O", "shape": [1], "values": ["a"]},
-        {"dtype": "<f8", "shape": [3]},
-        {"dtype": "<f8", "shape": [-1, 10**30]},
-        {"dtype": "V8", "shape": [1]},
-        {"dtype": "<U1", "shape": [2]},
-        {"dtype": "O", "shape": [1], "values": [{"__reduce__": 1}]},
-        {"dtype": ["<f8"], "shape": [1]},
-        {"dtype": "<f8", "shape": "x"},
-        {"dtype": "<f8,<f8", "shape": [1]},
+        ({}, b""),
+        ({}, b"\xff" * 8),
+        ({}, b"PK\x03\x04" + bytes(100)),
+        ({}, written(np.zeros(3))[:-1]),
+        ({}, written(np.zeros(1)).replace(b"(1,)", b"(9,)")),
+        ({}, written(np.zeros(1)).replace(b"(1,), }        ", b"(-1, 9), }     ")),
+        ({}, written(np.zeros(1, dtype="V8"))),
+        ({}, written(np.zeros(1, dtype="f8,f8"))),
+        ({}, written(np.array([{1}], dtype=object))),
+        ({}, written(np.array([0xFFFFFFFF], dtype=np.uint32)).replace(b"<u4", b"<U1")),
+        ({"values": ["a"]}, written(np.array([2**62]))),
+        ({"values": [{"__reduce__": 1}]}, written(np.array([0]))),
+        ({"values": ["\ud800"]}, written(np.array([0]))),
     ],
 )
-def test_what_is_no_answer_is_refused(said):
-    with pytest.raises(isolated._DiedError, match="no array"):
-        isolated.unpacked(said, b"\xff\xff\xff\xff\xff\xff\xff\x7f")
+def test_what_is_no_answer_is_refused(said, data):
+    with pytest.raises(DiedError, match="no array"):
+        unpacked(said, data)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])

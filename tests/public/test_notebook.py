@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
 from fairprobe import Category, Domain, Integer
+from fairprobe.blocks import Result
 
 EVIL = "<script>alert(1)</script>"
 DOMAIN = Domain([Integer("age", 18, 60), Category(EVIL, ["a", "b & c"])], sensitive=[EVIL])
@@ -63,11 +64,12 @@ def test_a_line_a_dictionary_and_html(results, name):
     line = repr(result)
     assert line.startswith(f"{name}(")
     assert "\n" not in line
-    assert json.loads(json.dumps(result.summary(), allow_nan=False))
+    is_in_blocks = isinstance(result, Result)
+    assert json.loads(json.dumps(result.jsonable() if is_in_blocks else result.summary(), allow_nan=False))
     page = Text()
     page.feed(result._repr_html_())
     assert not page.open
-    assert page.text.startswith(f"{name} ")
+    assert page.text.startswith(line[len(name) + 1 : 30] if is_in_blocks else f"{name} ")
     assert "script" not in page.tags
     if name in ("Found", "Verdict"):
         assert EVIL in page.text

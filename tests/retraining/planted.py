@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from fairprobe import Domain, Integer
+from fairprobe import Domain, Integer, retrain
+from fairprobe.arguments import filled
+from fairprobe.retraining.augment import Augmenter
+from fairprobe.retraining.settings import Settings
+from fairprobe.retraining.start import labeller_of
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])
 """400 cells of x and z, each a family of two."""
 
 QUICK = {"n_select": 2000, "n_report": 2000, "max_seconds": None, "search_seconds": 20, "controls": False}
+
+
+def settings_of(**given):
+    """The settings of `retrain`, its defaults but for what is given."""
+    return Settings.among(filled(retrain, given))
+
+
+def augmenter_of(domain, rows, linked=None):
+    return Augmenter(domain, rows, np.unique(rows.labels), linked or domain)
+
+
+def labeller(labels, committee, model, domain, rows, seed=7):
+    """A labeller as `retrain` makes it."""
+    return labeller_of(
+        SimpleNamespace(
+            settings=SimpleNamespace(labels=labels), domain=domain, classes=np.unique(rows.labels), cases=None,
+            case_labels=None, parts=SimpleNamespace(fit=rows), committee=committee, workers=(1, None),
+            seeds=SimpleNamespace(committee=np.random.SeedSequence(seed)),
+        ),
+        model,
+    )  # fmt: skip
+
 
 _ORDER = np.random.default_rng(42).permutation(SIDE * SIDE)
 

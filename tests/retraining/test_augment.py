@@ -9,13 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted import augmenter_of
 
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, Ordinal, Real
-from fairprobe.retraining.augment import Augmenter, Recipe
+from fairprobe.retraining.cases import CasePool
 from fairprobe.retraining.labels import by_function
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.supply import Supply
+from fairprobe.retraining.recipes import Recipe
 from random_domains import domains
 
 CLASSES = np.array(["high", "low", "mid"])
@@ -33,8 +34,8 @@ class Setting:
         self.rows = LabelledRows(domain.decode(self.codes), self.labels, rng.random(n_rows) if weights else None)
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
-        self.augmenter = Augmenter(domain, self.rows)
-        self.supply = Supply(by_function(self.label, domain, CLASSES), self.cases, None)
+        self.augmenter = augmenter_of(domain, self.rows)
+        self.supply = CasePool(by_function(self.label, domain, CLASSES), self.cases, None)
 
     def label(self, frame):
         codes = self.domain.encode(frame)
@@ -271,7 +272,7 @@ LISTED = Domain(  # other dtypes than those of the frame
 @pytest.mark.parametrize("domain", [Domain.from_frame(OWN, ["sex", "married"]), LISTED], ids=["inferred", "listed"])
 def test_dtypes_are_those_of_the_training_rows(domain, parts):
     setting = Setting(domain, len(OWN), 30, 0)
-    setting.augmenter = Augmenter(domain, LabelledRows(OWN, setting.labels))
+    setting.augmenter = augmenter_of(domain, LabelledRows(OWN, setting.labels))
     rows = setting.augmented(parts)
     assert rows.frame.dtypes.to_dict() == OWN.dtypes.to_dict()
     n = len(OWN)
@@ -293,7 +294,7 @@ def test_a_value_that_the_column_cannot_hold_is_kept_all_the_same():
     setting = Setting(domain, 4, 5, 0)
     setting.cases = np.array([[1, 0], [3, 1]])
     setting.supply.codes = setting.cases
-    setting.augmenter = Augmenter(domain, LabelledRows(frame, setting.labels))
+    setting.augmenter = augmenter_of(domain, LabelledRows(frame, setting.labels))
     added = setting.augmented(("twins",)).frame.iloc[4:]
     assert sorted(zip(added["x"], added["sex"], strict=True)) == [(x, sex) for x in (0.5, 1.5) for sex in "FMX"]
     flipped = setting.augmented(("flip",), 100.0).frame.iloc[4:]
@@ -303,7 +304,7 @@ def test_a_value_that_the_column_cannot_hold_is_kept_all_the_same():
 def test_a_value_that_the_column_cannot_hold_makes_no_noise():
     domain = Domain([Integer("x", 0, 2), Category("sex", ["F", "M", "X"])], ["sex"])
     frame = pd.DataFrame({"x": [0, 1, 2, 1], "sex": pd.Categorical(["F", "M", "F", "M"])})
-    augmenter = Augmenter(domain, LabelledRows(frame, CLASSES[[0, 1, 2, 0]]))
+    augmenter = augmenter_of(domain, LabelledRows(frame, CLASSES[[0, 1, 2, 0]]))
     flipped = augmenter.rows(Recipe(("flip",), 1.0), no_case, np.random.default_rng(0))
     assert Counter(flipped.frame["sex"]) == {"F": 4, "M": 4, "X": 4}
 
@@ -333,7 +334,7 @@ def test_rows_outside_the_domain_are_flipped_as_they_are():
     domain = Domain([Integer("age", 20, 60), Integer("sex", 0, 1)], ["sex"])
     frame = pd.DataFrame({"age": [100, 30, -1], "sex": [0, 9, 1]})
     labels = np.array(["high", "low", "mid"])
-    augmenter = Augmenter(domain, LabelledRows(frame, labels))
+    augmenter = augmenter_of(domain, LabelledRows(frame, labels))
     rows = augmenter.rows(Recipe(("flip",), 1.0), no_case, np.random.default_rng(0))
     added = list(zip(rows.frame["age"][3:], rows.frame["sex"][3:], rows.labels[3:], strict=True))
     assert sorted(added) == [(-1, 0, "mid"), (30, 0, "low"), (30, 1, "low"), (100, 1, "high")]

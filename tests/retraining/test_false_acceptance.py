@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows
+from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows, settings_of
 from scipy import stats
 
 from fairprobe import Domain, retrain
 from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.compare import Comparison
 from fairprobe.retraining.judging import Loss
-from fairprobe.retraining.retrain_settings import AllSettings
 from fairprobe.retraining.rounds import decide
 
 CONFIDENCE = 0.8
@@ -71,7 +70,7 @@ def change(n, share, rng, confidence):
 
 
 def settings(max_rounds, confidence):
-    return AllSettings(
+    return settings_of(
         labels="mean", augment="flip", max_accuracy_loss=1.0, prove_accuracy=False, max_rounds=max_rounds,
         max_seconds=None, search_seconds=None, n_select=None, n_report=None, strategy="uniform",
         confidence=confidence,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, cells, noisy_rows, rows
+from planted import DOMAIN, Planted, cells, noisy_rows, rows, settings_of
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -17,12 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
 from fairprobe.estimation.bounds.paired import paired_difference
-from fairprobe.retraining import RetrainSettings
-from fairprobe.retraining.judging import (
-    Assessment,
-    Judge,
-    by_group,
-)
+from fairprobe.retraining.judging import Assessment, Judge, by_group
 from fairprobe.retraining.parts import LabelledRows
 
 FIGURES = (
@@ -70,7 +65,7 @@ def test_shares_are_those_of_estimate(name, toy, with_constraint):
     domain = limited(toy.domain) if with_constraint else toy.domain
     own = part(domain)
     model = Answering(toy) if toy.settings else toy.model
-    how = RetrainSettings(
+    how = settings_of(
         threshold=toy.settings.get("threshold"), output=toy.settings.get("output", "label"), confidence=0.9
     )
     judged = Judge(domain, own, 3000, 11, how).judge(model)
@@ -92,7 +87,7 @@ def test_changes_are_those_of_compare(confidence, with_constraint):
     domain = limited(DOMAIN) if with_constraint else DOMAIN
     own = part(domain, 400)
     models = Planted(cells(0, 60)), Planted(cells(30, 70))
-    judge = Judge(domain, own, 2500, 4, RetrainSettings())
+    judge = Judge(domain, own, 2500, 4, settings_of())
     before, after = map(judge.judge, models)
     for population, change in before.against(after, confidence).items():
         asked = own.frame if population == "rows" else population
@@ -118,7 +113,7 @@ def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
     model = estimator.fit(*noisy_rows(300, 1))
     own = LabelledRows(*noisy_rows(200, 2))
     quick, slow = (
-        Judge(DOMAIN, own, 3000, 4, RetrainSettings(), quick=is_quick).judge(model) for is_quick in (True, False)
+        Judge(DOMAIN, own, 3000, 4, settings_of(), quick=is_quick).judge(model) for is_quick in (True, False)
     )
     for population in ("domain", "rows"):
         np.testing.assert_array_equal(quick.hits[population], slow.hits[population])
@@ -130,7 +125,7 @@ def test_what_stands_in_for_a_model_judges_as_it_does(estimator):
 
 def test_another_seed_means_other_inputs():
     model = Planted(cells(0, 60))
-    hits = [Judge(DOMAIN, part(DOMAIN), 500, seed, RetrainSettings()).judge(model).hits["domain"] for seed in (1, 1, 2)]
+    hits = [Judge(DOMAIN, part(DOMAIN), 500, seed, settings_of()).judge(model).hits["domain"] for seed in (1, 1, 2)]
     np.testing.assert_array_equal(hits[0], hits[1])
     assert (hits[0] != hits[2]).any()
 
@@ -138,7 +133,7 @@ def test_another_seed_means_other_inputs():
 def test_accuracy_is_of_the_rows_as_they_are():
     own, labels = rows(300, 1)
     model = Planted(cells(0, 100), wrong=cells(100, 150))
-    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings()).judge(model)
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, settings_of()).judge(model)
     expected = [model.predict([row])[0] == label for row, label in zip(own.to_numpy(), labels, strict=True)]
     assert judged.correct.tolist() == expected
     assert judged.accuracy == np.mean(expected)
@@ -150,7 +145,7 @@ def test_accuracy_is_of_labels_whatever_is_compared():
             return np.asarray(batch)[:, 0] - 9.5 + 20.0 * np.asarray(batch)[:, 2]
 
     own, labels = rows(300, 1)
-    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, RetrainSettings(threshold=5.0, output="score")).judge(
+    judged = Judge(DOMAIN, LabelledRows(own, labels), 100, 0, settings_of(threshold=5.0, output="score")).judge(
         Scoring()
     )
     assert judged.accuracy == 1

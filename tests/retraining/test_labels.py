@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planted import labeller
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -25,7 +26,6 @@ from fairprobe.retraining.labels import (
     check_choice,
     check_committee,
     chosen,
-    make_labeller,
 )
 from fairprobe.retraining.parts import LabelledRows
 from random_domains import every_input
@@ -115,12 +115,12 @@ def test_a_committee_is_fitted_if_it_is_not_and_left_alone():
     rows = rows_of(all_labels(3))
     fitted = DecisionTreeClassifier(random_state=0).fit(rows.frame, all_labels(4))
     plain = DecisionTreeClassifier(random_state=0)
-    labeller = make_labeller("vote", [fitted, plain, LogisticRegression()], None, DOMAIN, rows, None, 0)
+    votes_of = labeller("vote", [fitted, plain, LogisticRegression()], None, DOMAIN, rows)
     with pytest.raises(NotFittedError):
         check_is_fitted(plain)
     linear = LogisticRegression().fit(rows.frame, rows.labels).predict(rows.frame)
     expected = [Counter(each) for each in zip(all_labels(4).tolist(), all_labels(3).tolist(), linear, strict=True)]
-    votes = labeller(FAMILIES)
+    votes = votes_of(FAMILIES)
     for place, family in enumerate(FAMILIES.tolist()):
         for number in range(3):
             count = expected[family[0] * 9 + family[1] * 3 + number]
@@ -146,7 +146,7 @@ def test_truth_values_and_numbers_are_the_same_names():
 def test_a_committee_that_cannot_be_fitted(committee):
     """As a model that can't be: a SettingError where it can be seen, else a ModelError."""
     with pytest.raises((SettingError, ModelError)):
-        make_labeller("vote", committee, None, DOMAIN, rows_of(all_labels(0)), None, 0)
+        labeller("vote", committee, None, DOMAIN, rows_of(all_labels(0)))
 
 
 # Means
@@ -188,8 +188,7 @@ def test_the_mean_of_labels(has_scores):
 def test_the_mean_of_estimators(kind):
     rows = rows_of(np.where(EVERY[:, 0] + EVERY[:, 2] > 3, "high", "low"))
     model = kind(random_state=0).fit(rows.frame, rows.labels)
-    labeller = make_labeller("mean", None, model, DOMAIN, rows, None, 0)
-    votes = labeller(FAMILIES)
+    votes = labeller("mean", None, model, DOMAIN, rows)(FAMILIES)
     np.testing.assert_array_equal(votes[0], votes[2])
     labels = chosen(votes[0], np.array(["high", "low"]), np.array([0.5, 0.5]))
     by_sex = np.array([model.predict(DOMAIN.decode(member(FAMILIES, number))) for number in range(3)])
@@ -220,17 +219,17 @@ def test_labels_given_are_those_of_the_family():
     labels = all_labels(5)[: len(FAMILIES)]
     given_codes = FAMILIES.copy()
     given_codes[:, 2] = np.arange(len(FAMILIES)) % 3
-    labeller = as_given(given_codes, labels, DOMAIN, CLASSES)
-    votes = labeller(FAMILIES[::-1])
+    given = as_given(given_codes, labels, DOMAIN, CLASSES)
+    votes = given(FAMILIES[::-1])
     assert votes.shape == (3, len(FAMILIES), 3)
     for number in range(3):
         np.testing.assert_array_equal(CLASSES[votes[number].argmax(axis=1)], labels[::-1])
 
 
 def test_labels_given_are_known_for_the_cases_alone():
-    labeller = as_given(FAMILIES[:3], CLASSES, DOMAIN, CLASSES)
+    given = as_given(FAMILIES[:3], CLASSES, DOMAIN, CLASSES)
     with pytest.raises(SettingError, match="known for the cases given alone"):
-        labeller(FAMILIES[:4])
+        given(FAMILIES[:4])
     with pytest.raises(DataError, match="names of y, 'high', 'low', 'mid'; got 'odd' from the cases"):
         as_given(FAMILIES[:2], np.array(["high", "odd"]), DOMAIN, CLASSES)
 

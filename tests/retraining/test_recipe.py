@@ -12,7 +12,7 @@ from scipy import stats
 
 from chance import SURPRISING
 from fairprobe.errors import SettingError
-from fairprobe.retraining.augment import (
+from fairprobe.retraining.recipes import (
     AUTO,
     PARTS,
     Recipe,

@@ -116,3 +116,8 @@ def test_bad_input(name):
     with pytest.raises(error) as raised:
         call(changes)
     assert message in str(raised.value)
+
+
+def test_an_argument_that_there_is_not():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_round'"):
+        call({"max_round": 3})

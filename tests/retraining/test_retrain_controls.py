@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,10 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, estimate, retrain
-from fairprobe.retraining.augment import Recipe, checked_parts
 from fairprobe.retraining.controls import HeldConstant, commonest, held_constant
-from fairprobe.retraining.loop import Loop
 from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.recipes import Recipe, checked_parts
 
 X, y = noisy_rows(600, 1)
 HELD_OUT = noisy_rows(1500, 2)
@@ -121,7 +118,7 @@ def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monk
     labels = ((frame["x"] + frame["z"] >= 8) ^ (frame.index % 7 == 0)).astype(int).to_numpy()
     frame.loc[:20, "sex"] = 5
     recipe = Recipe(checked_parts(augment), 30.0, 40.0, copies)
-    monkeypatch.setattr(sys.modules[Loop.__module__], "first_tries", lambda _: [recipe])
+    monkeypatch.setattr("fairprobe.retraining.loop.first_tries", lambda _: [recipe])
     model = DecisionTreeClassifier(random_state=0).fit(frame, labels)
     result = retrain(
         model, frame, labels, domain, trainer=Keeping(TREE), labels="mean", augment=[augment], max_rounds=1,
@@ -178,7 +175,7 @@ def test_held_constant_in_columns_of_any_kind():
     domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"]), Integer("race", 2, 4)], ["race", "sex"])
     frame = pd.DataFrame({"x": [1, 2], "sex": pd.Categorical(["M", "F"]), "race": pd.array([4, 3], dtype="Int64")})
     frame = pd.concat([frame, frame[1:]])
-    values = commonest(domain, LabelledRows(frame, np.zeros(3)))
+    values = commonest(domain, LabelledRows(frame, np.zeros(3)), ["race", "sex"])
     assert values == {"race": 3, "sex": "F"}
     held = held_constant(frame, values)
     assert held.dtypes.to_dict() == frame.dtypes.to_dict()
@@ -196,7 +193,7 @@ WORDS = Domain([Integer("x", 0, 9), Category("sex", ["X", "F", "M"], dtype="cate
 def test_held_constant_at_a_value_that_may_be_missing_elsewhere(own, value):
     """The commonest value of the rows may be none of the domain's, whose inputs are asked about."""
     rows = LabelledRows(pd.DataFrame({"x": [1, 2, 3], "sex": pd.Categorical(own)}), np.zeros(3))
-    values = commonest(WORDS, rows)
+    values = commonest(WORDS, rows, ["sex"])
     assert values == {"sex": value}
     for frame in (rows.frame, WORDS.sample(5, seed=0)):
         assert held_constant(frame, values)["sex"].tolist() == [value] * len(frame)

@@ -7,17 +7,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from planted import QUICK, Keeping, Script
+from planted import QUICK, Keeping, Script, augmenter_of, settings_of
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
 from fairprobe.errors import SettingError
-from fairprobe.retraining import RetrainSettings
-from fairprobe.retraining.augment import AUTO, AUTO_LINKED, Augmenter, Recipe, augmentations_for, checked_parts
+from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.judging import Judge
 from fairprobe.retraining.labels import by_function
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.retraining import plan
+from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, augmentations_for, checked_parts
 
 SINGLE, HUSBAND, WIFE = 0, 1, 2
 PARAMETERS = [Integer("x", 0, 19), Integer("relation", 0, 2), Integer("sex", 0, 1)]
@@ -119,7 +118,7 @@ def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints)
     frame = frame[frame["x"] != 3] if constraints else frame
     domain = LINKED.with_constraints(constraints)
     rows = LabelledRows(frame, np.zeros(len(frame)))
-    judged = Judge(domain.without_links(), rows, 500, 0, RetrainSettings(), linked=domain).judge(model)
+    judged = Judge(domain.without_links(), rows, 500, 0, settings_of(), linked=domain).judge(model)
     assert list(judged.shares) == ["domain", *(["valid"] if constraints else []), "rows", "linked"]
     goes_together = ~((frame["relation"] == HUSBAND) & (frame["sex"] == 0))
     own = frame[goes_together]
@@ -176,7 +175,7 @@ def test_a_linked_share_alone_is_something_to_improve():
 
 def test_rows_with_their_linked_twins_under_one_label():
     rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
-    augmenter = Augmenter(PLAIN, rows, linked=LINKED)
+    augmenter = augmenter_of(PLAIN, rows, LINKED)
     made = augmenter.rows(Recipe(("linked",), 10.0), None, np.random.default_rng(0))
     added = made.frame.iloc[len(X) :].assign(label=made.labels[len(X) :], weight=made.weights[len(X) :])
     expected = as_linked(X).assign(label=y, weight=rows.weights)
@@ -186,7 +185,7 @@ def test_rows_with_their_linked_twins_under_one_label():
 @pytest.mark.parametrize("percent", [100.0, 25.0])
 def test_flipped_rows_and_linked_twins_are_of_the_same_rows(percent):
     rows = LabelledRows(X, y, np.arange(len(X), dtype=float))
-    made = Augmenter(PLAIN, rows, linked=LINKED).rows(
+    made = augmenter_of(PLAIN, rows, LINKED).rows(
         Recipe(("flip", "linked"), 10.0, percent), None, np.random.default_rng(0)
     )
     n = round(percent / 100 * len(X))
@@ -203,7 +202,7 @@ def test_flipped_rows_and_linked_twins_are_of_the_same_rows(percent):
 
 def test_rows_whose_values_do_not_go_together_have_no_linked_twin():
     frame = pd.DataFrame({"x": [1, 2], "relation": [WIFE, SINGLE], "sex": [1, 1]})
-    made = Augmenter(PLAIN, LabelledRows(frame, np.array([0, 1])), linked=LINKED).rows(
+    made = augmenter_of(PLAIN, LabelledRows(frame, np.array([0, 1])), LINKED).rows(
         Recipe(("linked",), 10.0), None, np.random.default_rng(0)
     )
     assert made.frame.iloc[2:].to_numpy().tolist() == [[2, SINGLE, 0]]
@@ -378,10 +377,6 @@ def test_there_is_a_panel_for_it(found, tmp_path):
 def test_labels_and_a_plan_go_with_links_too():
     labels = by_function(lambda frame: (frame["x"] >= 12).astype(int), PLAIN, np.array([0, 1]))
     assert labels(PLAIN.sample_codes(5, np.random.default_rng(0))).shape == (2, 5, 2)
-    arguments = {"cases": None, "committee": None, "trainer": None, "sample_weight": None, "favourable": None}
-    arguments |= {"labels": "mean", "augment": "auto", "max_accuracy_loss": 0.01, "max_seconds": None, "seed": 0}
-    planned = plan(
-        TREE.fit(X, y), X, y, LINKED, held_out=HELD_OUT, progress=False, settings=None, **arguments, controls=True
-    )
+    planned = plan(TREE.fit(X, y), X, y, LINKED, held_out=HELD_OUT, labels="mean", max_seconds=None)
     assert planned.augmentations == tuple("+".join(checked_parts(name)) for name in AUTO_LINKED)
     assert planned.n_controls == 4

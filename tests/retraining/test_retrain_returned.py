@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import estimate, retrain, search
 from fairprobe.errors import HealthWarning
-from fairprobe.retraining.supply import Hunt
+from fairprobe.retraining.cases import CaseHunt
 from fairprobe.searching.settings import StopReason
 
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
@@ -180,7 +180,7 @@ def test_interrupted_while_cases_are_searched_for(monkeypatch):
     def interrupted(model, domain, **options):
         return replace(search(model, domain, **options), stop_reason=StopReason.INTERRUPTED)
 
-    monkeypatch.setattr(sys.modules[Hunt.__module__], "search", interrupted)
+    monkeypatch.setattr(sys.modules[CaseHunt.__module__], "search", interrupted)
     script = Script(Planted(cells(0, 10)))
     result = run(held_out=rows(1000, 4), augment=["case"], trainer=script)
     assert result.stop_reason == "interrupted"

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Domain, Integer, retrain, search
 from fairprobe.errors import DataError, HealthWarning, ModelError, SettingError
 from fairprobe.progress import Status
-from fairprobe.retraining.clock import Clock
+from fairprobe.retraining.time_budget import TimeBudget
 
 GIVEN = Planted(cells(0, 200))
 HELD_OUT = rows(1500, 4)
@@ -46,7 +46,7 @@ def test_not_even_the_first_round_is_begun_if_it_would_take_too_long(augment):
 
 
 def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
-    monkeypatch.setattr(Clock, "is_too_short_for", lambda self, n_rows, **_: n_rows > 300)
+    monkeypatch.setattr(TimeBudget, "is_too_short_for", lambda self, n_rows: n_rows > 300)
     told = []
     result = run(
         Script(GOOD), augment=["flip"], max_seconds=100, max_rounds=1, progress=lambda status: told.append(status.text)

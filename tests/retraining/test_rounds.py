@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import DOMAIN, Planted, cells, rows
+from planted import DOMAIN, Planted, cells, rows, settings_of
 
 from fairprobe.estimation.compare import Comparison
-from fairprobe.retraining import RetrainSettings
-from fairprobe.retraining.augment import Recipe
 from fairprobe.retraining.judging import Judge, Loss
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.retrain_settings import AllSettings
+from fairprobe.retraining.recipes import Recipe
 from fairprobe.retraining.rounds import STEP, Round, best_of, decide, front_of, left_of
 
-SHARE = (
-    Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, RetrainSettings()).judge(Planted(cells(0, 40))).shares["domain"]
-)
+SHARE = Judge(DOMAIN, LabelledRows(*rows(20, 0)), 100, 0, settings_of()).judge(Planted(cells(0, 40))).shares["domain"]
 
 
 def change(low, high):
@@ -36,7 +32,7 @@ def loss(value, spread=0.004):
 
 
 def rule(limit=0.01, prove=False, least=0.0, accept="shown"):
-    settings = AllSettings(
+    settings = settings_of(
         labels="mean", augment="flip", max_accuracy_loss=limit, max_seconds=None, prove_accuracy=prove, accept=accept
     )
     return lambda changes, loss, accuracy: decide(settings, changes, loss, accuracy, least)
@@ -208,7 +204,7 @@ def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
 
 def test_left_of_models():
     own = LabelledRows(*rows(400, 1))
-    judge = Judge(DOMAIN, own, 1000, 2, RetrainSettings())
+    judge = Judge(DOMAIN, own, 1000, 2, settings_of())
     first, new = judge.judge(Planted(cells(0, 100))), judge.judge(Planted(cells(0, 50)))
     ratios = [new.shares[name].hits / first.shares[name].hits for name in ("domain", "rows")]
     assert left_of(first, new) == pytest.approx(np.mean(ratios))

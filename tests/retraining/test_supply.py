@@ -12,8 +12,8 @@ from planted import DOMAIN, Outside, Planted, cells
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
+from fairprobe.retraining.cases import CaseHunt, CasePool, checked_cases, distinct
 from fairprobe.retraining.labels import by_function
-from fairprobe.retraining.supply import Hunt, Supply, checked_cases, distinct
 
 MODEL = Planted(cells(0, 120))
 CLASSES = np.array([0, 1])
@@ -24,14 +24,14 @@ def label(frame):
 
 
 def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
-    return Hunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
+    return CaseHunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
 
 
 NONE = np.zeros((0, 3), dtype=np.int64)
 
 
 def supply(given=NONE, hunt=None):
-    return Supply(by_function(label, DOMAIN, CLASSES), given, hunt)
+    return CasePool(by_function(label, DOMAIN, CLASSES), given, hunt)
 
 
 def families(codes):

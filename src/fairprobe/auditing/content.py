@@ -116,7 +116,7 @@ def content_of(parts: AuditParts) -> dict[str, Any]:
         "search": None if parts.found is None else _without_time(parts.found.summary()),
         "why": _why(parts, mask),
         "plots": _plots(parts),
-        "proxies": None if parts.proxies is None else parts.proxies.summary(),
+        "proxies": None if parts.proxies is None else parts.proxies.jsonable(),
         "retraining": _told(parts.retrained, mask),
         "sensitivity": mask.everywhere(plain(parts.sensitivity)),
         "sampling": [*_sampling(parts)],

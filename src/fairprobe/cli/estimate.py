@@ -271,11 +271,11 @@ class Estimate(Command):
         """All of it."""
         fields = ("outcome", "condition", "sentence", "population", "max_share", "exit_code")
         by_parameter = {
-            population: {name: share.summary() for name, share in sets.items()}
+            population: {name: share.jsonable() for name, share in sets.items()}
             for population, sets in self.breakdowns.items()
         }
         return {
-            "shares": {name: share.summary() for name, share in self.shares.items()},
+            "shares": {name: share.jsonable() for name, share in self.shares.items()},
             "breakdown": by_parameter or None,
             "verdict": None if self.verdict is None else {name: getattr(self.verdict, name) for name in fields},
             "rows": self._first_rows(),

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.cli.words import WIDTH, aligned
 from fairprobe.estimation import Outcome, Share, Verdict
 from fairprobe.estimation.favourable import Favourable
-from fairprobe.estimation.share import interval_words
 from fairprobe.estimation.verdict import MIN_COMPARABLE
 from fairprobe.wording import POPULATIONS, magnitude, percent
+from fairprobe.wording import between as interval_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ def table_lines(shares: Mapping[str, Share], title: str, limit: float | None = N
     heading = f"{next(iter(levels))} interval" if len(levels) == 1 else "interval"
     rows = [[title, "share", heading, "hits", "inputs", "method"]]
     for name, share in every.items():
-        interval = "exact" if share.method == "exact" and share.n else interval_words(share, limit)
+        interval = "exact" if share.method == "exact" and share.n else interval_words(share.low, share.high, limit)
         if len(levels) > 1 and interval != "exact":
             interval += f" ({percent(share.confidence)})"
         method = METHODS.get(share.method, share.method)

@@ -19,13 +19,13 @@ from fairprobe.estimation.favourable import favourable_label
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
 from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_model
 from fairprobe.model.sources.load import SUBJECT
-from fairprobe.retraining import Retrained, RetrainSettings, retrain
-from fairprobe.retraining.clock import N_REPORT, N_SELECT
+from fairprobe.retraining import Retrained, retrain
+from fairprobe.retraining.cases import checked_cases
+from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.labels import NAMES
 from fairprobe.retraining.parts import checked_rows, classes_of
-from fairprobe.retraining.retrain_settings import AllSettings
-from fairprobe.retraining.retraining import plan
-from fairprobe.retraining.supply import checked_cases
+from fairprobe.retraining.settings import Settings
+from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
 from fairprobe.wording import counted, listed
 
 LIMITS = "Limits (none for no limit of time)"
@@ -54,7 +54,6 @@ OPTIONS = [
         o.HOW,
     ),
     *o.options_of(retrain, PANELS),
-    *o.options_of(RetrainSettings, PANELS, described_by=retrain),
     o.out("write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet."),
     o.own("overwrite", "Flag", "overwrite the file of `out`, if it is there and a round is accepted."),
     o.own(
@@ -100,10 +99,9 @@ class Retrain(Command):
             raise SettingError(f"--labels must be one of {', '.join(NAMES)}; got {keywords['labels']!r}")
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
-        settings = vars(RetrainSettings(**request.keywords(RetrainSettings)))
-        # What the library would refuse later is refused now, before anything is loaded.
-        AllSettings(**settings, **{name: keywords[name] for name in AllSettings.__annotations__})
-        self.keywords = {**keywords, **settings, "seed": checked_seed(keywords["seed"])}
+        # Refuse before anything is loaded what the library would refuse later.
+        Settings.among(keywords)
+        self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
         self.result: Retrained | None = None
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""

@@ -10,9 +10,9 @@ from fairprobe.cli.flags import in_flags
 from fairprobe.cli.words import Line, aligned
 from fairprobe.estimation.share import Share
 from fairprobe.retraining import Retrained
+from fairprobe.retraining.dry_run import RetrainPlan
 from fairprobe.retraining.judging import JUDGED
 from fairprobe.retraining.retrained import GIVEN, stopped, why_none
-from fairprobe.retraining.retraining import RetrainPlan
 from fairprobe.retraining.rounds import front_of
 from fairprobe.wording import counted, percent, signed
 

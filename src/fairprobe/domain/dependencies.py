@@ -13,21 +13,11 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.allowed import is_number
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import (
-    MAX_LENGTH,
-    Among,
-    Compare,
-    Constant,
-    Formula,
-    Join,
-    Missing,
-    Name,
-    Not,
-    text_of,
-)
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.domain.values import plain_or_none
 
 if TYPE_CHECKING:

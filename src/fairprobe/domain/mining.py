@@ -27,7 +27,8 @@ from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.edges import orders, ranges
-from fairprobe.domain.expressions import MAX_LENGTH, Formula, Join, Not, leaves_of, names_in, text_of
+from fairprobe.domain.expressions import Formula, Join, Not, leaves_of, names_in
+from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:

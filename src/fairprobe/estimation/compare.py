@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Mask
+from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.bounds.intervals import split_confidence
@@ -18,15 +19,14 @@ from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import Survey, warn_of
 from fairprobe.model import Model
-from fairprobe.notebook import as_html
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """The shares of two models on the same inputs."""
 
     a: Share
@@ -54,21 +54,8 @@ class Comparison:
             + ("" if self.plain is None else f"; {' or '.join(self.a.sensitive)} alone: {self.plain.sentence()}")
         )
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        figures = ("difference", "low", "high", "p_value", "only_a", "only_b", "n")
-        return {
-            **{name: getattr(self, name) for name in figures},
-            "a": self.a.summary(),
-            "b": self.b.summary(),
-            "plain": None if self.plain is None else self.plain.summary(),
-            "sentence": self.sentence(),
-        }
-
-    def __repr__(self) -> str:
-        return f"Comparison({self.sentence()})"
-
-    def _repr_html_(self) -> str:
+    def blocks(self) -> list[Block]:
+        """The comparison for people."""
         figures = {
             "a": percent(self.a.value),
             "b": percent(self.b.value),
@@ -76,7 +63,18 @@ class Comparison:
             "discriminatory for b alone": f"{self.only_b:,}",
             "p": f"{self.p_value:.2g}",
         }
-        return as_html("Comparison", self.sentence(), figures)
+        return [Sentence(self.sentence()), Table.of_facts(figures)]
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        figures = ("difference", "low", "high", "p_value", "only_a", "only_b", "n")
+        return {
+            **{name: getattr(self, name) for name in figures},
+            "a": self.a.jsonable(),
+            "b": self.b.jsonable(),
+            "plain": None if self.plain is None else self.plain.jsonable(),
+            "sentence": self.sentence(),
+        }
 
 
 def compare(

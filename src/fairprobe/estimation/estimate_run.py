@@ -208,8 +208,7 @@ class EstimateRun:
                 limit = f"and {settings.n:,} sampled with their twins are fewer"
             survey.detail = f"the domain has {magnitude(domain.size)} inputs, {limit}"
             return None
-        # The sets are sampled together, but solved one by one.
-        n_rows = settings.rows_foreseen(domain) / len(self.sets) if settings.method == "auto" else None
+        n_rows = settings.rows_foreseen(domain) if settings.method == "auto" else None
         shares: list[Share] = []
         for part in [domain.with_sensitive(names) for names in self.sets]:
             solved = solve(self.population.model, part, n_rows=n_rows)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
 from fairprobe.frames import as_pandas
-from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ CELLS = 2_000_000
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Proxies:
+class Proxies(Result):
     """How well columns tell a sensitive one."""
 
     table: pd.DataFrame
@@ -76,8 +76,12 @@ class Proxies:
             )
         return f"{'; '.join(parts)}. A model may use what tells it; that it does is not tested here"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def blocks(self) -> list[Block]:
+        """The proxies for people."""
+        return [Sentence(self.sentence()), Table.of_facts({"rows": f"{self.n:,}"}), Table.of_frame(self.table)]
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values."""
         return {
             "table": [{key: plain(value) for key, value in row.items()} for row in self.table.to_dict("records")],
             "confidence": self.confidence,
@@ -85,13 +89,6 @@ class Proxies:
             "seed": self.seed,
             "sentence": self.sentence(),
         }
-
-    def __repr__(self) -> str:
-        return f"Proxies({self.sentence()})"
-
-    def _repr_html_(self) -> str:
-        table = self.table.to_html(escape=True, border=0, index=False)
-        return as_html("Proxies", self.sentence(), {"rows": f"{self.n:,}"}, (), table)
 
 
 def proxies(

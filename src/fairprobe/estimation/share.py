@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arrays import Floats
-from fairprobe.blocks import Remark
+from fairprobe.blocks import Block, Remark, Result, Sentence, Table
 from fairprobe.checks import nearest
 from fairprobe.domain.values import changes_in_words
 from fairprobe.errors import SettingError
-from fairprobe.notebook import as_html
-from fairprobe.wording import POPULATIONS, percent
+from fairprobe.wording import POPULATIONS, answer, between, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,8 +33,12 @@ MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
 
 
+NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "sent")
+"""Fields of a share that are no figures."""
+
+
 @dataclass(frozen=True, repr=False)
-class Share:
+class Share(Result):
     """How much of a population is discriminatory. Only sampling, enumeration or proof make one, never a search."""
 
     value: float
@@ -185,11 +188,11 @@ class Share:
         if not self.hits and limit is None:
             whole = "the people they are drawn from" if self.population == "rows" else whole
             return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
-        between = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
+        interval = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
         if self.population == "rows":
             counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
-            return f"{counted}; {between} of the people they are drawn from"
-        return f"{percent(self.value, limit)} of {whole}, {between} ({self.hits:,} hits in {self.n:,} inputs{aside})"
+            return f"{counted}; {interval} of the people they are drawn from"
+        return f"{percent(self.value, limit)} of {whole}, {interval} ({self.hits:,} hits in {self.n:,} inputs{aside})"
 
     def apart(self) -> str:
         """Who is not among them, and why."""
@@ -201,13 +204,12 @@ class Share:
         return "; ".join(f"{n:,} {words}" for n, words in why if n)
 
     def rows_in_words(self, n: int = 3) -> list[str]:
-        """The first rows that are discriminatory: which, and what changes with what."""
+        """The first rows that are discriminatory: which they are, what changes, and the outcomes."""
         if self.cases is None or self.twins is None or self.answers is None:
             return []
         lines = []
         for place, label in enumerate(self.cases.index[:n]):
-            case, twin = self.cases.iloc[place], self.twins.iloc[place]
-            changed = changes_in_words(case, twin, self.sensitive)
+            changed = changes_in_words(self.cases.iloc[place], self.twins.iloc[place], self.sensitive)
             said = _answers_in_words({who: out for who, out in self.answers.iloc[place].items() if out is not None})
             lines.append(f"row {label}: {', '.join(changed)} ({said})")
         return lines
@@ -238,61 +240,44 @@ class Share:
             return f"as without {' and '.join(self.hidden)} their twins are the same to the model, or not allowed"
         return f"all their twins forbidden by the constraints{' or the links' if self.linked else ''}"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        left_out = (
-            "history",
-            "outcomes",
-            "sensitive",
-            "health",
-            "plain",
-            "cases",
-            "twins",
-            "answers",
-            "record",
-            "sent",
-        )
-        summary = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
-        summary["n_sent"] = self.n_sent
-        summary |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
-        for name in ("value", "low", "high", "lower", "upper"):
-            summary[name] = as_number(getattr(self, name))
-        summary["health"] = [{"check": name, "message": message} for name, message in self.health]
-        summary["sentence"] = self.sentence()
-        summary["plain"] = None if self.plain is None else self.plain.summary()
-        if self.outcomes is not None:
-            summary["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
-        return summary
-
-    def __repr__(self) -> str:
-        return f"Share({self.sentence()})"
-
-    def _repr_html_(self) -> str:
+    def blocks(self) -> list[Block]:
+        """The share for people: a sentence, its figures, who gets what among the hits, and remarks."""
         figures = {
             "share": percent(self.value),
-            f"{percent(self.confidence)} interval": interval_words(self),
+            f"{percent(self.confidence)} interval": between(self.low, self.high),
             "hits": f"{self.hits:,} of {self.n:,}",
             "method": self.method,
         }
-        table = "" if self.outcomes is None else self.outcomes.to_html(escape=True, border=0)
-        return as_html("Share", self.sentence(), figures, self.health, table)
+        tables = [Table.of_facts(figures)]
+        if self.outcomes is not None:
+            tables.append(Table.of_frame(self.outcomes, "Outcomes of the hits", index=True))
+        return [Sentence(self.sentence()), *tables, *self.health]
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        figures = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in NOT_IN_JSON}
+        figures |= {name: as_number(figures[name]) for name in ("value", "low", "high", "lower", "upper")}
+        figures |= {name: list(getattr(self, name)) for name in ("sensitive", "linked", "hidden")}
+        figures |= {
+            "n_sent": self.n_sent,
+            "health": [remark.jsonable() for remark in self.health],
+            "sentence": self.sentence(),
+            "plain": None if self.plain is None else self.plain.jsonable(),
+        }
+        if self.outcomes is not None:
+            figures["outcomes"] = self.outcomes.reset_index().to_dict(orient="records")
+        return figures
 
 
 def _answers_in_words(answers: dict[Any, Any]) -> str:
     """The output for each combination; of many combinations, how often which."""
     if len(answers) <= MOST_ANSWERS:
-        return ", ".join(f"{who}: {_shown(output)}" for who, output in answers.items())
+        return ", ".join(f"{who}: {answer(output)}" for who, output in answers.items())
     outputs = list(answers.values())
     if all(isinstance(output, float) for output in outputs):
-        return f"over {len(outputs)} combinations: {_shown(min(outputs))} to {_shown(max(outputs))}"
-    counts = Counter(map(_shown, outputs)).most_common(MOST_ANSWERS)
+        return f"over {len(outputs)} combinations: {answer(min(outputs))} to {answer(max(outputs))}"
+    counts = Counter(map(answer, outputs)).most_common(MOST_ANSWERS)
     return f"of {len(outputs)} combinations {', '.join(f'{n} {output}' for output, n in counts)}"
-
-
-def _shown(output: Any) -> str:
-    if isinstance(output, tuple):
-        return f"({', '.join(map(_shown, output))})"
-    return f"{output:.4g}" if isinstance(output, float) else str(output)
 
 
 def checked_role(rows_are: str | None) -> str:
@@ -308,10 +293,3 @@ def checked_role(rows_are: str | None) -> str:
 def as_number(value: float) -> float | None:
     """A figure for JSON, which has no NaN: None where there is no such figure."""
     return None if math.isnan(value) else value
-
-
-def interval_words(share: Share, limit: float | None = None) -> str:
-    """The interval of a share as a table shows it, with digits that tell its ends from the limit."""
-    if share.is_count:
-        return "none: training rows"
-    return f"{percent(share.low, limit)} to {percent(share.high, limit)}"

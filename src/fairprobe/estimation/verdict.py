@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import is_number
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import checked_share
 from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import Share
-from fairprobe.notebook import as_html
 from fairprobe.wording import POPULATIONS, percent
 
 
@@ -28,8 +28,8 @@ class Outcome(StrEnum):
 EXIT_CODES = {Outcome.PASSED: 0, Outcome.VIOLATED: 1, Outcome.INCONCLUSIVE: 4}
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
     """The outcome, and the sentence that explains it."""
 
     outcome: Outcome
@@ -48,17 +48,15 @@ class Verdict:
         """For the command line."""
         return EXIT_CODES[self.outcome]
 
-    def summary(self) -> dict[str, Any]:
-        """The verdict, ready for JSON."""
-        more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.summary()}
-        return {**vars(self), **more}
-
-    def __repr__(self) -> str:
-        return f"Verdict({self.sentence})"
-
-    def _repr_html_(self) -> str:
+    def blocks(self) -> list[Block]:
+        """The verdict for people."""
         figures = {"about": POPULATIONS[self.population], "allowed": percent(self.max_share)}
-        return as_html("Verdict", self.sentence, figures, self.share.health)
+        return [Sentence(self.sentence), Table.of_facts(figures), *self.share.health]
+
+    def jsonable(self) -> dict[str, Any]:
+        """The verdict as plain values."""
+        more = {"outcome": str(self.outcome), "condition": self.condition, "share": self.share.jsonable()}
+        return {**vars(self), **more}
 
 
 SEVERITY = (Outcome.PASSED, Outcome.INCONCLUSIVE, Outcome.VIOLATED)

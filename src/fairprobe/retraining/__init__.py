@@ -1,8 +1,7 @@
-"""What makes it stop: retraining with what was found."""
+"""Retraining: models fitted anew to rows with discriminatory inputs or twins, until such inputs are rarer."""
 
-from fairprobe.retraining.retrain_settings import RetrainSettings
 from fairprobe.retraining.retrained import Retrained
 from fairprobe.retraining.retraining import retrain
 from fairprobe.retraining.rounds import Round
 
-__all__ = ["RetrainSettings", "Retrained", "Round", "retrain"]
+__all__ = ["Retrained", "Round", "retrain"]

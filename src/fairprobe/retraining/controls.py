@@ -1,24 +1,27 @@
-"""Controls: what else could have been done with as little effort. They stand beside every result."""
+"""Controls: other ways to train that take as little effort. Every result shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
+from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import in_dtype
 from fairprobe.errors import FairprobeError
 from fairprobe.estimation.share import Share
 from fairprobe.model.adapters import Wrapper, adapter_for
-from fairprobe.retraining.augment import MOST, Draw, Recipe
+from fairprobe.retraining.augment import Draw
 from fairprobe.retraining.judging import Judge
+from fairprobe.retraining.loop import Course
 from fairprobe.retraining.parts import LabelledRows
-
-if TYPE_CHECKING:
-    from fairprobe.retraining.loop import Loop
+from fairprobe.retraining.recipes import MOST, Recipe
+from fairprobe.retraining.start import Start
+from fairprobe.retraining.task import Task
 
 WORDS: Final = {
     "constant": "the sensitive parameters held constant",
@@ -41,14 +44,14 @@ class Control:
     n_added: int = 0
     seconds: float = 0.0
     why_not: str = ""
-    """Why there are no figures."""
+    """The reason why there are no figures."""
 
     def summary(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         return {
             "control": self.name,
             "words": self.words,
-            "shares": {name: share.summary() for name, share in self.shares.items()},
+            "shares": {name: share.jsonable() for name, share in self.shares.items()},
             "accuracy": self.accuracy,
             "n_added": self.n_added,
             "seconds": self.seconds,
@@ -57,99 +60,100 @@ class Control:
 
 
 Made = tuple[Any, int, str]
-"""A control's model, how many rows were added, and what was done if that is not what its name stands for."""
+"""A control's model, the number of rows added, and what was done if `WORDS` does not say it exactly."""
 
 
-def tried_controls(loop: Loop, judge: Judge) -> dict[str, Control]:
-    """Each is fitted and judged as the models were; one that fails says why."""
-    makers: dict[str, Callable[[Loop], Made]] = {"constant": _constant, "random": _random, "all": _all_cases}
-    if loop.linked is not None:
-        makers = {"constant": _constant, "constant-linked": _all_constant, **makers}
-    if loop.knows_report:
-        # The others have not seen the rows that they are judged on: the model given is no match for them there.
-        makers = {"clone": lambda loop: (loop.reference, 0, ""), **makers}
+def tried_controls(task: Task, start: Start, course: Course, judge: Judge, *, with_clone: bool) -> dict[str, Control]:
+    """Fit and judge each control. A control that fails says why.
+
+    The clone is judged where the model given has seen the rows of the report and the other models have not.
+    """
+    makers: dict[str, Callable[[], Made]] = {
+        **({"clone": lambda: (start.reference, 0, "")} if with_clone else {}),
+        "constant": partial(_held, task, task.domain.sensitive),
+        **({} if task.linked is None else {"constant-linked": partial(_held, task, _tied(task.linked))}),
+        "random": partial(_random, task, start, course),
+        "all": partial(_all_cases, task, start),
+    }
     controls: dict[str, Control] = {}
     try:
         for name, make in makers.items():
-            controls[name] = _control(loop, judge, name, make)
+            controls[name] = _control(task, judge, name, make)
     except KeyboardInterrupt:
-        loop.stop_reason = "interrupted"
+        course.stop_reason = "interrupted"
     return controls
 
 
-def _control(loop: Loop, judge: Judge, name: str, make: Callable[[Loop], Made]) -> Control:
-    if loop.clock.remaining < 0:
+def _control(task: Task, judge: Judge, name: str, make: Callable[[], Made]) -> Control:
+    left = task.budget.clock.left
+    if left < 0:
         return Control(name, WORDS[name], why_not="the time allowed was used up")
-    if loop.clock.foreseen(len(loop.parts.fit)) > loop.clock.remaining:
+    if task.budget.foreseen(len(task.parts.fit)) > left:
         return Control(name, WORDS[name], why_not="it would not have fitted into the time that was left")
-    loop.tell(f"control: {WORDS[name]}")
-    begun = loop.clock.now()
+    task.tell(f"control: {WORDS[name]}")
+    clock = Clock()
     try:
-        model, n_added, what = make(loop)
+        model, n_added, what = make()
         judged = judge.judge(model)
     except FairprobeError as error:
-        return Control(name, WORDS[name], seconds=loop.clock.now() - begun, why_not=str(error))
-    return Control(name, what or WORDS[name], judged.shares, judged.accuracy, n_added, loop.clock.now() - begun)
+        return Control(name, WORDS[name], seconds=clock.seconds, why_not=str(error))
+    return Control(name, what or WORDS[name], judged.shares, judged.accuracy, n_added, clock.seconds)
 
 
-def _constant(loop: Loop) -> Made:
-    return _held(loop, loop.domain.sensitive)
+def _tied(domain: Domain) -> list[str]:
+    """The sensitive columns, the linked ones, and those derived from linked ones."""
+    linked = dict.fromkeys(link.column for link in domain.links)
+    derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in linked]
+    return [*domain.sensitive, *linked, *derived]
 
 
-def _all_constant(loop: Loop) -> Made:
-    """What derives from a linked column changes along with it."""
-    domain = loop.domain if loop.linked is None else loop.linked
-    columns = dict.fromkeys(link.column for link in domain.links)
-    derived = [domain.names[place] for place, source in domain.derived if domain.names[source] in columns]
-    return _held(loop, [*domain.sensitive, *columns, *derived])
+def _held(task: Task, names: Sequence[str]) -> Made:
+    rows = task.parts.fit
+    values = commonest(task.domain, rows, names)
+    model = task.fitter.fit(LabelledRows(held_constant(rows.frame, values), rows.labels, rows.weights))
+    return HeldConstant(model, task.domain, values), 0, ""
 
 
-def _held(loop: Loop, names: Sequence[str]) -> Made:
-    rows = loop.parts.fit
-    values = commonest(loop.domain, rows, names)
-    model = loop.fit(LabelledRows(held_constant(rows.frame, values), rows.labels, rows.weights))
-    return HeldConstant(model, loop.domain, values), 0, ""
-
-
-def _random(loop: Loop) -> Made:
-    """The recipe that was chosen, or came nearest to it, with random inputs in the place of cases: as many rows."""
-    if not loop.rounds:
+def _random(task: Task, start: Start, course: Course) -> Made:
+    """The recipe that was chosen, or came nearest to it, with as many rows made of random inputs instead of cases."""
+    if not course.rounds:
         raise FairprobeError("no round was tried")
-    tried = loop.chosen or min(loop.rounds, key=lambda each: each.left)
+    tried = course.chosen or min(course.rounds, key=lambda each: each.left)
     recipe, what = tried.recipe, WORDS["random"]
     if not recipe.uses_cases:
-        # Flipped rows alone leave no cases to replace: then inputs come with their twins.
+        # Flipped rows alone leave no cases to replace, so inputs come with their twins.
         recipe, what = replace(recipe, parts=("twins",)), "as many rows of random inputs with twins"
-    seed = loop.round_seeds.spawn(1)[0]
-    n_rows = len(loop.parts.fit)
+    seed = task.seeds.rounds.spawn(1)[0]
+    n_rows = len(task.parts.fit)
     wanted = (n_rows + tried.n_added) // recipe.copies - n_rows
     if recipe.uses_rows:
         flipped = replace(recipe, parts=tuple(part for part in recipe.parts if part in ("flip", "linked")), copies=1)
-        wanted -= len(loop.augmenter.rows(flipped, loop.supply.draw, np.random.default_rng(seed))) - n_rows
-    # So many rows, or as nearly as many as whole families make; each input makes one at least.
-    codes = loop.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
-    made = np.cumsum(loop.augmenter.rows_of_each(recipe, codes))
+        wanted -= len(start.augmenter.rows(flipped, start.pool.draw, np.random.default_rng(seed))) - n_rows
+    # Each input makes one row at least; whole families come as near as they can to the number wanted.
+    codes = task.domain.sample_codes(max(1, wanted), np.random.default_rng(seed.spawn(1)[0]))
+    made = np.cumsum(start.augmenter.rows_of_each(recipe, codes))
     codes = codes[: int(np.abs(made - wanted).argmin()) + 1]
-    model, n_added = _augmented(loop, recipe, lambda *_: (codes, loop.labeller(codes)), seed)
+    model, n_added = _augmented(task, start, recipe, lambda *_: (codes, start.pool.labeller(codes)), seed)
     return model, n_added, what if n_added == tried.n_added else f"{what}, as near as whole families allow"
 
 
-def _all_cases(loop: Loop) -> Made:
-    """As the paper warns of: as many cases as there are training rows, or all there are, each by one member."""
-    if not loop.supply.has_cases(len(loop.parts.fit)):
+def _all_cases(task: Task, start: Start) -> Made:
+    """As many single cases as there are training rows, or all there are; the paper warns of this."""
+    if not start.pool.has_cases(len(task.parts.fit)):
         raise FairprobeError("there are no cases")
-    return *_augmented(loop, Recipe(("case",), MOST), loop.supply.draw, loop.round_seeds.spawn(1)[0]), ""
+    recipe = Recipe(("case",), MOST)
+    return *_augmented(task, start, recipe, start.pool.draw, task.seeds.rounds.spawn(1)[0]), ""
 
 
-def _augmented(loop: Loop, recipe: Recipe, draw: Draw, seed: np.random.SeedSequence) -> tuple[Any, int]:
-    rows = loop.augmenter.rows(recipe, draw, np.random.default_rng(seed))
-    return loop.fit(rows), len(rows) - len(loop.parts.fit)
+def _augmented(task: Task, start: Start, recipe: Recipe, draw: Draw, seed: np.random.SeedSequence) -> tuple[Any, int]:
+    rows = start.augmenter.rows(recipe, draw, np.random.default_rng(seed))
+    return task.fitter.fit(rows), len(rows) - len(task.parts.fit)
 
 
 class HeldConstant(Wrapper):
-    """A model that sees the same values of some columns whoever is asked about: twins in these can't differ.
+    """A model that sees constant values of some columns, so that twins in these columns cannot differ.
 
-    The columns stay, as pipelines and models that name a column could not be fitted without them.
+    The columns stay, because a pipeline that names a column could not be fitted without it.
     """
 
     def __init__(self, model: Any, domain: Domain, values: dict[str, Any]) -> None:
@@ -158,7 +162,7 @@ class HeldConstant(Wrapper):
         adapter = adapter_for(model)
         self._columns = list(adapter.columns or domain.names)
         self.categories_in_ = adapter.form(domain, None).categories
-        """What it was fitted on stays known."""
+        """The categories that the model was fitted on."""
 
     def _ask(self, function: Callable[[Any], Any], batch: Any) -> Any:
         if not isinstance(batch, np.ndarray):
@@ -169,17 +173,14 @@ class HeldConstant(Wrapper):
         return function(held)
 
 
-def commonest(domain: Domain, rows: LabelledRows, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The commonest value of each sensitive parameter, or of those named, among the rows.
-
-    The domain's first, if none is known.
-    """
-    modes = {name: rows.frame[name].mode().tolist() for name in names or domain.sensitive}
+def commonest(domain: Domain, rows: LabelledRows, names: Sequence[str]) -> dict[str, Any]:
+    """The commonest value of each column among the rows; the domain's first value if none is known."""
+    modes = {name: rows.frame[name].mode().tolist() for name in names}
     return {name: values[0] if values else domain[name].decode(np.zeros(1, int))[0] for name, values in modes.items()}
 
 
 def held_constant(frame: Any, values: dict[str, Any]) -> Any:
-    """Rows with some columns' values replaced, in the columns' dtypes where they can hold these."""
+    """Rows with constant values in some columns, in the columns' dtypes where these can hold the values."""
     import pandas as pd
 
     changed = frame.copy()

@@ -1,4 +1,4 @@
-"""Judging models on the same inputs and rows, so that any two can be compared pair by pair."""
+"""Judging: the shares and the accuracy of models on the same inputs and rows, so that any two compare in pairs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from fairprobe.wording import POPULATIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.retraining.retrain_settings import RetrainSettings
+    from fairprobe.retraining.settings import Settings
 
 
 JUDGED: Final = {**POPULATIONS, "linked": "the rows, with what is linked to them changed along"}
-"""What a retraining is judged on, in words: twins differ in the sensitive parameters alone but where it says so."""
+"""By population that a retraining is judged on, its name. Twins are plain where the name says nothing else."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """How much less accurate one model is than another, on the same rows."""
+    """The accuracy that is lost from one model to another, on the same rows."""
 
     value: float
     low: float
@@ -58,29 +58,29 @@ class Assessment:
 
     shares: dict[str, Share]
     hits: dict[str, Mask]
-    """Which inputs are discriminatory, by population."""
+    """By population, a mask of the discriminatory inputs."""
     labels: NDArray[Any]
     truth: NDArray[Any]
 
     @cached_property
     def correct(self) -> Mask:
-        """Which rows are labelled as they should be."""
+        """Mask of the rows with the right label."""
         return np.asarray(self.labels == self.truth)
 
     @property
     def accuracy(self) -> float:
-        """The fraction of rows labelled as they should be."""
+        """The fraction of the rows with the right label."""
         return float(self.correct.mean())
 
     def against(self, other: Assessment, confidence: float) -> dict[str, Comparison]:
-        """How its shares compare with another's: positive differences are its own being larger."""
+        """The shares compared with those of another model; differences are positive where the other share is lower."""
         return {
             name: paired(share, other.shares[name], self.hits[name], other.hits[name], confidence)
             for name, share in self.shares.items()
         }
 
     def loss_to(self, new: Assessment, confidence: float) -> Loss:
-        """What accuracy is lost if the new model takes the place of this one."""
+        """The accuracy lost if the new model takes the place of this one."""
         only_old, only_new = int((self.correct & ~new.correct).sum()), int((new.correct & ~self.correct).sum())
         n = len(self.truth)
         low, high = paired_difference(only_old, only_new, n, confidence)
@@ -89,23 +89,21 @@ class Assessment:
 
 @dataclass(frozen=True)
 class Judge:
-    """Judges models on one part: fresh inputs of the domain, and the part's rows; with links, these once more.
-
-    A quick one lets a stand-in answer for a model that has one, to judge inputs of the domain.
-    """
+    """Judges models on one part: on fresh inputs of the domain and on the rows of the part."""
 
     domain: Domain
     rows: LabelledRows
     n: int
     """Inputs of the domain."""
     seed: int
-    settings: RetrainSettings
+    settings: Settings
     quick: bool = False
+    """Whether a stand-in may answer for the model."""
     linked: Domain | None = None
-    """The domain with its links, where it has some; `domain` is then without them."""
+    """The domain with its links, if it has some, to judge the rows a second time. `domain` has no links."""
 
     def judge(self, model: Any) -> Assessment:
-        """Ask about everything: the rows last."""
+        """Judge a model on the inputs, then on the rows."""
         uniform = ("domain", "valid") if self.domain.constraints else ("domain",)
         populations: dict[str, Any] = {**{name: name for name in uniform}, "rows": self.rows.frame}
         shares, hits = {}, {}
@@ -116,7 +114,7 @@ class Judge:
         return Assessment(shares, hits, self.labels(model, self.rows), self.rows.labels)
 
     def labels(self, model: Any, rows: LabelledRows) -> NDArray[Any]:
-        """The model's labels of rows, whatever is compared over twins."""
+        """The model's labels of rows, whichever output is compared over twins."""
         return Asker(model, self.domain, batch=self.settings.batch).ask_frame(rows.frame)
 
     def _share(self, model: Any, domain: Domain, population: Any) -> tuple[Share, Mask]:
@@ -128,9 +126,9 @@ class Judge:
 
 
 def target_of(
-    model: Any, domain: Domain, settings: RetrainSettings, population: Any = "domain", *, quick: bool = False
+    model: Any, domain: Domain, settings: Settings, population: Any = "domain", *, quick: bool = False
 ) -> Population:
-    """A population and the model that judges it; if it is to be quick, what stands in for the model."""
+    """A population and the model that judges it; if `quick`, a stand-in answers for the model where it has one."""
     target = Population(model, domain, population, settings.threshold, settings.output, settings.batch)
     if quick:
         target.oracle.asker = quick_asker(model, target.oracle.asker)
@@ -138,7 +136,7 @@ def target_of(
 
 
 def by_group(domain: Domain, rows: LabelledRows, judged: dict[str, Assessment], favourable: Any) -> pd.DataFrame:
-    """Accuracy and rate of the favourable label by sensitive value, for each model; a row a group."""
+    """Accuracy and rate of the favourable label for each model, with a row for each group of sensitive values."""
     import pandas as pd
 
     own = np.column_stack([domain[name].encode(rows.frame[name]) for name in domain.sensitive])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,13 +10,10 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.engine import Skipped, make_engine
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
-from fairprobe.model.known import kin
-from fairprobe.retraining.parts import LabelledRows, unknown_label
-from fairprobe.retraining.trainer import is_fitted
+from fairprobe.retraining.parts import unknown_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,37 +24,11 @@ Labels = NDArray[Any]
 Votes = Floats
 
 Labeller = Callable[[Codes], Votes]
-"""For every member of each input's family and every class, how much speaks for it: by member, input and class."""
-
-
-def make_labeller(
-    labels: str | Callable[[Any], Any],
-    committee: Sequence[Any] | None,
-    model: Any,
-    domain: Domain,
-    rows: LabelledRows,
-    given: tuple[Codes, Labels] | None,
-    seed: int,
-    classes: Labels | None = None,
-    workers: tuple[int, str | None] = (1, None),
-) -> Labeller:
-    """The labeller asked for; a committee is fitted to the rows that models are fitted to, by the workers given.
-
-    Given are cases and their labels, where `labels` says so.
-    """
-    classes = np.unique(rows.labels) if classes is None else classes
-    if callable(labels):
-        return by_function(labels, domain, classes)
-    if labels == "mean":
-        return by_mean(model, domain, classes)
-    if given is not None:
-        return as_given(*given, domain, classes)
-    members = other_kinds(domain, model, len(rows), seed) if committee is None else committee
-    return by_vote(fitted_members(members, rows, *workers), domain, classes)
+"""Gives the votes for each class, by member of each input's family, by input, and by class."""
 
 
 def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller:
-    """A majority of classifiers: how many of them say so."""
+    """Labels by a committee: the votes for a class are the number of members that give it."""
     askers = [Asker(member, domain) for member in members]
 
     def votes(codes: Codes) -> Votes:
@@ -72,9 +41,9 @@ def by_vote(members: Sequence[Any], domain: Domain, classes: Labels) -> Labeller
 
 
 def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
-    """The model's own output, averaged over the twins that exist: probabilities, else scores, else labels."""
+    """Labels by the mean of the model's own output over the twins that exist: probabilities, scores or labels."""
     can = adapter_for(model)
-    # Scores of three classes have each a scale of their own: no mean of them tells which is the largest.
+    # Scores of three or more classes have different scales, so their means cannot be compared.
     output = "proba" if can.probabilities else "score" if can.scores and len(classes) == 2 else "label"
     asker = Asker(model, domain, output=output)
     known = np.asarray(classes if can.classes is None else can.classes).tolist()
@@ -94,7 +63,7 @@ def by_mean(model: Any, domain: Domain, classes: Labels) -> Labeller:
 
 
 def as_given(codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> Labeller:
-    """Labels that came with the cases, for all members of a family."""
+    """Labels that came with the cases, one for all members of a family."""
     _check_names("the cases", labels, classes)
     free = list(domain.free_columns)
     marks = (labels[:, None] == classes).astype(np.float64)
@@ -111,7 +80,7 @@ def as_given(codes: Codes, labels: Labels, domain: Domain, classes: Labels) -> L
 
 
 def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes: Labels) -> Labeller:
-    """What a function of the caller's says of every member; it gets a frame of inputs."""
+    """Labels by a function of the caller, which gets a frame of all members."""
 
     def votes(codes: Codes) -> Votes:
         members = domain.families.members(codes)
@@ -130,118 +99,19 @@ def by_function(function: Callable[[pd.DataFrame], Any], domain: Domain, classes
 
 
 def present_members(domain: Domain, codes: Codes) -> Mask:
-    """Which members of each input's family a constraint does not forbid: by member and input."""
+    """Mask of the members of each input's family that no constraint forbids, by member and input."""
     present = domain.families.of(codes).present
     return np.ones((len(domain.families), len(codes)), dtype=bool) if present is None else present
 
 
 def chosen(votes: Votes, classes: Labels, prior: Floats) -> Labels:
-    """The class that most speaks for, by input; where two are level, the one more common among the training rows."""
+    """The class with the most votes, by input. Of classes that are level, the more common in the training rows."""
     level = votes >= votes.max(axis=1, keepdims=True) - 1e-12
     return np.asarray(classes[np.where(level, prior, -1.0).argmax(axis=1)])
 
 
-# The committee
-
-_SVM_ROWS: Final = 4000
-"""A kernel machine's time grows with the square of its rows; a vote does not need the last digit."""
-
-NEAREST: Final = {"boosting": "forest", "histogram-boosting": "forest", "libsvm": "kernel"}
-"""By kind of model that no member is of, the kind of a member."""
-
-
-def kinds(domain: Domain, n_rows: int, seed: int) -> dict[str, Any]:
-    """The kinds of classifier that the paper's subjects are, not fitted yet; they take frames, whatever the columns.
-
-    Numbers are filled in and scaled, anything else gets a column for every value.
-    """
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
-    from sklearn.impute import SimpleImputer
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    from sklearn.svm import SVC, LinearSVC
-    from sklearn.tree import DecisionTreeClassifier
-
-    forest, tree = RandomForestClassifier(n_estimators=30, random_state=seed), DecisionTreeClassifier(random_state=seed)
-    classifiers = {
-        "linear": LinearSVC(random_state=seed),
-        # One bag is just a draw of rows that is no larger than the kernel machine can take.
-        "kernel": BaggingClassifier(
-            SVC(random_state=seed), n_estimators=1, max_samples=min(_SVM_ROWS, n_rows), random_state=seed
-        ),
-        "network": MLPClassifier((16,), max_iter=40, random_state=seed),
-        "forest": forest,
-        "tree": tree,
-        "vote": VotingClassifier([("forest", forest), ("tree", tree)], voting="hard"),
-    }
-    numeric = [parameter.name for parameter in domain.parameters if parameter.is_numeric]
-    listed = [parameter.name for parameter in domain.parameters if not parameter.is_numeric]
-    columns = make_column_transformer(
-        (make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler()), numeric),
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), listed),
-    )
-    # They share their parts: whoever fits one clones it first.
-    return {kind: make_pipeline(columns, classifier) for kind, classifier in classifiers.items()}
-
-
-def other_kinds(domain: Domain, model: Any, n_rows: int, seed: int) -> list[Any]:
-    """The default committee, the five kinds that the model is not; an odd number, so that two classes do not tie."""
-    return [member for kind, member in kinds(domain, n_rows, seed).items() if kind != kind_of(model)]
-
-
-def kind_of(model: Any) -> str:
-    """The kind that comes nearest to a model; what is none of them counts as a vote.
-
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> kind_of(DecisionTreeClassifier()), kind_of(len)
-    ('tree', 'vote')
-    """
-    kind = kin(model) or ""
-    return NEAREST.get(kind, kind if kind in ("tree", "forest", "linear", "kernel", "network") else "vote")
-
-
-def fitted_members(members: Sequence[Any], rows: LabelledRows, n_jobs: int = 1, engine: str | None = None) -> list[Any]:
-    """The members of a committee, each fitted as a shard of its own."""
-    made = make_engine(partial(_fitted_member, list(members), rows), n_jobs, engine=engine, n_shards=len(members))
-    try:
-        fitted = list(made.results())
-    finally:
-        made.close()
-    for result in fitted:
-        if isinstance(result, Skipped):
-            name = type(members[result.shard]).__name__
-            raise ModelError(f"a member of the committee must fit the rows, got {result.words()} from {name}")
-    return fitted
-
-
-def _fitted_member(members: list[Any], rows: LabelledRows, shard: int, seconds: Any, report: Any) -> Any:
-    return _fitted(members[shard], rows)
-
-
-def _fitted(member: Any, rows: LabelledRows) -> Any:
-    """A member as it is if it is fitted, else a clone of it, fitted."""
-    if is_fitted(member):
-        return member
-    from sklearn.base import clone
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a vote needs no member that has converged
-        try:
-            return clone(member).fit(rows.frame, rows.labels)
-        except Exception as error:
-            name = type(member).__name__
-            raise ModelError(
-                f"a member of the committee must fit the rows, got {type(error).__name__}: {error} from {name}"
-            ) from error
-
-
-# What is refused
-
-
 def check_choice(labels: Any, committee: Any) -> None:
-    """Refuse what can't be."""
+    """Refuse a choice of labels, or a committee, that is none."""
     if not callable(labels) and not (isinstance(labels, str) and labels in NAMES):
         raise SettingError.about(
             "labels", f"must be one of {', '.join(NAMES)}, or a function of a frame, got {labels!r}"
@@ -257,7 +127,7 @@ def check_choice(labels: Any, committee: Any) -> None:
 
 
 def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
-    """Refuse members that are known to use other names for the labels."""
+    """Refuse fitted members that use other names for the labels."""
     for member in committee or ():
         named = getattr(member, "classes_", None)
         if named is not None:
@@ -265,7 +135,7 @@ def check_committee(committee: Sequence[Any] | None, classes: Labels) -> None:
 
 
 def _check_names(who: str, got: Labels, classes: Labels) -> None:
-    # Not np.unique, which sorts: what is given may be a mixture of numbers and strings.
+    # np.unique would sort, which fails for a mixture of numbers and strings.
     wrong = unknown_label(dict.fromkeys(got.ravel().tolist()), classes.tolist())
     if wrong:
         raise DataError(f"a committee and its labels must use the names of y, {wrong} from {who}")

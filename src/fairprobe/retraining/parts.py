@@ -1,8 +1,8 @@
-"""Fit, select, report: rows to fit on, rows to choose by, rows to publish figures of. No row is two of these.
+"""The parts of the rows: rows to fit to, rows to choose by, and rows to report on. Each row is in one part only.
 
 Rows are told apart by their content (inputs and label), never by their place or index. Copies of a row, rows of one
-group, and rows that are equal in all but the sensitive columns come into one part: so no model is fitted to a row that
-it is judged on, or to its twin. In a table with few different inputs, people who are equal by chance are no copies.
+group, and rows that are equal in all but the sensitive columns come into one part. So no model is fitted to a row that
+it is judged on, or to its twin. In a table with few different inputs, people who are equal by chance are not copies.
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ if TYPE_CHECKING:
 
 SELECT: Final = 0.15
 REPORT: Final = 0.15
-"""Of the rows given, where none are held out by the caller."""
+"""Fractions of the rows given, if the caller holds none out; chosen."""
 
 _FEWEST: Final = 10
+"""Fewest rows of a part; chosen."""
 _MOST_CLASSES: Final = 20
+"""Different numbers, or a twentieth of the rows if that is more, from which on labels are values of a regression;
+chosen."""
 
 _MOST_ALIKE: Final = 2.0
-"""Rows equal to one of them in all but the sensitive columns, itself counted, on average; chosen. Up to so many, equal
-rows stay together whatever made them equal. Where there are more, a part would lack many kinds of people."""
+"""Mean number of rows that are equal to a row in all but the sensitive columns, itself counted, up to which equal rows
+always stay together; chosen. Beyond it, a part would lack many kinds of people."""
 
 _COPIED: Final = 0.9
-"""Fraction of a row's equals that also agree in label and sensitive values, from which on they are copies; chosen. The
-label and the sensitive values of different people agree less often."""
+"""Fraction of the rows equal to a row that also have its label and sensitive values, from which on they are copies;
+chosen, because these agree less often for different people."""
 
 _FEWEST_KINDS: Final = 100
-"""Different inputs there must be for copies to stay together where there are many of each; chosen."""
+"""Fewest different inputs for copies to stay together where there are many of each; chosen."""
 
 _CHANCE: Final = 0.001
-"""Probability below which it is no chance that held-out rows equal rows of X more often than rows of X each other."""
+"""Probability below which it is not by chance that held-out rows equal rows of X so often; chosen."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class LabelledRows:
     labels: NDArray[Any]
     weights: Floats | None = None
     groups: NDArray[Any] | None = None
-    """Whose each row is; rows of one group belong together."""
+    """The group of each row; rows of one group stay together."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, places: Codes) -> LabelledRows:
-        """Some of them."""
+        """The rows at these places."""
         weights, groups = (None if each is None else each[places] for each in (self.weights, self.groups))
         return LabelledRows(self.frame.iloc[places].reset_index(drop=True), self.labels[places], weights, groups)
 
@@ -71,13 +74,13 @@ class Parts:
     select: LabelledRows
     report: LabelledRows
     known: str = ""
-    """How many rows to choose by and to report on are rows to fit to, or of their groups, where that is no chance."""
+    """The number of rows to judge by that are rows to fit to, or of their groups, in words; empty if that is chance."""
     copies: int = 1
-    """How often every row stood there; select and report have one of each."""
+    """Number of times that every row was given; select and report have one of each."""
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The rows of each."""
+        """Number of rows of each part."""
         return {"fit": len(self.fit), "select": len(self.select), "report": len(self.report)}
 
 
@@ -89,7 +92,7 @@ def checked_rows(
     groups: Any = None,
     called: Mapping[str, str] | None = None,
 ) -> LabelledRows:
-    """Rows and labels that fit together; whatever belongs to a row does so by its place."""
+    """Rows and labels that belong together by their order."""
     import pandas as pd
 
     weights, groups = (None if each is None else np.asarray(as_values(each)) for each in (weights, groups))
@@ -114,7 +117,7 @@ def groups_of(groups: Any, held_out: Any) -> tuple[Any, Any]:
 
 
 def checked_held_out(domain: Domain, held_out: Any, classes: list[Any], groups: Any = None) -> LabelledRows:
-    """Rows and labels that the model has not seen."""
+    """Checked rows and labels that the model has not seen."""
     if not isinstance(held_out, (tuple, list)) or len(held_out) != 2:
         raise SettingError.about("held_out", f"must be a pair (X, y), got {type(held_out).__name__}")
     X, y = held_out
@@ -127,7 +130,7 @@ def checked_held_out(domain: Domain, held_out: Any, classes: list[Any], groups: 
 
 
 def classes_of(rows: LabelledRows) -> NDArray[Any]:
-    """The labels' names; two at least."""
+    """The different labels, at least two."""
     try:
         classes = np.unique(rows.labels)
     except TypeError:
@@ -142,7 +145,7 @@ def classes_of(rows: LabelledRows) -> NDArray[Any]:
 
 
 def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
-    """How a message ends about labels that must all be known: the known ones, and the first that is not; else nothing.
+    """The end of a message about labels that must all be known; empty if they are.
 
     >>> unknown_label(["yes", "maybe"], ["no", "yes"]), unknown_label(["yes"], ["no", "yes"])
     ("'no', 'yes'; got 'maybe'", '')
@@ -153,10 +156,10 @@ def unknown_label(labels: Iterable[Any], known: Iterable[Any]) -> str:
 
 
 def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rng: np.random.Generator) -> Parts:
-    """Split what the caller held out into select and report; or, with nothing held out, the rows themselves.
+    """Split the rows held out into select and report, or the rows given into fit, select and report.
 
-    At random, but every label with every combination of sensitive values in proportion, and equal rows together. Where
-    every row stands k times, select and report keep one of each k: copies are no further people.
+    The split is random, but keeps the proportions of labels and sensitive values, and keeps equal rows together. If
+    every row is given k times, select and report keep one of each k, because copies are not more people.
     """
     rows, sizes = (given, (1 - SELECT - REPORT, SELECT, REPORT)) if held_out is None else (held_out, (0.5, 0.5))
     strata = np.unique(rows.labels, return_inverse=True)[1].astype(np.int64)
@@ -188,7 +191,7 @@ def split(domain: Domain, given: LabelledRows, held_out: LabelledRows | None, rn
 
 
 def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
-    """A number for each row of some frames, the same for rows of equal values; missing is a value."""
+    """By frame, a number for each row. Rows with equal values have equal numbers; missing is a value."""
     import pandas as pd
 
     columns = [pd.concat([frame[name].astype(object) for frame in frames]) for name in frames[0].columns]
@@ -199,13 +202,13 @@ def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
 
 
 def _with_labels(parts: Sequence[LabelledRows]) -> list[Codes]:
-    """A number for each row of some parts, by its inputs and its label."""
+    """By part, a number for each row. Rows with equal inputs and labels have equal numbers."""
     frames = [part.frame.set_axis(range(part.frame.shape[1]), axis=1) for part in parts]
     return _numbered([frame.assign(label=part.labels) for frame, part in zip(frames, parts, strict=True)])
 
 
 def _ranks(numbers: Codes) -> Codes:
-    """By row, how many rows before it have the same number."""
+    """By row, the number of rows before it that have its number."""
     order = np.argsort(numbers, kind="stable")
     _, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
     ranks = np.empty_like(order)
@@ -214,12 +217,12 @@ def _ranks(numbers: Codes) -> Codes:
 
 
 def _n_alike(numbers: Codes) -> Codes:
-    """By row, how many rows have the same number, itself counted."""
+    """By row, the number of rows that have its number, itself counted."""
     return np.bincount(numbers)[numbers]
 
 
 def _joined(first: Codes, second: Codes) -> Codes:
-    """By row, a number that rows share which have the same first or the same second number, or are linked by others."""
+    """By row, a number shared by rows that have an equal first or second number, directly or through other rows."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -229,7 +232,7 @@ def _joined(first: Codes, second: Codes) -> Codes:
 
 
 def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
-    """How often every row stands there; and by row, the number of what comes into one part with it."""
+    """Number of times that every row is given; and by row, the number of the unit that stays in one part."""
     import pandas as pd
 
     n = len(rows)
@@ -250,10 +253,10 @@ def _units(domain: Domain, rows: LabelledRows) -> tuple[int, Codes]:
 
 
 def _known(fit: LabelledRows, select: LabelledRows, report: LabelledRows) -> str:
-    """How many rows to judge by are rows to fit to, in words; nothing where they are no more than chance makes.
+    """The number of rows to judge by that are rows to fit to, in words; empty if chance explains it.
 
-    By chance, rows of different people are equal as often as rows to fit to are equal to each other: Fisher's exact
-    test compares the two. That the two parts have the very same rows is no chance either.
+    By chance, rows of different people are equal as often as rows to fit to are equal to each other. Fisher's exact
+    test compares the two. Parts with exactly the same rows are not equal by chance.
     """
     from scipy.stats import hypergeom
 

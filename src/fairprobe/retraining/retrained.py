@@ -257,8 +257,8 @@ class Retrained:
         """The figures, ready for JSON."""
         return {
             "accepted": self.accepted,
-            "before": {name: share.summary() for name, share in self.before.items()},
-            "after": {name: share.summary() for name, share in self.after.items()},
+            "before": {name: share.jsonable() for name, share in self.before.items()},
+            "after": {name: share.jsonable() for name, share in self.after.items()},
             "changes": {name: self._change(name) for name in self.changes},
             **self._plain("before_is", "compared_with", "is_reported", "on_fitted_rows"),
             **self._plain("accuracy_before", "accuracy_after"),

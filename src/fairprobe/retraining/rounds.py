@@ -1,4 +1,4 @@
-"""Rounds: what was tried, what came of it, and whether it was kept."""
+"""Rounds: the record of one try, the rule that accepts it, and the best of several."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.share import Share
-from fairprobe.retraining.augment import Recipe
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
+from fairprobe.retraining.recipes import Recipe
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
-    from fairprobe.retraining.retrain_settings import AllSettings
+    from fairprobe.retraining.settings import Settings
 
 
 @dataclass(frozen=True)
 class Round:
-    """One try, judged on the select part."""
+    """One recipe that was tried, judged on the select part."""
 
     number: int
     recipe: Recipe
@@ -27,12 +27,12 @@ class Round:
     """Rows added to the training rows."""
     shares: dict[str, Share]
     changes: dict[str, Comparison]
-    """By population: the model that it was to replace against the new one, on the same inputs."""
+    """By population, the model to beat compared with the new one, on the same inputs."""
     accuracy: float
     loss: Loss
-    """Against the model before the first round."""
+    """The loss against the model before the first round."""
     left: float
-    """The share that is left of the first one, averaged over the populations."""
+    """The share as a fraction of the share before the first round, averaged over the populations."""
     accepted: bool
     why: str
     seconds: float
@@ -70,11 +70,11 @@ class Round:
 
 
 def decide(
-    settings: AllSettings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
+    settings: Settings, changes: dict[str, Comparison], loss: Loss, accuracy: float, least_accuracy: float
 ) -> tuple[bool, str]:
-    """Whether a new model may take the place of another, and why (not).
+    """Whether a new model is accepted, and the reason.
 
-    Its accuracy on the select part must reach the least, and be lost within the limit, by either rule.
+    By either rule, the loss of accuracy must lie within the limit, and the accuracy must reach the least allowed.
     """
     if settings.accept == "paper":
         is_lower = changes["domain"].difference > 0
@@ -95,7 +95,7 @@ def decide(
 
 
 def _shown_lower(changes: dict[str, Comparison]) -> tuple[bool, str]:
-    """Whether a share is shown to be lower and none higher, and why (not)."""
+    """Whether a share is shown to be lower and none higher, and the reason."""
     worse = [name for name, change in changes.items() if change.high < 0]
     better = [name for name, change in changes.items() if change.low > 0]
     if worse:
@@ -104,23 +104,23 @@ def _shown_lower(changes: dict[str, Comparison]) -> tuple[bool, str]:
 
 
 def left_of(first: Assessment, new: Assessment) -> float:
-    """The share that is left, as a fraction of the first one, averaged over the populations that had any."""
+    """The new share as a fraction of the first, averaged over the populations that had discriminatory inputs."""
     kept = [new.shares[name].value / share.value for name, share in first.shares.items() if share.hits]
     return float(np.mean(kept)) if kept else 1.0
 
 
 STEP = 0.02
-"""What is left counts by steps so wide: of rounds on the same step, the more accurate is the better one."""
+"""Width of the steps by which `left` is compared: of rounds on one step, the more accurate is the better; chosen."""
 
 
 def best_of(rounds: list[Round]) -> Round | None:
-    """The accepted round with the least left, by steps, then the most accurate, then the least left."""
+    """The best accepted round: the least left by steps, then the most accurate, then the least left."""
     accepted = [each for each in rounds if each.accepted]
     return min(accepted, key=lambda each: (int(each.left / STEP), -each.accuracy, each.left), default=None)
 
 
 def front_of(rounds: list[Round]) -> list[Round]:
-    """The rounds that no other beats in both what is left and accuracy, the least left first."""
+    """The rounds that no other beats in both `left` and accuracy, the least left first."""
     ordered = sorted(rounds, key=lambda each: (each.left, -each.accuracy))
     front: list[Round] = []
     for each in ordered:

@@ -21,7 +21,6 @@ from fairprobe.errors import DomainError
 from fairprobe.estimation.estimation import settings_of
 from fairprobe.estimation.exact import solve, solving
 from fairprobe.model import tables
-from fairprobe.model.tables import Seen
 
 SEEDS = st.integers(0, 2**31)
 
@@ -279,25 +278,12 @@ def test_auto_foresees_what_rules_cost(monkeypatch):
     assert estimate(model, wide, "valid").method == "exact"
     few = estimate(model, wide, "valid", n_experiments=1)
     assert few.method == "sample"
-    assert "may take longer to make boxes of than 1,000 inputs to sample" in few.detail
-    monkeypatch.setattr(solving, "PER_STATE", 0)
-    few = estimate(model, wide, "valid", n_experiments=1)
-    assert "a tree with 60 leaves may take longer to count than 1,000 inputs to sample" in few.detail
+    assert "a tree with 60 leaves may take longer to count than to sample: 0 boxes are allowed" in few.detail
     assert few.n_queries == 2 * few.n
-
-
-def test_rules_cost_more_the_more_boxes_they_leave(monkeypatch):
-    """The fewer they leave, the fewer rows make it worth more than a try."""
-    monkeypatch.setattr(solving, "boxes_foreseen", lambda *args: 10_000)
-    model = grown(BASE)
-    seen = Seen(model, BASE, np.float32)
-    enough = []
-    for rule, n_boxes in (("x > 3", 1), ("x == 0 or y == 0", 2), ("x <= y", 100)):
-        parts = BASE.with_constraints([rule]).families.parts(100)
-        assert len(parts[0].boxes) == n_boxes
-        limits = [solving.boxes_worth(seen, [model.tree_], n, parts) for n in range(300_000, 4_000_000, 10_000)]
-        enough.append(int(np.argmax(np.diff(limits))))
-    assert enough == sorted(set(enough))
+    monkeypatch.setattr(solving, "BOXES_PER_STATE", 10**6)
+    assert (
+        "the boxes that the constraints leave of the domain exceed the limit" in estimate(model, wide, "valid").detail
+    )
 
 
 def test_the_plan_says_what_may_be_solved():

@@ -13,22 +13,19 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import numpy as np
 
 from fairprobe.errors import FairprobeError, HealthWarning
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.known import works_on_float32
+from fairprobe.model.sources.child_process import packed, plain_label
+from fairprobe.model.sources.isolated import METHODS
 from fairprobe.model.sources.load import load_model
 from fairprobe.model.sources.node_checks import quieten
 from fairprobe.model.sources.reading import Content, Permission, read_content, shortened
 from fairprobe.model.torch import TorchAdapter, ask_module
-
-METHODS: Final = ("predict", "predict_proba", "decision_function")
-
-PLAIN: Final = "biufUSMm"
-"""Kinds of NumPy's dtypes that are sent as they are."""
 
 
 def main(missing: list[str]) -> None:
@@ -86,13 +83,15 @@ def _described(model: Any) -> dict[str, Any]:
         told["is_regressor"] = bool(is_regressor(model))
     for name in ("classes_", "feature_names_in_"):
         if isinstance(given := getattr(model, name, None), np.ndarray):
-            told[name] = given.dtype.str, given.tolist()
+            told[name] = [plain_label(each) for each in given.tolist()]
     if isinstance(n := getattr(model, "n_features_in_", None), (int, np.integer)):
         told["n_features_in_"] = int(n)
     categories = getattr(model, "categories_in_", None)
     if categories is None and hasattr(model, "get_booster"):
         categories = xgboost_categories(model.get_booster(), list(getattr(model, "feature_names_in_", ())))
-    told["categories_in_"] = {name: [_plain(each) for each in values] for name, values in (categories or {}).items()}
+    told["categories_in_"] = {
+        name: [plain_label(each) for each in values] for name, values in (categories or {}).items()
+    }
     return told
 
 
@@ -104,29 +103,6 @@ def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tu
     sklearn = sys.modules.get("sklearn") if config else None
     with sklearn.config_context(**config) if sklearn is not None else contextlib.nullcontext():
         return packed(ask(batch))
-
-
-def packed(answer: Any) -> tuple[dict[str, Any], bytes]:
-    """An answer as what describes it, and bytes; of objects, each different one is told once."""
-    array = np.ascontiguousarray(answer.to_numpy() if hasattr(answer, "to_numpy") else np.asarray(answer))
-    shape = np.shape(answer)
-    if array.dtype.kind in PLAIN:
-        return {"dtype": array.dtype.str, "shape": shape}, array.tobytes()
-    places: dict[Any, int] = {}
-    values: list[Any] = array.ravel().tolist()
-    codes = [places.setdefault((type(each), each), len(places)) for each in values]
-    told = [_plain(each) for _, each in places]
-    return {"dtype": "O", "shape": shape, "values": told}, np.array(codes, dtype=np.int64).tobytes()
-
-
-def _plain(value: Any) -> Any:
-    """A label as JSON has it."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if str(value) in ("<NA>", "NaT"):
-        return None
-    raise TypeError(f"an isolated model must answer with numbers or texts, got {type(value).__name__}")
 
 
 def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:

@@ -20,11 +20,6 @@ def knows(content: Content) -> bool:
     return re.match(rb"tree\r?\nversion=", content.head) is not None
 
 
-def preload() -> None:
-    """Import what reads it."""
-    imported("lightgbm", "lightgbm", "a file of LightGBM")
-
-
 def read(content: Content, permission: Permission) -> Saved:
     """The booster, if its trees lead nowhere but into themselves; its labels are the numbers it was trained on."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")

@@ -1,6 +1,6 @@
-"""Fitted models from files: every number that compiled code follows must lead to something that is there.
+"""Checks of fitted models from files: every number that compiled code follows must lead to something that exists.
 
-scikit-learn and the boosters follow nodes, columns and counts without looking, also out of a model.
+scikit-learn and the boosters follow nodes, columns and counts without a check, also out of a model.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from fairprobe.errors import DataError
 CATEGORIES: Final = 256
 """Categories that boosting by histograms tells apart: its sets are 8 words of 32 bits (scikit-learn)."""
 
-
 QUIET: Final = {"memory": None, "n_jobs": 1, "_n_threads": 1, "n_threads": 1}
-"""Parameters that would read files as pickles, or start processes and threads; what they are set to."""
+"""Parameters that would read files as pickles, or start processes and threads, and the values that they are set to."""
 
 
 def must(holds: Any, rule: str) -> None:
-    """Refuse a model that breaks a rule."""
+    """Raise a DataError unless a rule holds for a model."""
     if not holds:
         raise DataError(f"a model's file must hold a fitted model, got one in which {rule} does not hold")
 
 
 def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n_columns: int) -> None:
-    """Of nodes that are no leaves: the children are nodes that are there, none is a child twice, the root is none.
+    """Refuse a tree unless each way from its root leads down and ends; `left` is negative for leaves.
 
-    So each way from the root leads down, and ends.
+    The children of a node must exist, none may be a child twice, and the root may be none.
     """
     inner = left >= 0
     children = np.concatenate([left[inner], right[inner]])
@@ -44,7 +43,7 @@ def check_nodes(left: NDArray[Any], right: NDArray[Any], column: NDArray[Any], n
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model with a part of scikit-learn, anywhere in it, that would be followed out of itself."""
+    """Refuse a model if the numbers of a part of scikit-learn, anywhere in it, lead out of that part."""
     for _, part in parts(model):
         for base in type(part).__mro__:
             check = CHECKS.get(base.__name__) if base.__module__.startswith(("sklearn.", "scipy.sparse")) else None
@@ -53,7 +52,7 @@ def check_model(model: Any) -> None:
 
 
 def parts(model: Any) -> Iterator[tuple[str, Any]]:
-    """All objects in an object, each with the name of the attribute or the key that holds it, itself first."""
+    """The object and all objects in it, each with the name of the attribute or key that holds it."""
     seen: dict[int, Any] = {}
     stack: list[tuple[str, Any]] = [("", model)]
     while stack:
@@ -80,12 +79,12 @@ def parts(model: Any) -> Iterator[tuple[str, Any]]:
 
 
 def attributes(part: Any) -> dict[str, Any]:
-    """Those of an estimator; of other parts none."""
+    """The attributes of an estimator; none of other parts."""
     return dict(vars(part)) if hasattr(part, "get_params") and not isinstance(part, type) else {}
 
 
 def quieten(model: Any) -> None:
-    """See to it that an estimator, and all that it holds, starts no process and reads no file of its own choice."""
+    """Set the parameters of an estimator, and of all that it holds, so that it starts no process and reads no file."""
     for _, part in parts(model):
         for key, value in attributes(part).items():
             if key in QUIET and value is not None:
@@ -105,7 +104,7 @@ def _check_tree_estimator(part: Any) -> None:
 
 
 def _check_forest(part: Any) -> None:
-    """A forest hands its rows on to trees that do not look at their width again."""
+    """Refuse a forest whose trees take other columns: they do not look at the width of a row again."""
     for tree in getattr(part, "estimators_", ()):
         must(tree.tree_.n_features == part.n_features_in_, "each tree takes the columns of its forest")
 
@@ -157,35 +156,10 @@ def _check_histogram_tree(tree: Any, n_columns: int) -> None:
     check_nodes(left, right, nodes["feature_idx"].astype(np.int64), n_columns)
 
 
-def _check_svm(part: Any) -> None:
-    must("_impl" not in vars(part) and isinstance(part.kernel, str), "a support vector machine is of its own kind")
-    if not hasattr(part, "support_vectors_"):
-        return
-    n, n_classes, coefficients = part.support_vectors_.shape[0], len(part._n_support), part._dual_coef_
-    n_pairs = n_classes * (n_classes - 1) // 2
-    must(part.shape_fit_[1] == part.n_features_in_ == part.support_vectors_.shape[1], "support vectors are rows")
-    must(len(part.support_) == n and part.kernel != "precomputed", "support vectors are rows")
-    must(part._sparse or coefficients.shape == (n_classes - 1, n), "a support vector has a weight for each class")
-    must(not part._sparse or coefficients.data.size == (n_classes - 1) * n, "a support vector has all its weights")
-    must(not hasattr(part, "classes_") or sum(part._n_support) == n, "each support vector is of a class")
-    must(not hasattr(part, "classes_") or len(part.classes_) == n_classes, "each class has support vectors")
-    must((np.asarray(part._n_support) >= 0).all() and len(part._intercept_) == n_pairs, "each pair has a bound")
-    must({len(part._probA), len(part._probB)} <= {0, 1, n_pairs}, "each pair has a probability")
-
-
-def _check_neighbours(part: Any) -> None:
-    if hasattr(part, "_fit_X"):
-        must(part._fit_X.shape[1] == part.n_features_in_, "neighbours have the columns of their model")
-        labels, classes = getattr(part, "_y", None), getattr(part, "classes_", None)
-        if labels is not None:
-            must(len(labels) == part._fit_X.shape[0], "each neighbour has a label")
-        if labels is not None and classes is not None and labels.ndim == 1:
-            must(((labels >= 0) & (labels < len(classes))).all(), "each neighbour's label is a class")
-
-
-def _check_centres(part: Any) -> None:
-    if hasattr(part, "cluster_centers_"):
-        must(part.cluster_centers_.shape[1] == part.n_features_in_, "centres have the columns of their model")
+def _check_widths(part: Any) -> None:
+    """Rows that were kept from fitting are as wide as those that a model takes."""
+    for kept in (getattr(part, name, None) for name in ("support_vectors_", "_fit_X", "cluster_centers_")):
+        must(kept is None or kept.shape[1] == part.n_features_in_, "rows kept from fitting have the model's columns")
 
 
 CHECKS: Final[dict[str, Callable[[Any], None]]] = {
@@ -195,9 +169,7 @@ CHECKS: Final[dict[str, Callable[[Any], None]]] = {
     "IsolationForest": _check_isolation,
     "BaseGradientBoosting": _check_boosting,
     "BaseHistGradientBoosting": _check_histograms,
-    "BaseLibSVM": _check_svm,
-    "NeighborsBase": _check_neighbours,
-    "_BaseKMeans": _check_centres,
+    "BaseEstimator": _check_widths,
     "_cs_matrix": lambda part: part.check_format(full_check=True),
 }
 """By class of scikit-learn or SciPy, or a base of it: the parts whose numbers compiled code follows."""

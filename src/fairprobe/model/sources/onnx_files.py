@@ -19,18 +19,13 @@ def knows(content: Content) -> bool:
     return head[:1] == b"\x08" and len(head) > 2 and 0 < head[1] < 128 and (head[2] in _TAGS or head[2] >= 128)
 
 
-def preload() -> None:
-    """Import what reads it."""
-    imported("onnx", "onnx", "an ONNX file")
-    imported("onnxruntime", "onnx", "an ONNX file")
-
-
 def read(content: Content, permission: Permission) -> OnnxModel:
     """The model, with what its graph tells of classes and of its last step.
 
     onnxruntime is given what `onnx` has read and written again: where a file can be read in two ways, both read one.
     """
     onnx = imported("onnx", "onnx", "an ONNX file")
+    imported("onnxruntime", "onnx", "an ONNX file")
     try:
         model = onnx.load_model_from_string(content.data)
         size = model.ByteSize()

@@ -45,11 +45,6 @@ def _is_old_pickle(content: Content) -> bool:
     return content.data[-1:] == b"." and (len(steps) == LOOKED_AT or steps[-1][2] == len(content.data) - 1)
 
 
-def preload() -> None:
-    """Import what reads it."""
-    import joblib  # noqa: F401
-
-
 def read(content: Content, permission: Permission) -> Any:
     """The object in it, if its code may be run; refuse trees that lead out of themselves."""
     path, names = content.path, imports_in_words(content.data)

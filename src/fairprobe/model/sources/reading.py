@@ -97,9 +97,6 @@ class Reading(Protocol):
     def knows(self, content: Content) -> bool:
         """Whether a file, or folder, is of this kind: by its first bytes, and by more where these do not tell."""
 
-    def preload(self) -> None:
-        """Import what reads it, or say which extra is missing."""
-
     def read(self, content: Content, permission: Permission) -> Any:
         """The model in it, if it cannot harm when it is asked."""
 
@@ -128,10 +125,8 @@ def known(path: Path, permission: Permission) -> tuple[str, Content]:
 
 def read_content(module: str, content: Content, permission: Permission) -> Any:
     """The model in bytes that are known to be of a kind."""
-    reading = cast("Reading", import_module(module))
-    reading.preload()
     try:
-        return reading.read(content, permission)
+        return cast("Reading", import_module(module)).read(content, permission)
     except DataError as error:
         text = str(error) if str(content.path) in str(error) else f"{error}: {content.path}"
         raise DataError(text + ADVICE) from None

@@ -67,11 +67,6 @@ def knows(content: Content) -> bool:
     return content.head.startswith(b"PK\x03\x04") and b".pkl" not in content.head
 
 
-def preload() -> None:
-    """Import what reads it."""
-    import skops.io  # noqa: F401
-
-
 def read(content: Content, permission: Permission) -> Any:
     """The estimator, if all its types may be made, as one that starts no process and reads no file."""
     import skops.io

@@ -14,13 +14,10 @@ from fairprobe.errors import DataError
 from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
-from fairprobe.model.sources.reading import DEEPEST, Content, Permission, check_nesting, imported, shortened
+from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported, shortened
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
-
-_SIZES: Final = {ord(kind): size for kind, size in zip("iUIlLdDC", (1, 1, 2, 4, 8, 4, 8, 1), strict=True)}
-"""Bytes of a number, or a letter, by its mark in UBJ."""
 
 CLASSIFIERS: Final = ("binary:hinge", "binary:logistic", "binary:logitraw", "multi:softmax", "multi:softprob")
 
@@ -30,16 +27,12 @@ def knows(content: Content) -> bool:
     return _JSON.match(content.head) is not None or _UBJ.match(content.head) is not None
 
 
-def preload() -> None:
-    """Import what reads it."""
-    imported("xgboost", "xgboost", "a file of XGBoost")
-
-
 def read(content: Content, permission: Permission) -> Saved:
     """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     try:
-        (check_nesting if _JSON.match(content.head) else _check_ubj)(content.data)
+        if _JSON.match(content.head):
+            check_nesting(content.data)
         booster = xgboost.Booster()
         booster.load_model(bytearray(content.data))
         n_columns, names = booster.num_features(), booster.feature_names
@@ -58,50 +51,6 @@ def read(content: Content, permission: Permission) -> Saved:
         booster.set_param({"objective": "multi:softprob"})  # the same trees; it would answer with labels alone
     ask = _ask_margins if objective == "binary:logitraw" else _ask
     return SavedClassifier(partial(ask, booster, is_linear), range(n_classes), *told)
-
-
-def _check_ubj(data: bytes) -> None:
-    """Refuse UBJ that is nested too deeply, or cut off: XGBoost reads it by recursion, and past its end."""
-    place, left = 0, [1]
-    try:
-        while left:
-            if left[-1] == 0 or (left[-1] < 0 and data[place] == -left[-1]):  # the end of a list
-                place += left.pop() < 0
-                continue
-            if left[-1] == -0x7D:  # in an object a name comes first
-                n, place = _ubj_count(data, place)
-                place += n
-            left[-1] -= left[-1] > 0
-            place = _after_value(data, place, left)
-            must(place <= len(data) and len(left) <= DEEPEST, f"lists are whole, and {DEEPEST} levels deep at most")
-    except (IndexError, KeyError):
-        must(False, "each value is there to its end")
-
-
-def _after_value(data: bytes, place: int, left: list[int]) -> int:
-    """Where the next value begins; of a list, its first, and how many are to come, or what ends it."""
-    kind, place = data[place], place + 1
-    if kind == 0x53:  # a text
-        n, place = _ubj_count(data, place)
-        return place + n
-    if kind == 0x7B or (kind == 0x5B and data[place] not in b"$#"):
-        left.append(-kind - 2)
-        return place
-    if kind != 0x5B:
-        return place + (0 if kind in b"TFZ" else _SIZES[kind])
-    if data[place] == 0x24:  # numbers of one kind: they are passed over
-        n, after = _ubj_count(data, place + 3)
-        return after + n * _SIZES[data[place + 1]]
-    n, place = _ubj_count(data, place + 1)
-    left.append(n)
-    return place
-
-
-def _ubj_count(data: bytes, place: int) -> tuple[int, int]:
-    after = place + 1 + _SIZES[data[place]]
-    n = int.from_bytes(data[place + 1 : after], "big", signed=data[place] != 0x55)
-    must(data[place] in b"iUIlL" and n >= 0, "a length is a whole number")
-    return n, after
 
 
 def _ask(booster: Any, is_linear: bool, batch: Any) -> Any:

@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe.errors import DataError, ModelError, SettingError
-from fairprobe.retraining.trainer import Trainer, is_fitted
+from fairprobe.retraining.fitting import Fitter, is_fitted
+from fairprobe.retraining.parts import LabelledRows
 
 X, y = rows(80, 0)
 
@@ -35,7 +36,7 @@ def tree():
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_a_trainer_gets_what_the_caller_gave(as_frame):
     keeping = Keeping(tree())
-    fitted = Trainer(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(X, y)
+    fitted = Fitter(Planted(), keeping, DOMAIN, as_frame=as_frame).fit(LabelledRows(X, y))
     batch, labels, options = keeping.calls[0]
     assert isinstance(batch, pd.DataFrame if as_frame else np.ndarray)
     assert hasattr(fitted, "feature_names_in_") == as_frame
@@ -46,17 +47,17 @@ def test_a_trainer_gets_what_the_caller_gave(as_frame):
 
 def test_numbers_stay_numbers_in_an_array():
     script = Script(Planted())
-    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X, y)
+    Fitter(Planted(), script, DOMAIN, as_frame=False).fit(LabelledRows(X, y))
     assert script.calls[0][0].dtype == np.int64
-    Trainer(Planted(), script, DOMAIN, as_frame=False).fit(X.assign(x=X["x"].astype(str)), y)
+    Fitter(Planted(), script, DOMAIN, as_frame=False).fit(LabelledRows(X.assign(x=X["x"].astype(str)), y))
     assert script.calls[1][0].dtype == object
 
 
 def test_weights_are_passed_on_only_if_there_are_any():
     script = Script(Planted())
-    trainer = Trainer(Planted(), script, DOMAIN, as_frame=True)
-    trainer.fit(X, y)
-    trainer.fit(X, y, np.arange(80.0))
+    trainer = Fitter(Planted(), script, DOMAIN, as_frame=True)
+    trainer.fit(LabelledRows(X, y))
+    trainer.fit(LabelledRows(X, y, np.arange(80.0)))
     assert [list(options) for _, _, options in script.calls] == [[], ["sample_weight"]]
     np.testing.assert_array_equal(script.calls[1][2]["sample_weight"], np.arange(80.0))
 
@@ -68,7 +69,7 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
     model = tree()
     if fitted_on != "nothing":
         model.fit(X if fitted_on == "frame" else X.to_numpy(), y)
-    new = Trainer(model, None, DOMAIN, as_frame=as_frame).fit(X, 1 - y)
+    new = Fitter(model, None, DOMAIN, as_frame=as_frame).fit(LabelledRows(X, 1 - y))
     expected = as_frame if fitted_on == "nothing" else fitted_on == "frame"
     assert hasattr(new, "feature_names_in_") == expected
     assert new is not model
@@ -79,23 +80,23 @@ def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
 
 def test_columns_in_the_models_own_order():
     model = tree().fit(X[["sex", "z", "x"]], y)
-    new = Trainer(model, None, DOMAIN, as_frame=True).fit(X, y)
+    new = Fitter(model, None, DOMAIN, as_frame=True).fit(LabelledRows(X, y))
     assert new.feature_names_in_.tolist() == ["sex", "z", "x"]
 
 
 def test_a_column_that_is_no_parameter():
     model = tree().fit(X.assign(other=1), y)
     with pytest.raises(DataError, match="must be a parameter, got no other: add the column"):
-        Trainer(model, None, DOMAIN, as_frame=True)
-    Trainer(tree().fit(X, y), None, DOMAIN, as_frame=True)
+        Fitter(model, None, DOMAIN, as_frame=True)
+    Fitter(tree().fit(X, y), None, DOMAIN, as_frame=True)
 
 
 def test_what_fits_warn_of_is_kept():
-    trainer = Trainer(LogisticRegression(max_iter=1), None, DOMAIN, as_frame=True)
-    trainer.fit(X, y)
-    trainer.fit(X, y)
-    assert trainer.n_fits == 2
-    [(text, n)] = trainer.said.items()
+    trainer = Fitter(LogisticRegression(max_iter=1), None, DOMAIN, as_frame=True)
+    trainer.fit(LabelledRows(X, y))
+    trainer.fit(LabelledRows(X, y))
+    assert len(trainer.times) == 2
+    [(text, n)] = trainer.warned.items()
     assert text.startswith("ConvergenceWarning: ")
     assert n == 2
 
@@ -106,9 +107,9 @@ def test_a_fit_that_warns_twice_counts_once():
         warnings.warn("beware. Really.", UserWarning, stacklevel=1)
         return Planted()
 
-    trainer = Trainer(Planted(), noisy, DOMAIN, as_frame=True)
-    trainer.fit(X, y)
-    assert list(trainer.said.values()) == [1]
+    trainer = Fitter(Planted(), noisy, DOMAIN, as_frame=True)
+    trainer.fit(LabelledRows(X, y))
+    assert list(trainer.warned.values()) == [1]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_fit_that_warns_twice_counts_once():
 )
 def test_trainers_that_fail(trainer, message):
     with pytest.raises(ModelError, match=message):
-        Trainer(Planted(), trainer, DOMAIN, as_frame=True).fit(X, y)
+        Fitter(Planted(), trainer, DOMAIN, as_frame=True).fit(LabelledRows(X, y))
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):
@@ -154,9 +155,9 @@ class NoParams:
 )
 def test_models_that_cannot_be_cloned(model, message):
     with pytest.raises(SettingError, match=message):
-        Trainer(model, None, DOMAIN, as_frame=True)
+        Fitter(model, None, DOMAIN, as_frame=True)
     script = Script(Planted())
-    assert Trainer(model, script, DOMAIN, as_frame=True).fit(X, y) is script.given[0]
+    assert Fitter(model, script, DOMAIN, as_frame=True).fit(LabelledRows(X, y)) is script.given[0]
 
 
 def test_is_fitted():
@@ -201,8 +202,10 @@ def test_weights_reach_whatever_predicts(name):
     """Ones that weigh a hundred times as much are predicted for nearly everyone."""
     rng = np.random.default_rng(0)
     labels = (X["x"] + rng.normal(0, 20, len(X)) > 10).astype(int).to_numpy()
-    trainer = Trainer(WEIGHTED[name], None, DOMAIN, as_frame=True, is_weighted=True)
-    plain, new = (trainer.fit(X, labels, weights) for weights in (None, np.where(labels == 1, 100.0, 1.0)))
+    trainer = Fitter(WEIGHTED[name], None, DOMAIN, as_frame=True, is_weighted=True)
+    plain, new = (
+        trainer.fit(LabelledRows(X, labels, weights)) for weights in (None, np.where(labels == 1, 100.0, 1.0))
+    )
     assert plain.predict(X).mean() < 0.75 < 0.95 < new.predict(X).mean()
     again = pickle.loads(pickle.dumps(new))
     assert (again.predict(X) == new.predict(X)).all()
@@ -213,8 +216,8 @@ def test_what_is_said_by_routing_of_ones_own_counts():
     with config_context(enable_metadata_routing=True):
         model = piped(LogisticRegression().set_fit_request(sample_weight=True))
         model[0].set_fit_request(sample_weight=False)
-        trainer = Trainer(model, None, DOMAIN, as_frame=True, is_weighted=True)
-        assert trainer.fit(X, labels, np.where(labels == 1, 100.0, 1.0)).predict(X).mean() == 1
+        trainer = Fitter(model, None, DOMAIN, as_frame=True, is_weighted=True)
+        assert trainer.fit(LabelledRows(X, labels, np.where(labels == 1, 100.0, 1.0))).predict(X).mean() == 1
 
 
 @pytest.mark.parametrize(
@@ -230,10 +233,10 @@ def test_what_is_said_by_routing_of_ones_own_counts():
 )
 def test_a_model_that_takes_no_weights_is_refused_before_any_work(make):
     with pytest.raises(SettingError, match="sample_weight must go with a model that takes weights, got KNeighbors"):
-        Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True, is_weighted=True)
-    Trainer(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True)
+        Fitter(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True, is_weighted=True)
+    Fitter(make(KNeighborsClassifier()), None, DOMAIN, as_frame=True)
 
 
 def test_a_search_keeps_its_own_words():
-    trainer = Trainer(WEIGHTED["search"], None, DOMAIN, as_frame=True, is_weighted=True)
-    assert WEIGHTED["search"].scoring == trainer.fit(X, y, np.ones(len(X))).scoring == "f1"
+    trainer = Fitter(WEIGHTED["search"], None, DOMAIN, as_frame=True, is_weighted=True)
+    assert WEIGHTED["search"].scoring == trainer.fit(LabelledRows(X, y, np.ones(len(X)))).scoring == "f1"

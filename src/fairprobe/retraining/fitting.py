@@ -1,30 +1,26 @@
-"""Fitting: a clone of the model given, or whatever the caller's trainer makes. The model given is never touched."""
+"""Fitting: a clone of the model given, or the model that the caller's trainer makes. The model given is not changed."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from numpy.typing import NDArray
-
-from fairprobe.arrays import Floats
+from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, ModelError, SettingError
 from fairprobe.model.categories import ADVICE, as_fitted, fitted_categories, fitted_columns
 from fairprobe.model.sklearn import is_fitted as is_fitted_estimator
 from fairprobe.model.sklearn import is_regressor
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fairprobe.retraining.parts import LabelledRows
 
 Train = Callable[..., Any]
 """``trainer(X, y, sample_weight=None) -> model``"""
 
 
-class Trainer:
-    """Fits models to rows. Rows are frames inside; a model gets what the model given was fitted on."""
+class Fitter:
+    """Fits models to rows, in the form that the model given was fitted on, and notes how long it takes."""
 
     def __init__(
         self, model: Any, train: Train | None, domain: Domain, *, as_frame: bool, is_weighted: bool = False
@@ -44,43 +40,43 @@ class Trainer:
         known = is_fitted(model)
         self._categories = fitted_categories(model, domain, self._columns or domain.names) if known else {}
         self._as_frame = as_frame if train is not None or not known else self._columns is not None
-        self.said: Counter[str] = Counter()
-        """What the fits warned of, and how often."""
-        self.n_fits = 0
+        self.warned: Counter[str] = Counter()
+        """By warning, the number of fits that gave it."""
+        self.times: list[tuple[int, float]] = []
+        """Of each fit, the number of rows and the seconds."""
 
-    def fit(self, rows: pd.DataFrame, labels: NDArray[Any], weights: Floats | None = None) -> Any:
+    def fit(self, rows: LabelledRows) -> Any:
         """A new model, fitted to these rows."""
-        # Copies, as a trainer may change what it is given.
-        batch = rows.copy() if self._columns is None else rows[self._columns].copy()
+        clock = Clock()
+        # Copies, because a trainer may change its arguments.
+        batch = rows.frame.copy() if self._columns is None else rows.frame[self._columns].copy()
         for name, categories in self._categories.items():
             batch[name] = as_fitted(batch[name], categories)
-        options = {} if weights is None else {"sample_weight": weights.copy()}
-        self.n_fits += 1
+        options = {} if rows.weights is None else {"sample_weight": rows.weights.copy()}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                fitted = self._train(batch if self._as_frame else batch.to_numpy(), labels.copy(), **options)
+                fitted = self._train(batch if self._as_frame else batch.to_numpy(), rows.labels.copy(), **options)
             except Exception as error:
                 # LightGBM and XGBoost refuse text where they would take categoricals.
                 is_about_text = "bad pandas dtypes" in str(error) or "enable_categorical" in str(error)
-                advice = f": {ADVICE}" if is_about_text else ""
-                raise ModelError(
-                    f"{self._rule}, got {type(error).__name__}: {str(error).rstrip('.')}{advice}"
-                ) from error
-        self.said.update({f"{warning.category.__name__}: {_first_sentence(warning.message)}" for warning in caught})
+                got = f"{type(error).__name__}: {str(error).rstrip('.')}{f': {ADVICE}' if is_about_text else ''}"
+                raise ModelError(f"{self._rule}, got {got}") from error
+        self.warned.update({f"{each.category.__name__}: {_first_sentence(each.message)}" for each in caught})
         if not (callable(getattr(fitted, "predict", None)) or callable(fitted)):
             raise ModelError(f"the trainer must give a model with predict, got {type(fitted).__name__}")
+        self.times.append((len(rows), max(clock.seconds, 1e-6)))
         return fitted
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether anything at all can be asked as it is."""
+    """Whether an object is a model that can be asked as it is."""
     is_model = callable(getattr(model, "predict", None)) or callable(model)
     return is_model and not isinstance(model, type) and is_fitted_estimator(model)
 
 
 def _cloner(model: Any) -> Train:
-    """Fits clones of an estimator."""
+    """A trainer that fits clones of an estimator."""
     if isinstance(model, type):
         raise SettingError(f"a model must be an instance, got the class {model.__name__}: create one")
     if not callable(getattr(model, "fit", None)):
@@ -112,7 +108,7 @@ def _cloner(model: Any) -> Train:
 
 
 def _estimators_in(model: Any) -> list[Any]:
-    """The estimators that a model is made of, one level deep: of a pipeline the last, which alone is weighted."""
+    """The estimators that a model consists of, one level deep; of a pipeline the last, which alone gets weights."""
     from sklearn.pipeline import Pipeline
 
     if isinstance(model, Pipeline):
@@ -122,7 +118,7 @@ def _estimators_in(model: Any) -> list[Any]:
 
 
 def _check_takes_weights(model: Any) -> None:
-    """Refuse weights that the model, or one that it is made of, has no use for."""
+    """Refuse weights that the model, or an estimator that it consists of, does not take."""
     from inspect import Parameter, signature
 
     made_of = _estimators_in(model)
@@ -138,11 +134,11 @@ def _check_takes_weights(model: Any) -> None:
 
 
 def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
-    """Fit with weights for whatever predicts, however deep in pipelines, searches and votes; transformers get none."""
+    """Fit with weights for all predictors, however deep in pipelines, searches and votes; transformers get none."""
     from sklearn import config_context, get_config
     from sklearn.metrics import get_scorer
 
-    # Whoever switched routing on has said who gets what.
+    # If routing is switched on, the caller has decided who gets weights.
     if get_config()["enable_metadata_routing"] or not _estimators_in(model):
         return model.fit(X, y, sample_weight=weights)
     parts = [model, *(each for each in model.get_params().values() if callable(getattr(each, "fit", None)))]
@@ -158,7 +154,7 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
             part.scoring = get_scorer(part.scoring).set_score_request(sample_weight=False)
         try:
             fitted = model.fit(X, y, sample_weight=weights)
-        except NotImplementedError:  # it routes nothing, as AdaBoost, and gives its weights to what it is made of
+        except NotImplementedError:  # an estimator such as AdaBoost routes nothing and passes its weights on by itself
             fitted = None
     for part, scoring in zip(scored, scorings, strict=True):
         part.scoring = scoring
@@ -167,7 +163,7 @@ def _fit_weighted(model: Any, X: Any, y: Any, weights: Any) -> Any:
 
 
 def _forget_requests(part: Any) -> None:
-    """Take away what was requested for a fit: a model comes back as it was, but for its weights."""
+    """Remove the routing requests made for a fit, so that nothing of them stays in the model."""
     is_estimator = hasattr(part, "set_fit_request") or type(part).__module__.startswith("sklearn.")
     held = getattr(part, "__dict__", {}) if is_estimator else {}
     held.pop("_metadata_request", None)

@@ -1,13 +1,14 @@
-"""How many inputs are judged, and which rounds are begun: by a clock that only models and trainers move."""
+"""The time budget: how many inputs are judged and which rounds are begun, by a clock that only the tests move."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
-from planted import DOMAIN, QUICK, Planted, Script, cells, rows
+from planted import DOMAIN, QUICK, Planted, Script, cells, rows, settings_of
 
 from fairprobe import retrain
-from fairprobe.retraining import RetrainSettings
-from fairprobe.retraining.clock import N_REPORT, N_SELECT, Clock, affordable, seconds_per_input
+from fairprobe.retraining.time_budget import N_REPORT, N_SELECT, TimeBudget, affordable, seconds_per_input
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -28,7 +29,7 @@ class Ticking:
 @pytest.fixture
 def ticking(monkeypatch):
     clock = Ticking()
-    monkeypatch.setattr(Clock, "now", staticmethod(clock.now))
+    monkeypatch.setattr("fairprobe.clock.now", clock.now)
     return clock
 
 
@@ -81,7 +82,7 @@ def test_no_fewer_than_needed(a_judgement, seconds, n):
 @pytest.mark.parametrize(("a_call", "a_row"), [(0.0, 1e-4), (0.03, 1e-6), (0.0, 0.0)])
 def test_the_time_for_an_input(ticking, a_call, a_row):
     """What every call costs is spread over as many rows as a judgement sends."""
-    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, RetrainSettings(), quick=False)
+    got = seconds_per_input(Timed(ticking, a_call, a_row, None), DOMAIN, settings_of(), quick=False)
     assert got == pytest.approx(2 * a_row + a_call / 10_000)  # two members, 20,000 rows a call
 
 
@@ -91,9 +92,7 @@ def test_a_first_call_that_takes_long_is_not_counted(ticking):
             self.clock.time += 5.0 if self.clock.time == 0.0 else 0.0
             return super().predict(batch)
 
-    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, RetrainSettings(), quick=False) == pytest.approx(
-        2e-4
-    )
+    assert seconds_per_input(Lazy(ticking, 0.0, 1e-4, None), DOMAIN, settings_of(), quick=False) == pytest.approx(2e-4)
 
 
 @pytest.mark.parametrize("a_row", [0.0, 1.0])
@@ -168,3 +167,71 @@ def test_a_search_for_cases_leaves_time_for_rounds():
     )  # fmt: skip
     assert result.n_cases == 0
     assert result.stop_reason == "max-seconds"
+
+
+# What is foreseen
+
+
+def budget(max_seconds, *fits, judgement=0.0, kept=0.0, is_first=False, n_controls=3):
+    made = TimeBudget(max_seconds, n_controls, SimpleNamespace(times=list(fits)))
+    made.kept, made.judgement, made.is_first = kept, judgement, is_first
+    return made
+
+
+def test_without_a_limit_there_is_always_time():
+    endless = budget(None, (10, 1e9), judgement=1e9, kept=1e9)
+    assert endless.left > 0
+    assert not endless.is_too_short_for(10**9)
+
+
+@pytest.mark.parametrize(
+    ("fits", "n_rows", "too_short"),
+    [
+        # Of one fit, growth with the square is feared; three more fits are kept back for controls.
+        ([(100, 1.0)], 900, False),  # 81 of 97 seconds
+        ([(100, 1.0)], 1000, True),  # 100
+        # Two fits that tell how time grows: in proportion here.
+        ([(100, 1.0), (200, 2.0)], 5000, False),  # 50 of 94
+        ([(100, 1.0), (200, 2.0)], 10_000, True),  # 100
+        # A fit that got quicker with more rows says no less than in proportion.
+        ([(100, 2.0), (200, 1.0)], 10_000, False),  # 50 of 94
+        ([(100, 2.0), (200, 1.0)], 20_000, True),  # 100
+        # Two fits with about as many rows tell nothing.
+        ([(100, 1.0), (120, 1.0)], 1000, False),  # 69 of 97
+        ([(100, 1.0), (120, 1.0)], 1200, True),  # 100
+    ],
+)
+def test_fits_are_foreseen(fits, n_rows, too_short):
+    assert budget(100.0, *fits).is_too_short_for(n_rows) is too_short
+
+
+def test_time_for_the_report_is_kept_back():
+    """Of 100 seconds, 3 are for the controls' fits."""
+    assert budget(100.0, (100, 1.0), kept=96.0).left > 0
+    assert budget(100.0, (100, 1.0), kept=97.0).left <= 0
+    assert not budget(100.0, (100, 1.0), judgement=10.0, kept=85.0).is_too_short_for(100)  # 11 of 12
+    assert budget(100.0, (100, 1.0), judgement=10.0, kept=87.0).is_too_short_for(100)
+
+
+def test_before_the_first_round_a_third_is_kept_back_at_most():
+    """Of 90 seconds, 30: whatever the report and the controls' fits of 20 seconds each are foreseen to take."""
+    for kept in (0.0, 500.0):
+        later, first = (budget(90.0, (100, 20.0), kept=kept, is_first=is_first) for is_first in (False, True))
+        assert (later.left <= 0) is (kept > 0)
+        assert first.left > 0
+        assert later.is_too_short_for(150)  # 45 of 30
+        assert not first.is_too_short_for(150)  # 45 of 60
+        assert first.is_too_short_for(180)  # 65 of 60
+    assert budget(90.0, (100, 1.0), kept=2.0, is_first=True).left == pytest.approx(85.0, abs=1.0), "no more than needed"
+
+
+def test_without_controls_nothing_is_kept_back_for_their_fits():
+    assert budget(90.0, (100, 29.0), n_controls=0).left == pytest.approx(90.0, abs=1.0)
+
+
+def test_a_control_may_take_what_is_left():
+    late = budget(90.0, (100, 20.0), judgement=30.0, kept=500.0)
+    assert late.foreseen(100) <= late.clock.left  # 50 of 90
+    assert late.foreseen(200) > late.clock.left  # 80 + 30
+    endless = budget(None, (100, 20.0))
+    assert endless.foreseen(10**9) <= endless.clock.left

@@ -1,0 +1,125 @@
+"""The dry run: what `retrain` would do, and a measured guess of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from fairprobe.arguments import filled
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import ModelError
+from fairprobe.model.measuring import measured
+from fairprobe.retraining.committee import other_kinds
+from fairprobe.retraining.fitting import Fitter
+from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.recipes import first_tries
+from fairprobe.retraining.retraining import retrain
+from fairprobe.retraining.settings import Settings
+from fairprobe.retraining.task import Task, task_of
+from fairprobe.retraining.time_budget import Speed, TimeBudget, inputs_to_judge
+
+_FEWEST: Final = 200
+"""Rows that fits are timed on first; chosen."""
+
+
+@dataclass(frozen=True)
+class RetrainPlan:
+    """What is known before the first round, and a guess of the seconds of each step."""
+
+    settings: Settings
+    seed: int
+    refits: bool
+    """Whether the model to compare with is a clone of the one given."""
+    n_rows: dict[str, int]
+    """Rows of each part."""
+    n_select: int
+    n_report: int
+    """Inputs of the domain to choose by and to report on."""
+    n_cases: int | None
+    """Cases given; None if they are searched for."""
+    n_rounds: int
+    """Rounds at most."""
+    n_controls: int
+    augmentations: tuple[str, ...]
+    n_timed: int
+    """Rows of the largest fit that the guess comes from."""
+    seconds: dict[str, float]
+    """Seconds before the first round (prepare), of a typical round without its search for cases (round), of the report
+    with its controls (report), and of everything (total)."""
+
+    def summary(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        settings = asdict(self.settings)
+        how = {name: settings.pop(name) for name in ("threshold", "output", "batch", "confidence")}
+        return {**asdict(self), "settings": {**settings, "how": how}}
+
+
+def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> RetrainPlan:
+    """Tell what `retrain` would do with these arguments. Fits are timed for some seconds at most."""
+    arguments = filled(retrain, given, ("model", "X", "y", "domain"))
+    settings = Settings.among(arguments)
+    others = {name: value for name, value in arguments.items() if name not in Settings.__dataclass_fields__}
+    task = task_of(model, X, y, domain, settings, **others)
+    parts, n_fit, budget = task.parts, len(task.parts.fit), task.budget
+    n_timed, fitted = _timed(task.fitter.fit, parts.fit)
+    voting = _committee_seconds(task) if settings.labels == "vote" and task.committee is None else 0.0
+    # Rounds may be judged by a stand-in, the report by the model itself.
+    speed = Speed.measure(fitted if task.refits else model, task.domain, settings)
+    n_inputs = inputs_to_judge(settings, parts, task.n_controls, task.n_sides, speed)
+    n_members = len(task.domain.combinations)
+    growth = np.mean([recipe.growth(n_members) for recipe in first_tries(task.augmentations)])
+    fit = budget.foreseen(round(n_fit * float(growth)))
+    before = budget.foreseen(n_fit) * task.refits + voting
+    a_round = fit + speed.quick * (n_inputs["select"] + task.n_sides * len(parts.select))
+    judgement = speed.slow * (n_inputs["report"] + task.n_sides * len(parts.report))
+    report = (2 + task.n_controls) * judgement + task.n_controls * fit
+    total = before + settings.most_rounds * a_round + report
+    return RetrainPlan(
+        settings=settings,
+        seed=task.seed,
+        refits=task.refits,
+        n_rows=parts.sizes,
+        n_select=n_inputs["select"],
+        n_report=n_inputs["report"],
+        n_cases=None if task.cases is None else len(task.cases),
+        n_rounds=settings.most_rounds,
+        n_controls=task.n_controls,
+        augmentations=tuple("+".join(parts) for parts in task.augmentations),
+        n_timed=n_timed,
+        seconds={"prepare": before, "round": a_round, "report": report, "total": total},
+    )
+
+
+def _timed(fit: Callable[[LabelledRows], Any], rows: LabelledRows) -> tuple[int, Any]:
+    """Fit to growing numbers of rows for about a second. Gives the last number, and the model fitted to them."""
+    # In random order, but with a row of each label first, because no classifier is fitted to one label.
+    order = np.random.default_rng(0).permutation(len(rows))
+    firsts = np.unique(rows.labels[order], return_index=True)[1]
+    order = np.concatenate([order[firsts], np.delete(order, firsts)])
+    made: list[tuple[int, Any]] = []
+
+    def judge(n: int) -> int:
+        made.append((n, fit(rows.take(order[:n]))))
+        return 0
+
+    measured(judge, len(rows), first=_FEWEST)
+    return made[-1]
+
+
+def _committee_seconds(task: Task) -> float:
+    """Foreseen seconds of fitting the default committee, one member after another."""
+    members = other_kinds(task.domain, task.model, len(task.parts.fit), 0)
+    fitters = [Fitter(member, None, task.domain, as_frame=True) for member in members]
+
+    def fit(rows: LabelledRows) -> None:
+        for fitter in fitters:
+            fitter.fit(LabelledRows(rows.frame, rows.labels))
+
+    try:
+        _timed(fit, task.parts.fit)
+    except ModelError as error:
+        raise ModelError(f"the committee must vote on labels: {error}") from error
+    return sum(TimeBudget(None, 0, fitter).foreseen(len(task.parts.fit)) for fitter in fitters)

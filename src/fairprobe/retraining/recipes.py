@@ -1,0 +1,168 @@
+"""Recipes: what a round adds to the training rows and how much, the paper's schedule, and the steps of a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final
+
+import numpy as np
+
+from fairprobe.checks import nearest
+from fairprobe.domain.domain import Domain
+from fairprobe.errors import SettingError
+
+PARTS: Final = ("case", "twins", "flip", "linked")
+"""What can be added: single cases, cases with their twins, training rows' twins, and training rows' linked twins."""
+
+AUTO: Final = ("twins+flip", "twins", "flip", "case")
+"""The augmentations that `augment="auto"` tries, in this order."""
+
+AUTO_LINKED: Final = ("flip+linked", "twins+flip+linked", "linked", *AUTO)
+"""The augmentations that `augment="auto"` tries in a domain with links."""
+
+MOST: Final = 100.0
+"""Largest amount, in per cent of the training rows; the paper adds no more."""
+
+LONGEST: Final = math.floor(math.log2(MOST)) + 1
+"""Most rounds of the paper's schedule: its amounts double, starting at one per cent."""
+
+_FIRST: Final = 10.0
+"""Cases that a search adds first, in per cent of the training rows; chosen."""
+_FACTOR: Final = 3.0
+"""Factor between the amounts of neighbouring recipes; chosen."""
+_LEAST: Final = 1.0
+_LEAST_FLIPPED: Final = 10.0
+"""Smallest amounts that a search tries, in per cent of the training rows; chosen."""
+_MOST_COPIES: Final = 4
+"""Most copies of all rows that a search tries; chosen."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is added to the training rows."""
+
+    parts: tuple[str, ...]
+    """Some of `PARTS`."""
+    percent: float
+    """Cases added, in per cent of the training rows; with twins, families."""
+    flipped: float = MOST
+    """Training rows whose twins are added, in per cent; used by flip and linked."""
+    copies: int = 1
+    """Number of times that all rows are given. A forest, which draws from its rows, then seldom separates twins."""
+
+    @property
+    def augment(self) -> str:
+        """The parts as one name."""
+        return "+".join(self.parts)
+
+    @property
+    def uses_cases(self) -> bool:
+        """Whether cases are added."""
+        return bool({"case", "twins"} & set(self.parts))
+
+    @property
+    def uses_rows(self) -> bool:
+        """Whether twins of training rows are added."""
+        return bool({"flip", "linked"} & set(self.parts))
+
+    def words(self) -> str:
+        """The recipe in words.
+
+        >>> Recipe(("twins", "flip"), 30.0, copies=2).words()
+        'twins of 30% cases + all rows flipped, 2 copies'
+        """
+        rows = "all rows" if self.flipped == MOST else f"{self.flipped:.3g}% rows"
+        amounts = {
+            "case": f"{self.percent:.3g}% cases",
+            "twins": f"twins of {self.percent:.3g}% cases",
+            "flip": f"{rows} flipped",
+            "linked": f"{rows} as linked twins",
+        }
+        words = " + ".join(amounts[part] for part in self.parts)
+        return f"{words}, {self.copies} copies" if self.copies > 1 else words
+
+    def growth(self, n_members: int) -> float:
+        """The number of rows to fit to, relative to the training rows, with this number of members in a family."""
+        twins = n_members - 1
+        percents = {
+            "case": self.percent,
+            "twins": self.percent * n_members,
+            "flip": self.flipped * twins,
+            "linked": self.flipped * twins,
+        }
+        return self.copies * (1 + sum(percents[part] for part in self.parts) / 100)
+
+
+def checked_parts(name: str) -> tuple[str, ...]:
+    """The parts of an augmentation's name, in the order of `PARTS`.
+
+    >>> checked_parts("flip+twins")
+    ('twins', 'flip')
+    """
+    parts = name.split("+") if isinstance(name, str) else []
+    if not parts or any(part not in PARTS for part in parts) or len(set(parts)) < len(parts):
+        near = nearest(next((part for part in parts if part not in PARTS), ""), ("auto", *PARTS))
+        rule = f"must be auto, or {', '.join(PARTS)} or several joined by +, got {name!r}{near}"
+        raise SettingError.about("augment", rule)
+    return tuple(part for part in PARTS if part in parts)
+
+
+def checked_augment(augment: str | Sequence[str], *, has_links: bool = False) -> list[tuple[str, ...]]:
+    """The augmentations to try: a single one follows the paper's schedule, several are searched over."""
+    if not isinstance(augment, (str, Sequence)):
+        raise SettingError.about("augment", f"must be a name or a list of names, got {augment!r:.80}")
+    every = AUTO_LINKED if has_links else AUTO
+    names = every if augment == "auto" else [augment] if isinstance(augment, str) else augment
+    parts = [checked_parts(name) for name in names]
+    if not parts:
+        raise SettingError.about("augment", "must name an augmentation at least, got none")
+    return list(dict.fromkeys(parts))
+
+
+def augmentations_for(domain: Domain, augment: str | Sequence[str]) -> list[tuple[str, ...]]:
+    """The augmentations to try in this domain. Linked twins need links."""
+    augmentations = checked_augment(augment, has_links=bool(domain.links))
+    linked = next(("+".join(parts) for parts in augmentations if "linked" in parts), None)
+    if linked is not None and not domain.links:
+        raise SettingError.about(
+            "augment",
+            f"must not hold linked where the domain has no links, got {linked!r}: give it some, by Domain.with_links "
+            "or [[link]] in its TOML",
+        )
+    return augmentations
+
+
+def schedule(parts: tuple[str, ...], rng: np.random.Generator) -> Iterator[Recipe]:
+    """The paper's amounts: round i = 2, 3, ... adds a random 2^(i-2) to 2^(i-1) per cent, up to 100."""
+    for i in count(2):
+        percent = float(rng.uniform(2 ** (i - 2), 2 ** (i - 1)))
+        if percent > MOST:
+            return
+        yield Recipe(parts, percent, flipped=percent)
+
+
+def first_tries(augmentations: Sequence[tuple[str, ...]]) -> list[Recipe]:
+    """The recipes that a search begins with: one of each augmentation."""
+    return [Recipe(parts, _FIRST) for parts in augmentations]
+
+
+def less_flipped(recipe: Recipe) -> list[Recipe]:
+    """A recipe that takes less time, because it flips fewer rows; none if there are few already."""
+    fewer = recipe.flipped / _FACTOR
+    return [replace(recipe, flipped=fewer)] if recipe.uses_rows and fewer >= _LEAST_FLIPPED else []
+
+
+def neighbours(recipe: Recipe) -> list[Recipe]:
+    """Recipes of the same parts in other amounts, the more promising first."""
+    near = []
+    if recipe.uses_cases:
+        amounts = (recipe.percent * _FACTOR, recipe.percent / _FACTOR)
+        near += [replace(recipe, percent=min(MOST, amount)) for amount in amounts if amount >= _LEAST]
+    if recipe.copies < _MOST_COPIES:
+        near.insert(1, replace(recipe, copies=2 * recipe.copies))
+    if recipe.uses_rows and recipe.flipped > MOST / _FACTOR:
+        near.append(replace(recipe, flipped=recipe.flipped / _FACTOR))
+    return [other for other in near if other != recipe]
