@@ -269,7 +269,9 @@ def retrain_subject(
         "right_before": [int((answers == truth).sum()), len(truth)],
         "right_after": [int((new.model.predict(test.to_numpy()) == truth).sum()), len(truth)],
         "loss": [_rounded(each) for each in (new.loss.value, new.loss.low, new.loss.high)],
-        "what": None if new.chosen is None else [new.chosen.summary()[key] for key in ("augment", "percent", "copies")],
+        "what": None
+        if new.chosen is None
+        else [new.chosen.jsonable()[key] for key in ("augment", "percent", "copies")],
         "controls": {
             name: {
                 "words": each.words,

@@ -11,7 +11,7 @@ import pytest
 
 import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
-from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.auditing.settings import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
@@ -89,10 +89,9 @@ def test_every_argument_is_described(function):
 
 def test_settings_of_an_audit_are_its_arguments():
     """What audit.json lists as the configuration."""
-    arguments = arguments_of(fairprobe.audit)
-    for name, field in inspect.signature(AuditSettings).parameters.items():
-        default = arguments[name].default
-        assert field.default == default or (name, default) == ("rows_are", None)
+    settings, arguments = AuditSettings.of(), arguments_of(fairprobe.audit)
+    for name in AuditSettings.__dataclass_fields__:
+        assert getattr(settings, name) == arguments[name].default or name == "rows_are"
 
 
 def test_words_in_quotes_are_the_choices():

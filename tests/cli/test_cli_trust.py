@@ -18,7 +18,16 @@ HARMLESS = {
     *("label", "gate", "rows_are", "output", "method", "batch", "date", "title", "name", "protocol", "ignore"),
     *("missing", "constraint", "link", "hidden", "populations", "mask", "answer", "threshold", "confidence"),
     *("min_comparable", "min_plausibility", "retrain_seconds", "rate_limit", "timeout", "connections", "batch_rows"),
-    *("retries", "cache_rows", "n_experiments", "n_samples", "max_cases", "search_cases", "max_inputs", "max_barren"),
+    *(
+        "retries",
+        "cache_rows",
+        "n_experiments",
+        "n_samples",
+        "report_cases",
+        "search_cases",
+        "max_judged",
+        "max_barren",
+    ),
     *("explain_queries", "seed", "retrain", "show_rows", "linked", "selfcheck", "sensitive", "max_share"),
     *("favourable", "isolate", "model_id"),
 }

@@ -11,8 +11,8 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Cost, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.retrain_words import figure_parts
-from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
+from fairprobe.cli.flags import in_flags
+from fairprobe.cli.words import progress, say, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import favourable_label
@@ -216,7 +216,7 @@ class Retrain(Command):
         """All of it."""
         return {
             "model": self.request.model_name,
-            **({} if self.result is None else self.result.summary()),
+            **({} if self.result is None else self.result.jsonable()),
             "exit_code": self.exit_code(),
             **self.written,
             "interrupted": self.interrupted,
@@ -227,7 +227,8 @@ class Retrain(Command):
         result, written = self.result, self.written
         if result is None:
             return
-        say_parts(figure_parts(self.request.model_name, result))
+        say(f"Retraining {self.request.model_name}:")
+        say(in_flags(result.text()), 4)
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:
@@ -283,9 +284,9 @@ class Retrain(Command):
 
     def shown_settings(self) -> dict[str, Any]:
         """The options, with the rows of each part and the ways to add that are tried."""
-        summary = self.planned.summary()
-        del summary["settings"], summary["seconds"]
-        return {**super().shown_settings(), **summary, "augment": ", ".join(self.planned.augmentations)}
+        planned = self.planned.jsonable()
+        del planned["settings"], planned["seconds"]
+        return {**super().shown_settings(), **planned, "augment": ", ".join(self.planned.augmentations)}
 
     def bounds(self) -> dict[str, int | None]:
         """Fits take the time, not queries."""

@@ -27,7 +27,7 @@ _FEWEST: Final = 200
 
 @dataclass(frozen=True)
 class RetrainPlan:
-    """What is known before the first round, and a guess of the seconds of each step."""
+    """The facts before the first round, and a guess of the seconds of each step."""
 
     settings: Settings
     seed: int
@@ -50,8 +50,8 @@ class RetrainPlan:
     """Seconds before the first round (prepare), of a typical round without its search for cases (round), of the report
     with its controls (report), and of everything (total)."""
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         settings = asdict(self.settings)
         how = {name: settings.pop(name) for name in ("threshold", "output", "batch", "confidence")}
         return {**asdict(self), "settings": {**settings, "how": how}}

@@ -57,7 +57,7 @@ def number(stream: np.random.SeedSequence) -> int:
 
 @dataclass(frozen=True)
 class Task:
-    """What is retrained, and how."""
+    """A model, its rows and the settings of its retraining."""
 
     model: Any
     domain: Domain
