@@ -35,9 +35,9 @@ def test_says_what_it_would_do_and_writes_nothing(fairprobe, folder, command):
 @pytest.mark.parametrize(
     ("arguments", "n_queries"),
     [
-        (["--max-inputs", 1000], 2000),
+        (["--max-judged", 1000], 2000),
         (["--max-queries", 5001], 5001),
-        (["--max-inputs", 5000, "--max-queries", 5001], 5001),
+        (["--max-judged", 5000, "--max-queries", 5001], 5001),
         ([], 740_000),
     ],
 )

@@ -68,7 +68,7 @@ def test_fits_are_timed_on_a_few_rows(is_known):
         assert before == [result.n_rows["fit"]]
     else:
         assert before
-        assert max(before) <= 4000
+        assert max(before) <= 4002, "a row of each label besides"
 
 
 def test_controls_that_there_is_no_time_for_say_so():

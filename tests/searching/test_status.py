@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairprobe.engine import Counts
-from fairprobe.searching.searching import status_of
+from fairprobe.searching.run import status_of
 from fairprobe.searching.settings import Limits
 
 
@@ -15,7 +15,7 @@ def test_progress_in_words():
 
 def test_progress_is_about_the_nearest_limit():
     snapshot = Counts(n_cases=50, n_judged=200, n_queries=400)
-    assert status_of(snapshot, Limits(max_cases=100, max_inputs=1000), 1.0).fraction == 0.5
+    assert status_of(snapshot, Limits(max_cases=100, max_judged=1000), 1.0).fraction == 0.5
     assert status_of(snapshot, Limits(max_cases=100, max_seconds=1.25), 1.0).fraction == 0.8
     assert status_of(snapshot, Limits(), 1.0).fraction == 0.0
     assert status_of(snapshot, Limits(max_queries=100), 1.0).fraction == 1.0

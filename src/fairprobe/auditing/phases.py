@@ -122,7 +122,7 @@ def search_cases(run: AuditState) -> None:
     density = run.fit_density()
     arguments: dict[str, Any] = {
         "max_cases": settings.search_cases,
-        "max_inputs": settings.max_judged,
+        "max_judged": settings.max_judged,
         "max_barren": settings.max_barren,
         "threshold": settings.threshold,
         "output": settings.output,
@@ -141,7 +141,7 @@ def search_cases(run: AuditState) -> None:
         run.found = search(run.model, run.domain, **arguments)
     if run.found.stop_reason is StopReason.INTERRUPTED:
         run.interrupted = run.phase
-    run.tell(f"search: {run.found.n_cases:,} cases in {run.found.n_inputs:,} inputs", is_over=True)
+    run.tell(f"search: {run.found.n_cases:,} cases in {run.found.n_distinct:,} inputs", is_over=True)
 
 
 def _can_differ(domain: Domain) -> bool:

@@ -194,7 +194,7 @@ class Search(Command):
             return None
         changes: dict[str, Any] = {"seed": found.seed}
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
-            changes |= {"max_seconds": None, "max_inputs": found.n_judged}
+            changes |= {"max_seconds": None, "max_judged": found.n_judged}
             # Without that limit "auto" might settle on another strategy.
             changes |= {"strategy": found.settings.strategy, "hurry": found.settings.hurry or None}
         engine, _ = checked_engine(self.keywords["engine"], self.keywords["n_jobs"])
@@ -257,8 +257,8 @@ class Search(Command):
         """The queries that the limits allow, or that all of a small domain take."""
         n_members, coverage = len(self.domain.families), Coverage.of(self.domain)
         bounds = [] if coverage is None else [coverage.left * n_members]
-        if self.limits.max_inputs is not None:
-            bounds.append(self.limits.max_inputs * n_members)
+        if self.limits.max_judged is not None:
+            bounds.append(self.limits.max_judged * n_members)
         if self.limits.max_queries is not None:
             bounds.append(self.limits.max_queries)
         return {"search": min(bounds, default=None)}
@@ -278,7 +278,7 @@ def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Densi
 def summary_lines(found: Found, started_from: str, written: str | None, within: Sequence[str] = ()) -> list[Line]:
     """The figures of a search."""
     lines = (
-        f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
+        f"{counted(found.n_cases, 'case')} found in {counted(found.n_distinct, 'distinct input')}",
         "",
         f"  from      {started_from}",
         *within,
