@@ -165,7 +165,7 @@ def test_model_that_fails_in_a_later_round(retrain, folder):
     assert outcome.err.count("the disk is on fire") == 1
     assert "kept: 2 rounds, the model of round " in outcome.err
     assert "written to new.skops" in outcome.err
-    assert "Before and after, " in outcome.out
+    assert "Shares and accuracy, " in outcome.out
     assert "The same again" not in outcome.out
     assert (folder / "new.skops").exists()
 
@@ -193,7 +193,7 @@ def test_model_that_fitting_makes_one_that_skops_cannot_write(retrain, folder):
         in outcome.err
     )
     assert "Traceback" not in outcome.err
-    assert "Before and after, " in outcome.out
+    assert "Shares and accuracy, " in outcome.out
     assert "To load the model" not in outcome.out
     assert "new.skops is older and untouched" in outcome.err
     assert (folder / "new.skops").read_text() == "older"

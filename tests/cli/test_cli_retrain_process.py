@@ -11,8 +11,8 @@ def test_interrupted_retraining_keeps_the_rounds_done(retrain, folder):
     first, last = done.err.splitlines()
     assert first.startswith("round 1: ")
     assert last == "interrupted; kept: 1 round, the model of round 1, written to new.skops"
-    assert "Before and after, " in done.out
-    assert "stopped as it was interrupted" in done.out
+    assert "Shares and accuracy, " in done.out
+    assert "Stopped because it was interrupted" in done.out
     assert "The same again" not in done.out
     path = folder / "new.skops"
     assert "clf.Interrupted" in skops.io.get_untrusted_types(file=path)

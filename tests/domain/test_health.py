@@ -190,9 +190,11 @@ def test_of_many_columns_only_what_goes_with_the_sensitive_one_is_looked_for(mon
 
 def test_of_many_rows_some_are_looked_at(monkeypatch):
     looked_at = []
-    own = health._determines
+    own = health.follows
     monkeypatch.setattr(health, "MOST_ROWS", 100)
-    monkeypatch.setattr(health, "_determines", lambda one, other: looked_at.append(len(one)) or own(one, other))
+    monkeypatch.setattr(
+        health, "follows", lambda one, other, least: looked_at.append(len(one)) or own(one, other, least)
+    )
     assert "in all 100 rows" in the_remark(PEOPLE.assign(job2=PEOPLE["job"]))
     assert max(looked_at) == 100
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Derived, Domain, Integer, Ordinal, Real, Rule
 from fairprobe.domain.allowed import Block, TooManyError
-from fairprobe.domain.expressions import parse, text_of
+from fairprobe.domain.expressions import names_in
+from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.errors import DataError, DomainError
 from random_domains import every_input
 
@@ -271,7 +272,7 @@ def in_python(text, row):
 def test_any_rules_are_as_python_would_have_them(texts):
     codes = every_input(NUMBERS)
     rows = NUMBERS.decode(codes).astype(dict.fromkeys(NAMES, float)).to_dict("records")
-    if any(not parse_names(text) for text in texts):
+    if any(not names_in(parse(text)) for text in texts):
         return
     expected = np.array([all(in_python(text, row) for text in texts) for row in rows])
     try:
@@ -283,12 +284,6 @@ def test_any_rules_are_as_python_would_have_them(texts):
     assert domain.allows(codes).tolist() == expected.tolist()
     assert domain.n_valid == expected.sum()
     assert domain.allows(domain.sample_codes(50, np.random.default_rng(0))).all()
-
-
-def parse_names(text):
-    from fairprobe.domain.expressions import names_in
-
-    return names_in(parse(text))
 
 
 # Derived parameters
@@ -336,7 +331,27 @@ def test_a_rule_about_what_is_derived_is_one_about_its_source():
         ("(" * 100 + "age > 3" + ")" * 100, "brackets and signs at most 50 deep"),
         ("'" + "x" * 1_000_000 + "' == relationship", "may have 10,000 characters at most, got 1,000,018"),
         ("+".join(["age"] * 3000) + " > 3", "may have 10,000 characters at most"),
-        ("+".join(["age"] * 300) + " > 3", "50 operations in a row at most"),
+        ("+".join(["age"] * 300) + " > 3", "at most 120 operations in a row"),
+        ("not " * 2000 + "age > 3", "brackets and signs at most 50 deep"),
+        ("-" * 9000 + "age > 3", "brackets and signs at most 50 deep"),
+        ("+".join(["age"] * 2400) + " > 3", "at most 120 operations in a row"),
+        ("(" * 49 + "age" + "+age)" * 49 + "+1" * 100 + "> 3", "at most 120 operations in a row"),
+        ("age == 5not in (1, age)", "at position 20 there must be values in a list, no names, got 'age'"),
+        ("age in (1, 2]", "at position 13 there must be ')', got ']'"),
+        ("age > 3)", "at position 8 there must be 'and', 'or' or the end, got ')'"),
+        ("age[0] == 3", "at position 4 there must be 'and', 'or' or the end, got '['"),
+        ("age in sex", "a list of values in brackets after 'in', got 'sex'"),
+        ("age in (1, sex)", "values in a list, no names, got 'sex'"),
+        ("age > missing", "a value: what is missing has no order, got 'missing'"),
+        ("age is 5", "'missing' after 'is', got '5'"),
+        ("missing > age", "a name, a number or a text in quotes, got 'missing'"),
+        ("age is missing == 3", "'and', 'or' or the end, got '=='"),
+        ("(age > 3) > 2", "a value before, not a comparison in brackets, got ')'"),
+        ("age + 1 and age > 3", "at position 9 there must be a comparison, got 'and'"),
+        ("age == not age", "there must be"),
+        ("[age] == 3", "there must be a name, a number or a text in quotes, got '['"),
+        ("age, 3", "there must be"),
+        ("(age for age in (1, 2)) == 3", "there must be"),
         ("", "must be a text that is not empty"),
     ],
 )

@@ -160,8 +160,8 @@ def test_the_same_seed_gives_the_same_result(model, augment, labels):
     options = {**QUICK, "controls": True, "augment": augment, "labels": labels, "max_rounds": 1}
     options["committee"] = committee if labels == "vote" else None
     first, again, other = (retrain(model, X, y, DOMAIN, seed=seed, **options) for seed in (3, 3, 4))
-    assert figures(first.summary()) == figures(again.summary())
-    assert figures(first.summary()) != figures(other.summary())
+    assert figures(first.jsonable()) == figures(again.jsonable())
+    assert figures(first.jsonable()) != figures(other.jsonable())
     np.testing.assert_array_equal(first.model.predict(EVERYONE), again.model.predict(EVERYONE))
 
 
@@ -169,7 +169,7 @@ def test_a_fresh_seed_is_recorded(model):
     options = {**QUICK, "augment": ["flip"], "labels": "mean", "max_rounds": 2}
     first = retrain(model, X, y, DOMAIN, seed=None, **options)
     again = retrain(model, X, y, DOMAIN, seed=first.seed, **options)
-    assert figures(first.summary()) == figures(again.summary())
+    assert figures(first.jsonable()) == figures(again.jsonable())
 
 
 # Nothing accepted

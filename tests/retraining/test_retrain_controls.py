@@ -90,7 +90,7 @@ def test_flipped_rows_alone_leave_random_inputs_with_their_twins():
     random = result.controls["random"]
     assert result.rounds[0].n_added == random.n_added == len(X)
     assert random.words == "as many rows of random inputs with twins"
-    assert random.summary()["words"] == random.words
+    assert random.jsonable()["words"] == random.words
     added = keeping.calls[-2][0].iloc[len(X) :]
     assert added["sex"].value_counts().to_dict() == {0: len(X) // 2, 1: len(X) // 2}
 

@@ -84,7 +84,7 @@ def test_linked_stands_beside_the_others_everywhere(found):
     for by_name in (result.before, result.after, result.changes, result.first.shares, *rounds, *controls):
         assert list(by_name) == names
     assert {"share_linked", "low_linked", "high_linked"} <= set(result.history.columns)
-    summary = json.loads(json.dumps(result.summary()))
+    summary = json.loads(json.dumps(result.jsonable()))
     assert all(list(summary[when]) == names for when in ("before", "after", "changes"))
     assert all(list(control["shares"]) == names for control in summary["controls"].values())
 
@@ -95,7 +95,7 @@ def test_without_links_nothing_of_it_is_there():
     assert list(result.controls) == ["constant", "random", "all"]
     assert not result.ways
     assert not result.ways_in_words()
-    assert "ways" not in result.summary()
+    assert "ways" not in result.jsonable()
     assert "along" not in repr(result)
 
 
@@ -266,7 +266,7 @@ def test_the_paper_s_schedule_takes_linked_twins_too():
     for each in result.rounds:
         assert each.recipe.augment == "linked"
         assert each.n_added == pytest.approx(each.recipe.flipped / 100 * len(X), abs=1)
-        assert each.summary()["flipped"] == each.recipe.flipped
+        assert each.jsonable()["flipped"] == each.recipe.flipped
 
 
 # Controls
@@ -340,8 +340,8 @@ def test_every_way_says_what_it_does_to_both_shares(found):
     assert "-> 0% (0% to" in lines["constant"]
     assert f"-> {100 * constant.value:.2f}".rstrip("0") in lines["constant"]
     assert all(", with relation changed along " in line and " points" in line for line in lines.values())
-    assert result.summary()["ways"] == list(lines.values())
-    assert "share of the rows, with what is linked to them changed along" in result._repr_html_()
+    assert result.jsonable()["ways"] == list(lines.values())
+    assert "the rows, with what is linked to them changed along" in result._repr_html_()
 
 
 def test_a_way_is_told_by_its_best_round():

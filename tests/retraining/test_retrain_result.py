@@ -35,7 +35,7 @@ def result():
 
 
 def test_a_summary_is_ready_for_json(result):
-    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    summary = json.loads(json.dumps(result.jsonable(), allow_nan=False))
     assert summary["accepted"] is True
     assert summary["chosen"] == 2
     assert [each["accepted"] for each in summary["rounds"]] == [True, True, False]
@@ -56,14 +56,14 @@ def test_a_summary_of_trees_is_ready_for_json():
     X, y = noisy_rows(300, 1)
     names = np.where(y, "yes", "no")
     result = retrain(DecisionTreeClassifier(random_state=0), X, names, DOMAIN, labels="mean", max_rounds=2, **QUICK)
-    text = json.dumps(result.summary(), allow_nan=False)
+    text = json.dumps(result.jsonable(), allow_nan=False)
     assert json.loads(text)["favourable"] == "yes"
 
 
 def test_a_summary_of_nothing_is_ready_for_json():
     settings = {**QUICK, "controls": True}
     result = retrain(Planted(), *rows(100, 3), DOMAIN, trainer=Script(Planted()), held_out=HELD_OUT, **settings)
-    summary = json.loads(json.dumps(result.summary(), allow_nan=False))
+    summary = json.loads(json.dumps(result.jsonable(), allow_nan=False))
     assert summary["rounds"] == summary["front"] == []
     assert summary["chosen"] is None
     assert summary["changes"]["domain"]["improvement"] is None
@@ -71,7 +71,7 @@ def test_a_summary_of_nothing_is_ready_for_json():
 
 def test_a_favourable_label_as_numpy_has_it():
     result = run(AFTER, favourable=np.int64(0))
-    assert json.loads(json.dumps(result.summary()))["favourable"] == 0
+    assert json.loads(json.dumps(result.jsonable()))["favourable"] == 0
 
 
 def test_groups_against_a_plain_computation(result):
@@ -115,7 +115,7 @@ def test_intervals_stand_beside_every_share(result):
         assert each.loss.confidence == pytest.approx(1 - 0.05 / 6)  # three rounds, two populations
         for population, change in each.changes.items():
             assert change.low <= change.difference <= change.high
-            assert each.summary()[f"low_{population}"] <= each.summary()[f"share_{population}"]
+            assert each.jsonable()[f"low_{population}"] <= each.jsonable()[f"share_{population}"]
 
 
 def test_a_relative_change_has_an_interval_that_holds():

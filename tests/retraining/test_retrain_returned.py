@@ -65,7 +65,7 @@ def test_that_its_rows_are_known_to_it_is_said(rejected):
     )
     text = dict(rejected.health)["fitted-rows"]
     assert "share of the rows and its accuracy are on rows it was fitted to; its share of the domain is not" in text
-    summary = json.loads(json.dumps(rejected.summary()))
+    summary = json.loads(json.dumps(rejected.jsonable()))
     assert summary["on_fitted_rows"] is True
     assert (summary["before_is"], summary["compared_with"]) == ("the model given", CLONE)
 

@@ -68,7 +68,7 @@ def test_fits_are_timed_on_a_few_rows(is_known):
         assert before == [result.n_rows["fit"]]
     else:
         assert before
-        assert max(before) <= 4000
+        assert max(before) <= 4002, "a row of each label besides"
 
 
 def test_controls_that_there_is_no_time_for_say_so():
@@ -110,7 +110,7 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert result.after["domain"].value == pytest.approx(50 / 400, abs=0.05)
     assert dict(result.health)["round-failed"].endswith("; what came before is kept: 2 rounds")
     assert all("MemoryError" in control.why_not for name, control in result.controls.items())
-    assert result.summary()["failure"] == result.failure
+    assert result.jsonable()["failure"] == result.failure
 
 
 def test_a_model_that_answers_what_it_may_not_in_a_later_round():

@@ -223,7 +223,7 @@ def test_a_round_in_words():
 
 
 def test_figures_for_json():
-    summary = a_round(2, 0.5, 0.75).summary()
+    summary = a_round(2, 0.5, 0.75).jsonable()
     assert (summary["round"], summary["augment"], summary["left"], summary["accuracy"]) == (2, "flip", 0.5, 0.75)
     assert [summary[f"{name}_domain"] for name in ("share", "low", "high")] == [SHARE.value, SHARE.low, SHARE.high]
     cases = [Recipe(parts, 10.0).uses_cases for n in (1, 2) for parts in itertools.combinations(("case", "flip"), n)]

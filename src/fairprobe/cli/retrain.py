@@ -11,8 +11,8 @@ from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.retrain_words import figure_parts, plan_lines
-from fairprobe.cli.words import progress, say, say_parts, spinner, to_copy
+from fairprobe.cli.flags import in_flags
+from fairprobe.cli.words import progress, say, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError
 from fairprobe.estimation.favourable import favourable_label
@@ -218,7 +218,7 @@ class Retrain(Command):
         """All of it."""
         return {
             "model": self.request.model_name,
-            **self.result.summary(),
+            **self.result.jsonable(),
             "exit_code": self.exit_code(),
             **self.written,
             "interrupted": self.interrupted,
@@ -227,7 +227,8 @@ class Retrain(Command):
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
-        say_parts(figure_parts(self.request.model_name, result))
+        say(f"Retraining {self.request.model_name}:")
+        say(in_flags(result.text()), 4)
         if self.out is not None and not result.accepted:
             say(f"Nothing is written to {self.out.name}, as no round was accepted.")
         if written["older_out"] is not None:
@@ -292,4 +293,6 @@ class Retrain(Command):
         ]
         title = f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:"
         costs = [(title, 0), *((f"  {line}", 4) for line in times)]
-        return DryRun({**planned.summary(), **files}, plan_lines(planned, files), costs)
+        facts = planned.facts(files["cases"]) | {name: file for name, file in files.items() if file and name != "cases"}
+        lines = [f"  {name:9}  {fact}" for name, fact in facts.items()]
+        return DryRun({**planned.jsonable(), **files}, lines, costs)

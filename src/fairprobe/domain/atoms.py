@@ -15,6 +15,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.derived import Derived
+from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
@@ -152,11 +153,9 @@ def _is_too_wide(parameter: Parameter) -> bool:
 
 def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
     """A column as atoms."""
-    import pandas as pd
-
     if isinstance(parameter, (Category, Ordinal)) or parameter.levels - parameter.missing <= 2:
         return Listed(parameter, parameter.encode(column), parameter.levels)
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = as_floats(column)
     numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     spike = _spike(numbers[~np.isnan(numbers)])
     atoms = np.ones(len(numbers), dtype=np.int64)

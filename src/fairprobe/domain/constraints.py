@@ -32,11 +32,10 @@ from fairprobe.domain.expressions import (
     evaluate,
     is_listed,
     names_in,
-    parse,
-    text_of,
 )
 from fairprobe.domain.extended import Extended, Held
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas

@@ -13,21 +13,12 @@ from fairprobe.arrays import Codes
 from fairprobe.domain.allowed import is_number
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import (
-    MAX_LENGTH,
-    Among,
-    Compare,
-    Constant,
-    Formula,
-    Join,
-    Missing,
-    Name,
-    Not,
-    text_of,
-)
+from fairprobe.domain.discretize import Dependence, joint_counts
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.domain.values import plain_or_none
 
 if TYPE_CHECKING:
@@ -130,28 +121,20 @@ def _sources(
 def _dependency(
     source: _Numbered, target: _Numbered, domain: Domain, least: float, most_broken: MostBroken
 ) -> Dependency | None:
-    known = (source.numbers >= 0) & (target.numbers >= 0)
     shape = len(source.values), len(target.values)
-    pairs = source.numbers[known] * shape[1] + target.numbers[known]
-    table = np.bincount(pairs, minlength=shape[0] * shape[1]).reshape(shape)
-    n, best = len(pairs), table.argmax(axis=1)
-    if not n:
+    seen = Dependence(joint_counts(source.numbers, target.numbers, shape))
+    if not seen.n:
         return None
-    n_broken = n - int(table.max(axis=1).sum())
-    share = table.sum(axis=0) / n
-    expected = float(n - (table.sum(axis=1) * share[best]).sum())
-    # The first row of a value cannot contradict, nor can any if one value of the target is all there is.
-    would_show = (n - shape[0]) * (1 - float(share.max()))
-    if would_show < least or n_broken > most_broken(n, min(expected, would_show)):
+    if seen.would_show < least or seen.n_broken > most_broken(seen.n, min(seen.expected, seen.would_show)):
         return None
-    mapping = {value: target.values[place] for value, place in zip(source.values, best.tolist(), strict=True)}
+    mapping = {value: target.values[place] for value, place in zip(source.values, seen.best.tolist(), strict=True)}
     parameter = domain[source.name]
     is_whole = _is_whole(mapping, parameter)
     formula = _formula(source.name, target.name, mapping, is_whole and bool((source.numbers >= 0).all()))
     if len(text_of(formula)) > MAX_LENGTH:
         return None
     derived = Derived(target.name, source.name, mapping, dtype=domain[target.name].dtype) if is_whole else None
-    return Dependency(source.name, target.name, formula, derived, n, expected)
+    return Dependency(source.name, target.name, formula, derived, seen.n, seen.expected)
 
 
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import in_dtype, plain_or_none
 
@@ -54,7 +55,7 @@ class Extended(Parameter):
     def _numbers(self) -> Floats:
         import pandas as pd
 
-        return np.asarray(pd.to_numeric(pd.Series(self.extras, dtype=object), errors="coerce"), dtype=np.float64)
+        return as_floats(pd.Series(self.extras, dtype=object))
 
     def numbers(self, codes: Codes) -> Floats:
         """The values as floats, missing ones as NaN."""

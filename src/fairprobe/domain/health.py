@@ -14,6 +14,7 @@ from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.derived import Derived
+from fairprobe.domain.discretize import follows, numbered
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.infer import unseen_remarks
 from fairprobe.domain.links import Link
@@ -60,16 +61,12 @@ MOST_LABELS = 20
 MOST_VALUES = 1000
 MOST_COLUMNS = 100
 """Of more columns, only the sensitive ones are looked at for what determines them."""
-FIRST_ROWS = 500
-"""Most pairs of columns are told apart by these already."""
 EXPECTED = 20
 """So many rows at least would have to contradict a dependency if there were none."""
 ERROR = 0.01
 """Of proposing a link."""
 MOST_PAIRS = 5
 """Pairs named; of more, their number."""
-
-Numbers = Codes
 
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
@@ -134,11 +131,11 @@ def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
 def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
     """Inputs that tell the label outright."""
     rows, known = _spread(frame), _spread(label)
-    numbers = _numbered(known)
+    numbers = numbered(known)
     remarks = []
     for name in rows.columns:
-        column = _numbered(rows[name])
-        if column.max() < MOST_LABELS and _determines(column, numbers) and _would_show(column, numbers):
+        column = numbered(rows[name])
+        if column.max() < MOST_LABELS and follows(column, numbers, EXPECTED):
             remarks.append(
                 Remark(
                     "label-among-inputs",
@@ -236,7 +233,7 @@ def _determined_columns(rows: pd.DataFrame, domain: Domain) -> list[Remark]:
     if len(rows) < LEAST_ROWS:
         return []
     following = {link.column for link in domain.links} | {p.name for p in domain.parameters if isinstance(p, Derived)}
-    columns = {name: _numbered(rows[name]) for name in domain.names if name not in following}
+    columns = {name: numbered(rows[name]) for name in domain.names if name not in following}
     columns = {name: column for name, column in columns.items() if 0 < column.max() < MOST_VALUES}
     found = sorted(_dependencies(columns, domain.sensitive), key=lambda pair: pair[0] in domain.sensitive, reverse=True)
     with_sensitive = [pair for pair in found if pair[0] in domain.sensitive]
@@ -272,42 +269,17 @@ def _proposed(links: Iterable[Link], sensitive: str, other: str) -> str:
     return ""
 
 
-def _dependencies(columns: dict[str, Numbers], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Pairs of columns, a sensitive one first, and in what way they go together."""
     names = set(sensitive)
     for one, other in combinations(columns, 2):
         one, other = (other, one) if other in names and one not in names else (one, other)
         if one not in names and len(columns) > MOST_COLUMNS:
             continue
-        forth, back = (_is_dependency(columns[a], columns[b]) for a, b in ((one, other), (other, one)))
+        forth, back = (follows(columns[a], columns[b], EXPECTED) for a, b in ((one, other), (other, one)))
         if forth and back:
             yield one, other, "goes one to one with"
         elif forth:
             yield one, other, "determines"
         elif back:
             yield one, other, "is determined by"
-
-
-def _is_dependency(one: Numbers, other: Numbers) -> bool:
-    return _determines(one[:FIRST_ROWS], other[:FIRST_ROWS]) and _determines(one, other) and _would_show(one, other)
-
-
-def _numbered(column: pd.Series[Any]) -> Numbers:
-    """The values as numbers from 0 on, a missing one among them."""
-    import pandas as pd
-
-    numbers: Numbers = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
-    return numbers
-
-
-def _determines(one: Numbers, other: Numbers) -> bool:
-    """Whether rows alike in the one are alike in the other."""
-    by_value = np.zeros(int(one.max()) + 1, dtype=np.int64)
-    by_value[one] = other
-    return bool((by_value[one] == other).all())
-
-
-def _would_show(one: Numbers, other: Numbers) -> bool:
-    """Whether, did the one tell nothing of the other, enough rows would contradict."""
-    n_repeats = len(one) - len(np.unique(one))
-    return bool(n_repeats * (1 - np.bincount(other).max() / len(other)) >= EXPECTED)

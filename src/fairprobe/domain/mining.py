@@ -26,8 +26,10 @@ from fairprobe.domain.atoms import Column, Listed, columns_of
 from fairprobe.domain.constraints import Restrictions, Rule, bind
 from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
+from fairprobe.domain.discretize import joint_counts
 from fairprobe.domain.edges import orders, ranges
-from fairprobe.domain.expressions import MAX_LENGTH, Formula, Join, Not, leaves_of, names_in, text_of
+from fairprobe.domain.expressions import Formula, Join, Not, leaves_of, names_in
+from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
 
 if TYPE_CHECKING:
@@ -152,11 +154,9 @@ class _Pair:
 
     @classmethod
     def of(cls, one: Column, other: Column) -> _Pair:
-        known = (one.atoms >= 0) & (other.atoms >= 0)
-        joint = one.atoms[known] * other.n_atoms + other.atoms[known]
-        seen = np.bincount(joint, minlength=one.n_atoms * other.n_atoms).reshape(one.n_atoms, other.n_atoms)
-        by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(len(joint), 1)
-        return cls(one, other, seen.astype(np.int64), by_chance)
+        seen = joint_counts(one.atoms, other.atoms, (one.n_atoms, other.n_atoms))
+        by_chance = np.outer(seen.sum(axis=1), seen.sum(axis=0)) / max(int(seen.sum()), 1)
+        return cls(one, other, seen, by_chance)
 
     def forbidden(self, standard: Standard, error: float) -> Mask:
         """Which atoms do not go together, though they would by chance."""

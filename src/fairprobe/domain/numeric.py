@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats
+from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import plain
 from fairprobe.errors import DomainError
@@ -78,9 +79,7 @@ class _Number(Parameter):
         return numbers
 
     def _encode(self, series: Any, nearest: bool) -> Codes:
-        import pandas as pd
-
-        numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        numbers = as_floats(series)
         steps = (np.where(np.isfinite(numbers), numbers, self.low - self.step) - self.low) / self.step
         codes = np.rint(steps)
         inside = (

@@ -18,6 +18,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import is_number
 from fairprobe.domain.derived import Derived
+from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import Link, plain_values
 from fairprobe.domain.parameter import Parameter
@@ -121,10 +122,7 @@ class _Table:
         shape = parameter.levels - parameter.missing, sensitive.levels - sensitive.missing
         values, groups = parameter.encode(frame[parameter.name]), sensitive.encode(frame[sensitive.name])
         values, groups = np.where(values < shape[0], values, -1), np.where(groups < shape[1], groups, -1)
-        known = (values >= 0) & (groups >= 0)
-        joint = values[known] * shape[1] + groups[known]
-        seen = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
-        return cls(sensitive, parameter, groups, values, seen.astype(np.int64))
+        return cls(sensitive, parameter, groups, values, joint_counts(values, groups, shape))
 
     def players(self, error: float) -> list[_Player]:
         """Values under the sensitive values that they occur under, if under the others they surely do not."""
@@ -220,18 +218,14 @@ def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Co
 
 
 def _kinds_of_column(parameter: Parameter, column: pd.Series[Any]) -> Codes:
-    import pandas as pd
-
-    if not parameter.is_numeric:
-        numbers = pd.factorize(column, use_na_sentinel=False)[0]
-        commonest = np.argsort(-np.bincount(numbers), kind="stable")[:MOST_KINDS]
-        place = np.full(int(numbers.max(initial=0)) + 1, len(commonest))
-        place[commonest] = np.arange(len(commonest))
-        return place[numbers].astype(np.int64)
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    known = values[np.isfinite(values)]
-    ends = np.unique(np.quantile(known, np.arange(1, N_BINS) / N_BINS)) if len(known) else np.zeros(0)
-    return np.where(np.isfinite(values), np.searchsorted(ends, values), len(ends) + 1).astype(np.int64)
+    if parameter.is_numeric:
+        numbers = as_floats(column)
+        return by_quantiles(np.where(np.isfinite(numbers), numbers, np.nan), N_BINS)
+    values = numbered(column)
+    commonest = np.argsort(-np.bincount(values), kind="stable")[:MOST_KINDS]
+    place = np.full(int(values.max(initial=0)) + 1, len(commonest))
+    place[commonest] = np.arange(len(commonest))
+    return place[values].astype(np.int64)
 
 
 # Who plays the part of whom

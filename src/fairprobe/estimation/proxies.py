@@ -12,6 +12,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed, nearest
+from fairprobe.domain.discretize import as_floats, by_quantiles
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.bounds.intervals import checked_confidence
@@ -175,14 +176,12 @@ def _binned(column: pd.Series[Any]) -> Codes:
     """A column in numbers: values as they come, numbers with many values by quantiles; a missing one is a part too."""
     import pandas as pd
 
-    if pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_BINS:
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        edges = np.unique(np.nanquantile(numbers, np.linspace(0, 1, MOST_BINS + 1)[1:-1]))
-        return np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right"))
-    if pd.api.types.is_numeric_dtype(column):
-        codes = pd.factorize(column, sort=True)[0].astype(np.int64)
-    else:
+    if not pd.api.types.is_numeric_dtype(column):
         codes = pd.factorize(column.astype(object))[0].astype(np.int64)
+    elif column.nunique() > MOST_BINS:
+        return by_quantiles(as_floats(column), MOST_BINS, includes="low")
+    else:
+        codes = pd.factorize(column, sort=True)[0].astype(np.int64)
     return np.where(codes < 0, codes.max() + 1, codes)
 
 

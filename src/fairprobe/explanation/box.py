@@ -18,9 +18,10 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not, text_of
+from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.rule_text import text_of
 from fairprobe.domain.values import plain
 
 Values = frozenset[int]

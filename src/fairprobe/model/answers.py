@@ -1,4 +1,4 @@
-"""Answers: what a model returned, made sure of."""
+"""Answers: checks of what a model returned."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ Output = Literal["label", "score", "proba", "value"]
 OUTPUTS: tuple[str, ...] = get_args(Output)
 
 MADE_OF_VALUES = (tuple, list, set, frozenset, dict, np.ndarray)
-"""Kinds of what is no label: they compare as arrays or not at all."""
+"""Types that are no labels: they compare as arrays or not at all."""
 
 EXACT = 2**53
 """Up to this, a float of 64 bits tells all whole numbers apart."""
 
 LOOKED_AT = 5000
+"""Labels that are looked at. Chosen."""
 MOST_LABELS, MOST_FRACTIONS = 100, 10
-"""More different whole numbers, or numbers with fractions, among the first labels are no names."""
+"""Most different whole numbers, and numbers with fractions, that are taken for names of labels. Chosen."""
 
 
 def checked_output(output: Any) -> str:
-    """One of the kinds of output."""
+    """The output, if it is one of the four kinds."""
     if output not in OUTPUTS:
         raise SettingError.about(
             "output", f"must be one of {', '.join(OUTPUTS)}; got {output!r}{nearest(output, OUTPUTS)}"
@@ -66,7 +67,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
 
 
 class LabelNames:
-    """Sees to it that labels are names: continuous numbers would make nearly every input a case."""
+    """Checks that labels are names: continuous numbers would make nearly every input a case."""
 
     def __init__(self, classes: Any) -> None:
         self._is_told = classes is not None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_ROWS: Final = 64
-"""A part of a batch with fewer rows is not worth a thread."""
+"""Fewest rows of a batch for which a thread is used. Chosen."""
 
 
 class Answers(Protocol):
@@ -35,7 +35,7 @@ class Answers(Protocol):
         """One answer for each input."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+        """The answers for all members of each input's family, allowed or not: by member in domain order, then input."""
 
 
 class Answering(Answers, Protocol):
@@ -56,7 +56,7 @@ class Answering(Answers, Protocol):
         """Inside this, inputs are known to be finite."""
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Inside this, the model itself is asked, whatever it said of the same rows before."""
+        """Inside this, the model itself is asked: no answer that is remembered is used."""
 
 
 class Asker:
@@ -90,7 +90,7 @@ class Asker:
         return self._send(self.form.rows(codes), len(codes), lambda: codes)
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for all members of each input's family, allowed or not: a row a member, in domain order."""
+        """The answers for all members of each input's family, allowed or not: by member in domain order, then input."""
         families = self.domain.families
         batch = self.form.families(codes)
         answer = self._send(batch, len(families) * len(codes), lambda: families.members(codes))
@@ -125,7 +125,7 @@ class Asker:
             ) from error
 
     def quiet(self) -> AbstractContextManager[Any]:
-        """Ask inside this: inputs are known to be finite, so scikit-learn is spared looking for NaN in each batch."""
+        """Inside this, scikit-learn does not look for NaN in each batch, as inputs are known to be finite."""
         sklearn = sys.modules.get("sklearn")  # a model that works by it has brought it along
         may_be_missing = any(parameter.missing for parameter in self.domain.parameters)
         if sklearn is None or not self.adapter.always_finite or may_be_missing or not isinstance(self.form, ArrayForm):
@@ -134,7 +134,7 @@ class Asker:
         return context
 
     def afresh(self) -> AbstractContextManager[Any]:
-        """Ask inside this to find out whether the model says the same again: nothing that it said before is used."""
+        """Inside this, the model itself is asked: no answer that is remembered is used."""
         return self.adapter.afresh()
 
     @property
@@ -149,12 +149,12 @@ class Asker:
 
     @property
     def sent(self) -> int | None:
-        """Rows sent since this was made, by whomever, to a model that counts them itself; None for any other."""
+        """Rows sent since this asker was made, to a model that counts them itself; None for any other."""
         n_sent = self.adapter.n_sent
         return None if n_sent is None else n_sent - self._n_sent_before
 
     def _send(self, batch: Any, n_rows: int, codes: Callable[[], Codes]) -> NDArray[Any]:
-        """`codes` gives the rows sent as codes: only an error needs them."""
+        """Send a batch; `codes` gives its rows as codes, which only an error needs."""
         self.n_queries += n_rows
         try:
             raw = self.function(batch)
@@ -174,12 +174,12 @@ class Asker:
         return answer
 
     def _advice(self) -> str:
-        """A plain function may have wanted a frame."""
+        """A hint for a plain function, which may expect a frame."""
         is_array = self.adapter.is_function and not isinstance(self.form, FrameForm)
         return ". If the function expects a DataFrame, say batch='frame'" if is_array else ""
 
     def _guilty(self, codes: Codes) -> str:
-        """The row that the model raises on, in words, if there is one; found by halving, within the limit."""
+        """A sentence about the row that the model raises on, if there is one; found by halving, within the limit."""
         good, bad = 0, len(codes)
         while bad - good > 1:
             middle = (good + bad) // 2
@@ -228,7 +228,7 @@ def _words(row: pd.Series) -> str:
 
 
 class InThreads:
-    """Asks about the parts of a batch in as many threads: for models that release the interpreter's lock."""
+    """Asks about parts of a batch in several threads, for models that release the interpreter's lock."""
 
     def __init__(self, function: Callable[[Any], Any], n_threads: int) -> None:
         self._function = function
@@ -236,7 +236,7 @@ class InThreads:
         self._pool = ThreadPoolExecutor(n_threads)
 
     def __call__(self, batch: Any) -> Any:
-        """The answers, in order."""
+        """The answers to a batch, in order."""
         n = min(self._n_threads, len(batch) // LEAST_ROWS)
         if n < 2:
             return self._function(batch)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Floats
 
 
-class Saved:
-    """What all of them tell of themselves, by the names that scikit-learn has for it."""
+class SavedRegressor:
+    """A model that gives a number for each row; it describes itself by scikit-learn's names."""
 
     def __init__(
         self,
@@ -28,27 +28,23 @@ class Saved:
         if categories:
             self.categories_in_ = dict(categories)
 
+    def predict(self, batch: Any) -> Any:
+        """The numbers."""
+        return self._ask(batch)
 
-class SavedClassifier(Saved):
-    """One that gives a probability for each class, or of the second of two; the label is that of the highest."""
+
+class SavedClassifier(SavedRegressor):
+    """A model that gives a probability for each class, or of the second of two; the highest tells the label."""
 
     def __init__(self, ask: Callable[[Any], Any], classes: Sequence[Any], *args: Any, **keywords: Any) -> None:
         super().__init__(ask, *args, **keywords)
         self.classes_ = np.asarray(classes)
 
     def predict_proba(self, batch: Any) -> Floats:
-        """A column a class."""
+        """Probabilities, one column for each class."""
         given = np.asarray(self._ask(batch), dtype=np.float64)
         return given if given.ndim == 2 else np.column_stack([1 - given, given])
 
     def predict(self, batch: Any) -> NDArray[Any]:
         """The likeliest class of each row."""
         return self.classes_[self.predict_proba(batch).argmax(axis=1)]
-
-
-class SavedRegressor(Saved):
-    """One that gives a number for each row."""
-
-    def predict(self, batch: Any) -> Any:
-        """The numbers."""
-        return self._ask(batch)

@@ -1,4 +1,4 @@
-"""The pandas categories that a model was fitted on: strings, as a CSV has them, are no such thing to it."""
+"""The pandas categories that a model was fitted on: such a model does not take strings, as a CSV has them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Categories = dict[str, tuple[Any, ...]]
 FITTED_ON = "one of the categories that the model was fitted on"
 
 SHOWN = 5
-"""Categories that a message names."""
+"""Most categories that a message names. Chosen."""
 
 ADVICE = (
     "if the model was fitted on pandas categoricals, give the domain's parameters dtype='category' and as their "
@@ -42,7 +42,7 @@ def fitted_columns(model: Any, domain: Domain) -> list[str] | None:
 
 
 def own_name(name: str, names: Iterable[str]) -> str:
-    """The one of some names that a column is: LightGBM writes underscores for spaces, ONNX for all but letters.
+    """The name among `names` that a model's column has: LightGBM puts underscores for spaces, ONNX for all but letters.
 
     >>> own_name("hours_per_week", ["age", "hours-per-week"]), own_name("sex", ["age"])
     ('hours-per-week', 'sex')
@@ -58,10 +58,9 @@ def _lightgbm_booster(model: Any) -> Any:
 
 
 def fitted_categories(model: Any, domain: Domain, columns: Sequence[str]) -> Categories:
-    """The categories of those columns that were fitted as categoricals, as far as the model tells.
+    """By column that was fitted as a pandas categorical, its categories, as far as the model tells.
 
-    One that hands everything on to another model may tell them itself, by column, as its `categories_in_`: those that
-    the other's adapter declares.
+    A model that hands batches on to another may tell them itself, by column, as its `categories_in_`.
     """
     told = getattr(model, "categories_in_", None)
     if isinstance(told, Mapping):
@@ -91,7 +90,7 @@ def _of_lightgbm(model: Any, domain: Domain, columns: Sequence[str]) -> Categori
 
 
 def xgboost_categories(booster: Any, columns: Sequence[str]) -> Categories:
-    """The categories that a booster of XGBoost keeps, from its version 3.1 on."""
+    """By column, the categories that a booster of XGBoost keeps; from version 3.1 on."""
     if "c" not in (getattr(booster, "feature_types", None) or ()) or not hasattr(booster, "get_categories"):
         return {}
     told = booster.get_categories(export_to_arrow=True).to_arrow()
@@ -121,7 +120,7 @@ def category_places(parameter: Parameter, categories: Sequence[Any]) -> Codes:
 
 
 def as_fitted(values: pd.Series[Any], categories: Sequence[Any]) -> pd.Series[Any]:
-    """A column as a categorical of exactly these categories; what is none of them is refused."""
+    """A column as a categorical of exactly these categories; other values are refused."""
     import pandas as pd
 
     places = _places(values, categories)
@@ -149,7 +148,7 @@ def _brief(categories: Sequence[Any]) -> str:
 
 
 def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A model's method whose errors about categories say what to do."""
+    """Wrap a model's method so that its errors about categories say what to do."""
 
     def ask(batch: Any) -> Any:
         try:
@@ -163,6 +162,6 @@ def advised(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def may_need_advice(model: Any, domain: Domain, known: Mapping[str, Any]) -> bool:
-    """Whether a model of another package is given text as text."""
+    """Return True if a model of another package than scikit-learn is given text as text."""
     is_other = not type(model).__module__.startswith("sklearn.")
     return is_other and any(not p.is_numeric and p.name not in known for p in domain.parameters)

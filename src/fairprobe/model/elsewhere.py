@@ -1,4 +1,4 @@
-"""Elsewhere: a model is asked in a thread or a process of ours as it would be asked where the call came from.
+"""Asking in another thread or process, with the settings of scikit-learn and joblib that the caller has.
 
 Scikit-learn's settings (`sklearn.set_config`) and joblib's belong to a thread; another one has the defaults.
 """
@@ -14,14 +14,14 @@ from typing import Any
 
 
 def _settings() -> dict[str, Any]:
-    """Scikit-learn's settings in this thread; none where nothing has imported it, which a model that uses it has."""
+    """Scikit-learn's settings in this thread; empty if nothing has imported scikit-learn."""
     sklearn = sys.modules.get("sklearn")
     return {} if sklearn is None else sklearn.get_config()
 
 
 @dataclass(frozen=True)
 class AsHere:
-    """A function, called elsewhere with scikit-learn's settings as they are here, where this is made."""
+    """A function to be called in another thread or process, with scikit-learn's settings of this thread."""
 
     function: Callable[..., Any]
     shares_cores: bool = False
@@ -29,14 +29,14 @@ class AsHere:
     settings: dict[str, Any] = field(default_factory=_settings)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it."""
+        """Call the function."""
         settings = import_module("sklearn").config_context(**self.settings) if self.settings else nullcontext()
         with settings, _in_turn() if self.shares_cores else nullcontext():
             return self.function(*arguments, **named)
 
 
 def _in_turn() -> Any:
-    """Inside, joblib does one thing after another, parted and so added up as for the number of jobs asked for."""
+    """Inside this, joblib runs its jobs in turn, split as for the number asked for, so that sums stay the same."""
     import joblib
     from joblib.parallel import SequentialBackend
 

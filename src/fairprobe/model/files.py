@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".skops",)
 
 _TRIED: Final = 1000
-"""Rows that the model and its copy are both asked about."""
+"""Rows that the model and its copy are both asked about. Chosen."""
 
 _RULE: Final = "a model that is written must be one that skops can write and read again"
 
 
 def check_writable(model: Any) -> None:
-    """Refuse a model that could not be written before any work goes into it; what fitting adds is seen only later."""
+    """Refuse a model that could not be written, before it is fitted; what fitting adds is checked only later."""
     _dumped(model, SettingError, "; put functions of a module in the place of lambdas, or leave --out out")
 
 
 def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batch: str | None = None) -> None:
-    """Write a model, and read what was written: some of what skops writes, such as a lambda, it can't read."""
+    """Write a model, and check that the file gives it back: skops writes some things that it cannot read."""
     data, saved = _dumped(model, RunError, ". Nothing is written")
     said, again = (Asker(each, domain, batch=batch).ask_frame(rows.head(_TRIED)) for each in (model, saved))
     if not np.array_equal(said, again):
@@ -43,7 +43,7 @@ def write_model(model: Any, path: Path, domain: Domain, rows: pd.DataFrame, batc
 
 
 def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes, Any]:
-    """What a file would hold, and the model that it gives."""
+    """The content of a file, and the model that it gives back."""
     import skops.io
 
     try:
@@ -57,7 +57,7 @@ def _dumped(model: Any, kind: type[FairprobeError], advice: str) -> tuple[bytes,
 
 
 def _with_lists(value: Any, done: dict[int, Any]) -> Any:
-    """The same with lists in the place of pandas' indexes, which skops does not write: columns are often named so."""
+    """A copy with lists in the place of pandas' indexes, which skops cannot write."""
     import pandas as pd
 
     if isinstance(value, pd.Index):
@@ -79,6 +79,6 @@ def _with_lists(value: Any, done: dict[int, Any]) -> Any:
 
 
 def loading_line(name: str) -> str:
-    """The command that loads a model and shows it."""
+    """A command that loads a model and shows it."""
     code = f"import skops.io as s; f = {json.dumps(name)}; print(s.load(f, trusted=s.get_untrusted_types(file=f)))"
     return f"python -c {shlex.quote(code)}"

@@ -1,7 +1,7 @@
-"""A model's fingerprint: a hash of all that its answers follow from, by value.
+"""A model's fingerprint: a hash of everything that its answers follow from, by value.
 
-A pickle will not do: its bytes differ between two copies that are alike, as they tell which parts are the same object,
-and hold the padding of structured arrays. Nor does it hold any code: of a function and of a class it has the name.
+A pickle would not do. Its bytes differ between equal copies, as they record which parts are one object and the padding
+of structured arrays. And it holds no code: only the names of functions and classes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fairprobe._version import __version__
 
 SCALARS: Final = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 UNTOLD: Final = "untold"
-"""How a fingerprint begins that is of no use to tell one model from another."""
+"""Prefix of a fingerprint that cannot tell one model from another, and matches none."""
 
 _MADE_OF: Final = {
     classmethod: "__func__",
@@ -46,14 +46,14 @@ _MADE_OF: Final = {
     types.MemberDescriptorType: "__qualname__",
     types.MethodType: "__func__ __self__",
 }
-"""By type, the attributes that tell an object from another of its type."""
+"""By type, the attributes that identify an object."""
 
 _LOOKS_ANYWHERE: Final = ("eval", "exec", "globals", "__import__")
-"""A function that calls one of these may work with anything, whatever its code names."""
+"""Functions that can reach anything, whatever the code that calls them names."""
 
 
 def fingerprint(model: Any) -> str:
-    """The hash; of a model with a part whose content cannot be told, as an open file, one that matches no other."""
+    """The hash of a model. With a part whose content is not known, such as an open file, it matches no other."""
     try:
         return _Walk().of(model).hex()
     except Exception as error:  # whatever a part's own way to be stored may raise
@@ -61,7 +61,7 @@ def fingerprint(model: Any) -> str:
 
 
 class _Walk:
-    """One walk over a model's parts; each is looked at once."""
+    """One walk over the parts of a model, each of which is looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, bytes]] = {}
@@ -123,14 +123,14 @@ class _Walk:
             yield np.ascontiguousarray(array).tobytes()
 
     def _function(self, part: types.FunctionType) -> Iterator[bytes | str]:
-        """By its code and all that it works with; code that was installed as it was released is known by name."""
+        """A function by its code and all that it uses; one of an installed package by its name and version."""
         where = part.__globals__.get("__name__", "")
         release = _release(where)
         yield from (where, part.__code__.co_qualname, release) if release else self._worked_with(part)
         yield from map(self.of, (part.__defaults__, part.__kwdefaults__, part.__closure__, vars(part)))
 
     def _worked_with(self, part: types.FunctionType) -> Iterator[bytes]:
-        """Its code, the values behind the names that this looks up outside of it, and the modules that it imports."""
+        """The code of a function, the values of the globals that it names, and the modules that it imports."""
         yield self.of(part.__code__)
         known, codes = part.__globals__, list(_codes(part.__code__))
         names = {name for code in codes for name in code.co_names}
@@ -145,14 +145,14 @@ class _Walk:
                     raise TypeError(f"what a function works with that calls {step.argval} cannot be told")
 
     def _used(self, value: Any, names: set[str], inside: tuple[Any, ...] = ()) -> bytes:
-        """A value that code looks up; of a module of one's own, what the code may take from there by name."""
+        """A value that code names; of a module of the user's own, the attributes that the code names."""
         if not isinstance(value, types.ModuleType) or _release(value.__name__):
             return self.of(value)
         there = {} if value in inside else vars(value)
         return _hash(*(self._used(there[name], names, (*inside, value)) for name in sorted(names & {*there})))
 
     def _class(self, part: type) -> Iterator[bytes | str]:
-        """By all that it has; of one that was installed as released, by name and by what was put into it since."""
+        """A class by all its attributes; one of an installed package by its name and what was put into it since."""
         yield from map(self.of, part.__bases__)
         release = _release(part.__module__) if _found(part.__module__, part.__qualname__) is part else None
         if release:
@@ -165,7 +165,7 @@ class _Walk:
                 yield _hash(name, self.of(value))
 
     def _reduced(self, part: Any) -> Iterator[bytes | str]:
-        """Any other object by its class, and as it says that it is stored: how it is made, of what, and its state."""
+        """Any other object by its class and by what its own `__reduce__` returns."""
         own_way = copyreg.dispatch_table.get(type(part))
         reduced = part.__reduce_ex__(4) if own_way is None else own_way(part)
         yield self.of(type(part))
@@ -182,7 +182,7 @@ class _Walk:
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code and all that is defined in it."""
+    """A code object and those of the functions defined in it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, types.CodeType):
@@ -190,7 +190,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _found(module: str, name: str) -> Any:
-    """An object that stands in a module under a name; None where there is none."""
+    """The object under a name in an imported module; None if there is none."""
     return reduce(lambda part, each: getattr(part, each, None), name.split("."), sys.modules.get(module))
 
 
@@ -199,7 +199,7 @@ def _package(module: str) -> str:
 
 
 def _release(module: str) -> str | None:
-    """The version of a module that is installed as it was released; None for code of one's own, which may change."""
+    """The version of the installed package that a module belongs to; None for the user's own code."""
     return _release_of(_package(module))
 
 

@@ -1,4 +1,4 @@
-"""Forms: codes into what a model eats, an array or a frame, once a batch."""
+"""Forms: they turn a batch of codes into an array or a frame, as the model takes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS: Final = 100_000
-"""Columns of more values are decoded batch by batch."""
+"""Most values of a text column that are kept decoded; columns of more are decoded batch by batch. Chosen."""
 
 EXACT_IN_FLOAT32: Final = 2**24
 """Up to this, a float of 32 bits tells all whole numbers apart."""
@@ -33,7 +33,7 @@ class Form(Protocol):
     """By column that was fitted as a pandas categorical, the categories in the order that the model knows them by."""
 
     def rows(self, codes: Codes) -> Any:
-        """The inputs themselves, one a row."""
+        """The inputs themselves, one for each row of codes."""
 
     def families(self, codes: Codes) -> Any:
         """Every input in all combinations of the sensitive values: a block of rows for each combination, in order."""
@@ -61,7 +61,7 @@ class ArrayForm:
         self._others = [column for column, line in enumerate(lines) if line is None and column not in hidden]
 
     def rows(self, codes: Codes) -> NDArray[Any]:
-        """The inputs themselves, one a row."""
+        """The inputs themselves, one for each row of codes."""
         batch = np.empty(codes.shape, dtype=self.dtype)
         self._write(codes, batch)
         return self._ordered(batch)
@@ -143,7 +143,7 @@ class FrameForm:
         self._places = {name: category_places(domain[name], values) for name, values in self.categories.items()}
 
     def rows(self, codes: Codes) -> pd.DataFrame:
-        """The inputs themselves, one a row."""
+        """The inputs themselves, one for each row of codes."""
         return self._frame({column: codes[:, column] for column in self._columns})
 
     def families(self, codes: Codes) -> pd.DataFrame:
@@ -181,7 +181,7 @@ class FrameForm:
 
     @cached_property
     def _texts(self) -> dict[int, Any]:
-        """By column of text that pandas would hold as something else, its values by code as Python's own strings."""
+        """By column of text that pandas would hold in another type, its values by code as Python's own strings."""
         import pandas as pd
 
         texts = {}
@@ -196,7 +196,7 @@ class FrameForm:
 
 
 def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) -> None:
-    """Refuse a model that was fitted on other columns than the domain's parameters, where its columns are known."""
+    """Raise a DataError if a model was fitted on other columns than the domain's parameters; None is not checked."""
     hidden = [column for column in columns or () if column in domain.hidden]
     if hidden:
         raise DataError(f"a hidden parameter must be none that {name} was fitted on, got {hidden[0]!r}: leave it out")
@@ -219,7 +219,7 @@ def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) ->
 
 
 def natural_dtype(domain: Domain) -> type[Any]:
-    """Integers if all parameters are, else floats."""
+    """The dtype of an array of all parameters: int64 if all are whole and none can be missing, otherwise float64."""
     whole = all("int" in parameter.dtype.lower() and not parameter.missing for parameter in domain.seen)
     return np.int64 if whole else np.float64
 

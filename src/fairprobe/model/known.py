@@ -1,7 +1,7 @@
-"""Known models: the classes whose every answer is known from what they were fitted to, and who is one of them.
+"""Known models: classes whose answers follow from their fitted numbers, and the check that a model is one of them.
 
 A subclass may predict otherwise, and so may an object or a class whose methods were replaced or wrapped. So a model is
-known only if it is of the very class, with all the functions that were shipped, and so are all its parts.
+known only if it is of exactly such a class, with the functions that were shipped, and so are all its parts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Of the transformers, a "monotone" one never makes a larger number a smaller one,
 
 FLOAT32 = frozenset({"tree", "regression-tree"})
 COMMITTEES = frozenset({"forest", "regression-forest", "vote", "regression-vote"})
-"""Trees work on float32; so does a committee whose members all do."""
+"""Kinds whose members decide; one works on float32 if all its members do, as trees do."""
 
 LEAFY = frozenset({"boosting", "forest", "histogram-boosting", "tree"})
 """The kinds made of trees: their scores are steps."""
@@ -81,7 +81,7 @@ _IMMUTABLE = 1 << 8
 """Py_TPFLAGS_IMMUTABLETYPE of Python's C API: nothing can be put in the place of what such a class has."""
 
 _DATA = frozenset({bool, bytes, dict, float, int, str, type(None)})
-"""What holds no function that is called."""
+"""Types that hold no function that a model would call."""
 
 REPEATABLE = frozenset(
     {"booster", "boosting", "forest", "histogram-boosting", "kernel", "linear", "network", "tree", "vote"}
@@ -105,15 +105,15 @@ def known_kind(model: Any, seen: dict[Any, Any] | None = None) -> str | None:
 
 
 def own_kind(model: Any) -> str | None:
-    """The same, whatever its parts are."""
+    """The kind of a model or transformer by its own class; its parts need not be known."""
     return _kind(model, {}, with_parts=False)
 
 
 def is_repeatable(model: Any) -> bool:
-    """Whether it is known to give the same row the same label whenever it is asked.
+    """Return True if a model is known to give the same row the same label whenever it is asked.
 
-    So are the known classifiers, alone or at the end of a pipeline; of forests those that use one thread, as more of
-    them add up the trees in any order.
+    Known classifiers do, alone or at the end of a pipeline. Forests must use one thread: several threads add up the
+    trees in any order.
     """
     if known_kind(model) is None or own_kind(last_step(model)) not in REPEATABLE:
         return False
@@ -122,23 +122,23 @@ def is_repeatable(model: Any) -> bool:
 
 
 def kin(model: Any) -> str | None:
-    """The kind of the nearest class in the table that a model is of or derived from; of a pipeline, of its last step.
+    """The kind of the nearest class in the table that a model, or the last step of a pipeline, is derived from.
 
-    It guides what is tried. What is claimed of a model hangs on `known_kind`.
+    It guides what is tried. Claims about a model rest on `known_kind`.
     """
     last = last_step(model)
     return next((KINDS[path] for base in type(last).__mro__ if (path := _path(base)) is not None), None)
 
 
 def last_step(model: Any) -> Any:
-    """What stands at the end of a pipeline; any other model is that itself."""
+    """The last step of a pipeline; any other model is its own last step."""
     while isinstance(getattr(model, "steps", None), list):
         model = model.steps[-1][1]
     return model
 
 
 def works_on_float32(model: Any) -> bool:
-    """Whether it turns its rows into float32 anyway: one of the very classes of trees, or a committee of them."""
+    """Return True if a model turns its rows into float32 anyway: a tree, or a committee of trees."""
     if (told := getattr(model, "works_on_float32_", None)) is not None:  # of one in another process
         return bool(told)
     kind = KINDS.get(_path(type(model)) or "")
@@ -148,7 +148,7 @@ def works_on_float32(model: Any) -> bool:
 
 
 def why_unknown(model: Any) -> str:
-    """Why a model is not known, in words."""
+    """A sentence that says why a model is not known."""
     name = type(model).__name__
     base = next((base.__name__ for base in type(model).__mro__[1:] if _path(base) is not None), None)
     if base is not None:
@@ -164,7 +164,7 @@ def why_unknown(model: Any) -> str:
 
 
 def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str | None:
-    """The same; `seen` remembers objects, and which classes are altered: the trees of a forest are all of one."""
+    """The kind of a model; `seen` remembers objects and classes that were looked at, as a forest has many alike."""
     path = _path(type(model))
     if path is None or _is_altered(model, seen) or _calls_a_function(model, KINDS[path]):
         return None
@@ -172,7 +172,7 @@ def _kind(model: Any, seen: dict[Any, Any], *, with_parts: bool = True) -> str |
 
 
 def _path(cls: type) -> str | None:
-    """Where the very class is to be found, if it is in the table."""
+    """The key in `KINDS` of exactly this class; None if it is not in the table."""
     ending = f":{cls.__name__}"
     for path in KINDS:
         # Only a class of that name and package is worth an import, which then is none: the model brought it along.
@@ -186,10 +186,10 @@ def _package(module: Any) -> str:
 
 
 def _is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
-    """Whether it, or what was fitted in it, has something else in the place of what was shipped.
+    """Return True if a method of an object, or of an object fitted in it, was replaced.
 
-    Settings may be of any class, as those that fit are copies; what is fitted has a name with a line at an end. What
-    users keep there under a name that no method of the class uses is never called.
+    Only attributes with a leading or trailing underscore are followed: settings are copied before they are fitted. An
+    attribute that no method of the class uses is never called.
     """
     cls = type(thing)
     if cls not in seen:
@@ -203,7 +203,7 @@ def _is_altered(thing: Any, seen: dict[Any, Any]) -> bool:
 
 
 def _used_names(cls: type) -> frozenset[str]:
-    """The names that the methods of a class and of its bases use."""
+    """The names of attributes and globals that the methods of a class and of its bases use."""
     methods = (value for base in cls.__mro__ for value in vars(base).values())
     functions = (getattr(each, "fget", getattr(each, "fn", each)) for each in methods)
     codes = [each.__code__ for each in functions if hasattr(each, "__code__")]
@@ -218,7 +218,7 @@ def _flat(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_class_altered(cls: type) -> bool:
-    """Whether a function that it would call was put there by others than those who wrote it."""
+    """Return True if a function that a class would call does not come from the packages that shipped the class."""
     packages = _BENEATH.union(_package(path.partition(":")[0]) for path in KINDS)
     seen: set[Any] = set()
     for base in (each for each in cls.__mro__ if not each.__flags__ & _IMMUTABLE):
@@ -231,7 +231,7 @@ def _is_class_altered(cls: type) -> bool:
 
 
 def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]) -> bool:
-    """Whether something is none of what those packages have in that place of a class, or hands work to what is not."""
+    """Return True if a value was not shipped by the packages for that place of a class, or calls such a value."""
     if (id(value), place) in seen:
         return False
     seen.add((id(value), place))
@@ -249,10 +249,10 @@ def _is_foreign(value: Any, place: str, packages: frozenset[str], seen: set[Any]
 
 
 def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> bool:
-    """Whether a function was written in one of the packages, for that place of a class if one is named.
+    """Return True if a function was written in one of the packages, for that place of a class if one is named.
 
-    What is said of it (`__module__`, `__wrapped__`) proves nothing: `functools.wraps` copies it. The names that it
-    sees and the file of its code do.
+    `__module__` and `__wrapped__` prove nothing: `functools.wraps` copies them. The globals that it sees and the file
+    of its code do.
     """
     names, file, own = function.__globals__, function.__code__.co_filename, function.__code__.co_qualname
     if names is not getattr(sys.modules.get(names.get("__name__", "")), "__dict__", None):
@@ -263,7 +263,7 @@ def is_shipped(function: FunctionType, place: str, packages: frozenset[str]) -> 
 
 
 def _called(function: FunctionType) -> Iterator[Any]:
-    """The functions that it works by: those it was made around and, in the same package, those it names."""
+    """The functions that a function calls: those in its closure and those among the globals that it names."""
     codes = [function.__code__]
     for code in codes:
         codes += [each for each in code.co_consts if isinstance(each, CodeType)]
@@ -275,7 +275,7 @@ def _called(function: FunctionType) -> Iterator[Any]:
 
 
 def _calls_a_function(model: Any, kind: str) -> bool:
-    """Whether a setting hands some of the work over to what the user wrote, or makes it random."""
+    """Return True if a setting hands work to a function of the user, or makes answers random."""
     if kind == "identity":
         return getattr(model, "func", None) is not None
     if kind == "constant":
@@ -284,7 +284,7 @@ def _calls_a_function(model: Any, kind: str) -> bool:
 
 
 def _parts(model: Any) -> Iterator[Any]:
-    """What a model is made of; the places of parts that were dropped are passed over."""
+    """The models and transformers that a model is made of, without dropped ones."""
     kind = KINDS.get(_path(type(model)) or "")
     parts: Iterable[Any] = ()
     if kind == "pipeline":

@@ -1,4 +1,4 @@
-"""What asking a model a little tells: if it repeats itself, in any batch, and to within what; how long it takes."""
+"""Measurements of a model by a few queries: whether it repeats itself, in any batch, how exactly, and how fast."""
 
 from __future__ import annotations
 
@@ -23,42 +23,44 @@ if TYPE_CHECKING:
 
 
 SIZES = (1024, 64, 7, 1)
-"""Rows asked about at a time: other sizes take other ways through a model's arithmetic."""
+"""Rows in a batch. Chosen: batches of other sizes take other ways through a model's arithmetic."""
 
 FEW = 4
-"""So many calls of each size are enough."""
+"""Calls with batches of each size. Chosen."""
 
 SAFETY = 2.0
-"""Rows that were not looked at may be off by a little more."""
+"""Factor on the largest difference seen, as rows that were not asked about may differ by more. Chosen."""
 
 COARSE = 1e-6
-"""As a fraction of the outputs: answers in batches alike that differ by more do so by no rounding."""
+"""Largest difference that rounding explains in batches of equal size, as a fraction of the outputs. Chosen."""
 
 ROUNDING: Final = 1e-4
-"""As a fraction of the outputs: an answer that differs by more with the rows beside it differs by no rounding, not even
-in single precision. Chosen; networks in single precision differ by some 1e-6."""
+"""Largest difference that rounding explains in batches of other sizes, as a fraction of the outputs. Chosen: networks
+in single precision differ by about 1e-6."""
 
 TOGETHER: Final = 64
 BATCHES: Final = 2
 OTHER_SIZE: Final = 7
 ALONE: Final = 4
-"""Rows asked together; batches of another size, and that; rows asked alone: 146 queries, and at most as many again."""
+"""Rows asked together; number of batches of another size; that size; rows asked alone. Chosen: 146 queries in all, and
+at most as many again."""
 
 TIE = 1e-4
-"""As a fraction of the scores: so near to the boundary, rounding may decide in single precision."""
+"""Distance from the boundary, as a fraction of the scores, within which rounding may decide. Chosen."""
 
 MOST_TIES = 64
+"""Rows whose distance from the boundary is asked for. Chosen."""
 
 SECONDS: Final = 1.0
 GROWTH: Final = 4
-"""How long a model is timed, by batches of which each is so many times as large as the one before."""
+"""Seconds that a model is timed for, and the factor by which each batch is larger than the one before. Chosen."""
 
 
 def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> float:
-    """How far apart the outputs for one row are when asked in batches of different size, at the most.
+    """The largest difference between outputs for one row that is asked in batches of different size.
 
-    The model is asked about the rows given, where there are some, else about inputs of the domain. Labels are names,
-    so they have none. What is so far apart that it can't be rounding does not count: `unsteadiness` reports it.
+    The model is asked about the rows given, or else about inputs of the domain. For labels it is 0. Differences too
+    large to be rounding do not count: `unsteadiness` reports them.
     """
     n = SIZES[0] if limit is None else min(SIZES[0], limit // 20)
     if asker.output == "label" or not n or (rows is not None and not len(rows)):
@@ -80,11 +82,11 @@ def resolution_of(asker: Asker, limit: int | None = None, rows: pd.DataFrame | N
 
 
 def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | None = None) -> tuple[Remark, ...]:
-    """A remark if the answer to a row depends on the rows asked with it, or is another when all is asked again.
+    """A remark if the answer to a row depends on the rows asked with it, or changes when it is asked again.
 
-    Some rows are asked about together, half of them in another order among others, in batches of another size, and
-    alone, each answer in turn. Models of a class known to answer row by row are not asked. Nor is anything said
-    of a model that fails: whoever goes on to ask it will say that.
+    Rows are asked about together, then half of them in another order among others, in batches of another size, and
+    alone. Models of a class known to answer row by row are not asked. A model that fails gets no remark here: the next
+    query raises its error.
     """
     n = TOGETHER if limit is None else min(TOGETHER, limit // 40)
     if known_kind(asker.model) is not None or n < 2 or (rows is not None and not len(rows)):
@@ -136,7 +138,7 @@ def unsteadiness(asker: Asker, limit: int | None = None, rows: pd.DataFrame | No
 
 
 def _in_turn(outputs: NDArray[Any]) -> Codes:
-    """Places such that the first few have all sorts of outputs, the rare ones too."""
+    """An order of the rows in which the first few have outputs of every sort, rare ones too."""
     import pandas as pd
 
     if outputs.dtype.kind != "f":
@@ -146,18 +148,18 @@ def _in_turn(outputs: NDArray[Any]) -> Codes:
 
 
 def differ(first: NDArray[Any], second: NDArray[Any], at_most: float) -> Mask:
-    """Which rows have other outputs: numbers that lie farther apart, and other labels."""
+    """Boolean mask of the rows whose outputs differ: numbers by more than `at_most`, labels at all."""
     other = np.abs(first - second) > at_most if at_most else first != second
     return np.asarray(other.reshape(len(first), -1).any(axis=1))
 
 
 def tolerance(outputs: NDArray[Any], resolution: float) -> float:
-    """How far apart two answers for one row may be and still be the same but for rounding."""
+    """The largest difference between two answers for one row that rounding explains."""
     return max(16 * resolution, COARSE * float(np.abs(outputs).max(initial=0.0)))
 
 
 def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.DataFrame) -> bool:
-    """Whether all these rows lie so near to the decision boundary that rounding may decide their labels."""
+    """Return True if all these rows lie so near to the decision boundary that rounding may decide their labels."""
     try:
         asker = Asker(model, domain, output="score", batch=batch)
         if asker.adapter.is_function:
@@ -176,7 +178,7 @@ def are_ties(model: Any, domain: Domain, batch: str | None, rows: Codes | pd.Dat
 
 @dataclass(frozen=True)
 class Measured:
-    """What some batches told."""
+    """The speed of a model and the hits in the batches that it was timed with."""
 
     n_inputs: int
     hits: int
@@ -187,7 +189,7 @@ class Measured:
 
 
 def measured(judge: Callable[[int], int], most: int, *, first: int = 1) -> Measured:
-    """Judge growing batches, up to a size, for about a second; `judge` judges so many inputs and gives the hits."""
+    """Judge growing batches of at most `most` inputs for about a second; `judge` takes a size and returns the hits."""
     begun = time.perf_counter()
     batch, n_inputs, hits = min(first, most), 0, 0
     while True:

@@ -21,25 +21,24 @@ DTYPES: Final[dict[str, Any]] = {
     "tensor(bool)": np.bool_,
     "tensor(string)": np.object_,
 }
-"""What an input takes, by onnxruntime's name for it."""
+"""By onnxruntime's name for the type of an input, the dtype of its values."""
 
 LABELS: Final = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
 NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
-"""Types of outputs."""
+"""Beginnings of the types of outputs that are labels, and that are numbers."""
 
 N_TRIED: Final = 8
+"""Made-up rows that tell what an output is. Chosen."""
+
 SLACK: Final = 1e-4
-"""Rows that tell what an output is, and by how much probabilities in single precision may miss 1."""
+"""Largest difference from 1 of the sum of probabilities in single precision. Chosen."""
 
 MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
-"""By output: the operation that makes it, and the classes that it tells."""
+"""By output: the operation that makes it, and the classes that this operation names."""
 
 
 def open_session(content: bytes) -> Any:
-    """A session of onnxruntime.
-
-    One thread: whoever asks in several processes or threads has these already, and onnxruntime's own wait busily.
-    """
+    """A session of onnxruntime with one thread: more of them wait busily, and we ask in several processes anyway."""
     import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 
     options = onnxruntime.SessionOptions()
@@ -49,33 +48,31 @@ def open_session(content: bytes) -> Any:
 
 
 def onnx_model(session: Any, content: bytes, made_by: MadeBy) -> OnnxModel:
-    """The kind of model that the outputs of a graph make it.
+    """A model of the kind that the outputs of its graph tell.
 
-    Labels are an output of whole numbers or texts; probabilities one that a softmax or a sigmoid makes, or whose rows
-    add to 1. Of other numbers several a row are scores, whose highest is the label, and one a row is just a number.
+    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or their rows add
+    to 1. Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
     """
     model = OnnxModel(session, content, made_by)
     labels, numbers = model.output_of(LABELS), model.output_of(NUMBERS)
-    if labels is None and numbers is None:
-        raise DataError(
-            f"an ONNX model must give labels or numbers, got {', '.join(each.type for each in model.outputs)}"
-        )
     if numbers is None:
-        kind: type[OnnxModel] = OnnxLabels
+        if labels is None:
+            got = ", ".join(each.type for each in model.outputs)
+            raise DataError(f"an ONNX model must give labels or numbers, got {got}")
+        return model
+    made, operation = model.tried(numbers), made_by.get(numbers, ("", None))[0]
+    width = made.shape[1] if made is not None else model.width_of(numbers)
+    if width == 1:
+        kind = OnnxProbabilities if operation == "Sigmoid" else OnnxModel if labels is not None else OnnxNumbers
+    elif made is not None:
+        kind = OnnxProbabilities if _are_probabilities(made) else OnnxScores
     else:
-        made, operation = model.tried(numbers), made_by.get(numbers, ("", None))[0]
-        width = made.shape[1] if made is not None else model.width_of(numbers)
-        if width == 1:
-            kind = OnnxProbabilities if operation == "Sigmoid" else OnnxLabels if labels is not None else OnnxNumbers
-        elif made is not None:
-            kind = OnnxProbabilities if _are_probabilities(made) else OnnxScores
-        else:
-            kind = OnnxProbabilities if operation in ("Softmax", "ZipMap") or "prob" in numbers else OnnxScores
+        kind = OnnxProbabilities if operation in ("Softmax", "ZipMap") or "prob" in numbers else OnnxScores
     return kind(session, content, made_by)
 
 
 class OnnxModel:
-    """A graph into which one tensor goes, or one tensor a column. What comes out, its kinds know."""
+    """A graph that takes one tensor, or one tensor for each column, and gives labels."""
 
     def __init__(self, session: Any, content: bytes, made_by: MadeBy) -> None:
         self._session, self._content, self._made_by = session, content, made_by
@@ -107,18 +104,25 @@ class OnnxModel:
     def __setstate__(self, state: dict[str, Any]) -> None:
         OnnxModel.__init__(self, open_session(state["content"]), **state)
 
+    def predict(self, batch: Any) -> NDArray[Any]:
+        """The graph's own labels, or for each row the class of the highest number."""
+        if self._labels is None:
+            return self.classes_[self._by_class(batch).argmax(axis=1)]
+        labels = np.asarray(self._run(self._labels, batch)).reshape(-1)
+        return labels.astype(str) if labels.dtype.kind == "O" else labels
+
     def output_of(self, types: tuple[str, ...]) -> str | None:
         """The first output of one of these types."""
         return next((each.name for each in self.outputs if each.type.startswith(types)), None)
 
     def width_of(self, output: str) -> int | None:
-        """How many numbers a row of an output has, if it says so."""
+        """Numbers in each row of an output, if the graph says so."""
         shape = next(each.shape for each in self.outputs if each.name == output) or []
         width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
         return width if isinstance(width, int) else None
 
     def tried(self, output: str) -> Floats | None:
-        """What it says of a few made-up rows; None if it does not like them."""
+        """An output for a few made-up rows; None if the graph refuses them."""
         rng = np.random.default_rng(0)
         feed = {}
         for each in self._inputs:
@@ -132,7 +136,7 @@ class OnnxModel:
             return None
 
     def _set_classes(self) -> None:
-        """From the last operation that tells some, if they can be those of the labels."""
+        """Take the classes of the last operation that names some, if they can be those of the labels."""
         told = [classes for _, classes in self._made_by.values() if classes]
         width = self.width_of(self._numbers) if self._numbers else None
         if told and width in (None, 1, len(told[-1])):
@@ -142,6 +146,10 @@ class OnnxModel:
         elif self._labels is None and width is not None:
             self.classes_ = np.arange(max(2, width))
 
+    def _by_class(self, batch: Any) -> Floats:
+        """The numbers of each row, one for each class."""
+        return _as_rows(self._run(str(self._numbers), batch))
+
     def _run(self, output: str, batch: Any) -> Any:
         return self._session.run([output], self._feed(batch))[0]
 
@@ -150,68 +158,46 @@ class OnnxModel:
             rows = batch.to_numpy() if hasattr(batch, "to_numpy") else np.asarray(batch)
             return {self._inputs[0].name: _as_taken(rows, self._inputs[0])}
         if hasattr(batch, "columns"):
-            names = [own_name(each.name, batch.columns) for each in self._inputs]
-            return {
-                each.name: _as_taken(batch[own].to_numpy(), each) for each, own in zip(self._inputs, names, strict=True)
-            }
-        return {each.name: _as_taken(batch[:, place], each) for place, each in enumerate(self._inputs)}
-
-    def _label(self, batch: Any) -> NDArray[Any]:
-        labels = np.asarray(self._run(str(self._labels), batch)).reshape(-1)
-        return labels.astype(str) if labels.dtype.kind == "O" else labels
-
-
-class OnnxLabels(OnnxModel):
-    """One that gives labels alone."""
-
-    def predict(self, batch: Any) -> NDArray[Any]:
-        """A label for each row."""
-        return self._label(batch)
+            columns = [batch[own_name(each.name, batch.columns)].to_numpy() for each in self._inputs]
+        else:
+            columns = list(batch.T)
+        return {each.name: _as_taken(values, each) for each, values in zip(self._inputs, columns, strict=True)}
 
 
 class OnnxNumbers(OnnxModel):
-    """One that gives a number for each row."""
+    """A graph that gives a number for each row."""
 
     def predict(self, batch: Any) -> Floats:
         """The numbers."""
-        return _as_rows(self._run(str(self._numbers), batch))[:, 0]
+        return self._by_class(batch)[:, 0]
 
 
 class OnnxProbabilities(OnnxModel):
-    """One that gives the probability of each class, or of the second of two."""
+    """A graph that gives the probability of each class, or of the second of two."""
 
     def predict_proba(self, batch: Any) -> Floats:
-        """A column a class."""
-        given = _as_rows(self._run(str(self._numbers), batch))
+        """Probabilities, one column for each class."""
+        return self._by_class(batch)
+
+    def _by_class(self, batch: Any) -> Floats:
+        given = super()._by_class(batch)
         made = given if given.shape[1] > 1 else np.column_stack([1 - given, given])
         if not _are_probabilities(made):
             raise ValueError(f"the output {self._numbers} must hold probabilities, got rows that do not add to 1")
         return made
 
-    def predict(self, batch: Any) -> NDArray[Any]:
-        """The model's own labels, or the likeliest class."""
-        if self._labels is not None:
-            return self._label(batch)
-        return self.classes_[self.predict_proba(batch).argmax(axis=1)]
-
 
 class OnnxScores(OnnxModel):
-    """One that gives a score for each class, of which the highest wins."""
+    """A graph that gives a score for each class, of which the highest wins."""
 
     def decision_function(self, batch: Any) -> Floats:
-        """A column a class; of two classes, how much higher the second is."""
-        given = _as_rows(self._run(str(self._numbers), batch))
+        """Scores, one column for each class; of two classes, how much higher the second score is."""
+        given = self._by_class(batch)
         return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
-
-    def predict(self, batch: Any) -> NDArray[Any]:
-        """The model's own labels, or the class of the highest score."""
-        if self._labels is not None:
-            return self._label(batch)
-        return self.classes_[_as_rows(self._run(str(self._numbers), batch)).argmax(axis=1)]
 
 
 def _as_rows(given: Any) -> Floats:
-    """An output as a table of numbers; a list of dictionaries by class is one, too."""
+    """An output as a table of numbers; it may come as a list of dictionaries by class."""
     if isinstance(given, list):
         given = [list(each.values()) for each in given]
     made = np.asarray(given, dtype=np.float64)
@@ -223,7 +209,7 @@ def _are_probabilities(rows: Floats) -> bool:
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:
-    """Values in the dtype and the shape that an input takes; what would change on the way is refused."""
+    """Values in the dtype and the shape that an input takes; values that would change are refused."""
     dtype = np.dtype(DTYPES[taken.type])
     shape = values.shape if values.ndim == len(taken.shape) else (len(values), *([1] * (len(taken.shape) - 1)))
     if dtype.kind == "O":

@@ -1,4 +1,4 @@
-"""Secrets: headers come from the environment, and nothing of them, nor of an address's secrets, is ever shown."""
+"""Secrets: headers come from the environment; neither they nor the secrets in an address are ever shown."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _LONG: Final = 20
 _SECRET_NAMES: Final = re.compile(
     r"key|token|secret|sig|pass|pwd|auth|cred|code|jwt|session|bearer|hmac", re.IGNORECASE
 )
-"""What the name of a secret in a query has in it."""
+"""Matches the name of a secret in the query of an address."""
 
 _LOGGERS: Final = (
     "httpx",
     "httpcore",
     *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
-"""All by name: a logger's filter is not for those below it."""
+"""Loggers whose records are filtered. All are named: a filter does not apply to the loggers below its own."""
 
 _hidden: ContextVar[frozenset[str]] = ContextVar("hidden", default=frozenset())
-"""The secrets of the service that is asked now. What is shown of anything else is left as it is."""
+"""The secrets of the service that is asked now; other texts are left as they are."""
 
 
 @contextmanager
 def hiding(secrets: frozenset[str]) -> Iterator[None]:
-    """Inside this, and in this thread, `redacted` hides these texts."""
+    """Inside this, `redacted` hides these texts."""
     token = _hidden.set(secrets)
     try:
         yield
@@ -53,7 +53,7 @@ def hiding(secrets: frozenset[str]) -> Iterator[None]:
 
 
 def secrets_of(url: str, headers: Iterable[str]) -> frozenset[str]:
-    """What an address and the values of headers must not tell, in all forms that an answer may quote them in."""
+    """The secrets in an address and in the values of headers, in all forms that an answer may quote them in."""
     parts = urlsplit(url)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     told = [value for name, value in parse_qsl(parts.query) if _is_secret(name, value)]
@@ -71,13 +71,13 @@ def redacted(text: str) -> str:
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """The text in one line, without secrets; these go first, as half of one would no longer be known."""
+    """The text in one line without secrets; they go before the text is cut, as half a secret would not be found."""
     line = " ".join(redacted(text).split())
     return line if len(line) <= most else f"{line[:most]}..."
 
 
 def shown_source(source: str) -> str:
-    """Where a model comes from, as it may be shown: an address without its user, its password and keys in its query.
+    """The source of a model as it may be shown: an address without its user, its password and the keys in its query.
 
     >>> shown_source("https://me:secret@host:8443/invocations?code=abcdef&version=2024")
     'https://host:8443/invocations?code=***&version=2024'
@@ -97,7 +97,7 @@ def shown_source(source: str) -> str:
 
 
 def guard_logs() -> None:
-    """Keep secrets out of what others log of a request."""
+    """Keep secrets out of what httpx logs of a request."""
     for name in _LOGGERS:  # httpx logs every address it asks
         logger = logging.getLogger(name)
         if not any(isinstance(each, _Redacting) for each in logger.filters):
@@ -122,7 +122,7 @@ def headers_from_environment(named: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Redacting(logging.Filter):
-    """Takes secrets out of what others log."""
+    """Takes secrets out of log records."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = redacted(record.getMessage()), ()

@@ -1,7 +1,7 @@
-"""Tables: what the estimator at the end of a model sees of an input, parameter by parameter.
+"""Tables: the numbers that the estimator at the end of a pipeline gets for each level of each parameter.
 
-Where the steps before it work column by column, what they make of a parameter's levels is worked out once, by these
-very steps. Exact solvers read the tables; `tabulated.py` puts batches together out of them, for searches.
+Where the steps before it work column by column, these steps are run once on every level. Exact solvers read the tables;
+`tabulated.py` puts batches together out of them, for searches.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from fairprobe.model.asking import Asker
 from fairprobe.model.known import known_kind, own_kind
 
 MAX_TABLE = 10_000_000
-"""A parameter with more levels is not put into a table level by level."""
+"""Most levels of a parameter in a table. Chosen."""
 
 MAX_CELLS = 50_000_000
-"""Nor is one whose table would have more numbers."""
+"""Most numbers in a table. Chosen: 400 MB."""
 
 WIDE = 50_000
-"""Above that many levels of a number the few that matter are searched for, where that can be done."""
+"""Levels above which the few that matter are searched for, if the columns rise with them. Chosen."""
 
 COLUMNWISE = ("columnwise", "identity", "monotone")
-"""The kinds of transformers known to make each of their columns out of one column."""
+"""Kinds of transformers that make each of their columns out of one column."""
 
 NARROW = 1_000
-"""Up to that many levels of a parameter are looked at in one batch with those of the others."""
+"""Most levels of a parameter that go into one batch with those of the other parameters. Chosen."""
 
 N_RANDOM = 300
 """Random families that the model is asked about before its count is believed.
@@ -46,20 +46,23 @@ Chosen: where all agree, with 95% confidence fewer than 3 in 300 others do not.
 """
 
 _BLOCK_CELLS = 4_000_000
+"""Most numbers of a batch that is transformed at once. Chosen: 32 MB."""
+
 _N_TRIED = 256
+"""Random inputs on which the tables are compared with the steps. Chosen."""
 
 
 class UnfitError(Exception):
-    """A model or a domain does not fit what is tried: that is left to the model itself, or to sampling."""
+    """A shortcut does not apply to this model or domain; the model itself is asked, or sampled."""
 
 
 class MismatchError(UnfitError):
-    """The model does not answer as what was read from it says."""
+    """The model's answers differ from those that were worked out from its fitted numbers."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What one parameter's levels look like to the estimator."""
+    """The numbers that the estimator gets for each level of one parameter."""
 
     columns: Codes
     """The estimator's columns that the parameter changes."""
@@ -68,10 +71,10 @@ class Table:
 
 
 class Seen:
-    """The matrix that the estimator at the end of a model gets, made of codes.
+    """The matrix that the estimator at the end of a pipeline gets for a batch of codes.
 
-    Each of its columns must depend on one parameter only. The transformers let in are known to work column by column;
-    that the columns come out as one parameter at a time predicts `check` tries on random inputs as well.
+    Each of its columns must depend on one parameter only. Only transformers known to work column by column are let in,
+    and `check` compares random inputs with what single parameters predict.
     """
 
     def __init__(
@@ -114,7 +117,7 @@ class Seen:
             raise UnfitError("the columns that the preprocessing makes do not depend on one parameter each")
 
     def transformed(self, codes: Codes) -> Any:
-        """A batch of inputs as the steps hand it to the estimator."""
+        """A batch of inputs as the steps make it, dense or sparse."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what there is to warn of, asking the model warns of
@@ -155,14 +158,14 @@ class Seen:
 
     @cached_property
     def base(self) -> NDArray[Any]:
-        """What an input with every parameter at its first level looks like."""
+        """The row of an input with every parameter at its first level."""
         return self.rows(np.zeros((1, len(self.domain.levels)), dtype=np.int64))[0]
 
     @cached_property
     def _narrow(self) -> tuple[dict[int, int], NDArray[Any]]:
-        """The base row with each parameter that has few levels at each of them, and by parameter the first of its rows.
+        """By parameter with few levels, the number of its first row; and rows with it at each level in turn.
 
-        All at once: transformers take about as long for a row as for a thousand.
+        All are transformed at once: transformers take about as long for a row as for a thousand.
         """
         levels = np.array([kind.levels for kind in self.domain.parameters])  # a derived one has its source's
         narrow = np.flatnonzero(levels <= NARROW)
@@ -175,7 +178,7 @@ class Seen:
         return first, self.rows(varied) if first else self.base[None]
 
     def table(self, parameter: int, wanted: Mask) -> Table:
-        """The parameter's levels in those of the wanted columns that it changes; of a wide one, if any."""
+        """The numbers of each level of a parameter, in those of the wanted columns that it changes."""
         if self.is_searchable(parameter):
             outline = self.outline(parameter, wanted)
             if not len(outline.columns):
@@ -201,7 +204,7 @@ class Seen:
         return Table(columns, values)
 
     def outline(self, parameter: int, wanted: Mask) -> Table:
-        """The first and the last level and the missing one: all that is needed to know the columns that rise."""
+        """The table of the first, the last and the missing level alone, which tells the columns that change."""
         kind = self.domain.parameters[parameter]
         ends = np.unique([0, kind.levels - 1 - kind.missing, kind.levels - 1])
         return self._table(self.at(parameter, ends), wanted)
@@ -213,19 +216,19 @@ class Seen:
         return set(np.flatnonzero(self._changed(np.concatenate(rows))).tolist())
 
     def is_searchable(self, parameter: int) -> bool:
-        """Whether it is a wide number whose columns all rise with its levels, a missing value aside."""
+        """Return True for a number of many levels whose columns all rise with them, a missing value aside."""
         if parameter not in self._searchable:
             self._searchable[parameter] = self._is_ordered(parameter) and self._rises(parameter)
         return self._searchable[parameter]
 
     def _rises(self, parameter: int) -> bool:
-        """Whether no column falls from the first level to the last: a weight below 0 turns the order round."""
+        """Return True if no column falls from the first level to the last, as a weight below 0 makes it do."""
         kind = self.domain.parameters[parameter]
         first, last = self.at(parameter, np.array([0, kind.levels - 1 - kind.missing]))
         return bool(((first <= last) | _equal(first, last)).all())
 
     def _is_ordered(self, parameter: int) -> bool:
-        """Whether it is a wide number in whose columns its levels keep their order, or all turn it round."""
+        """Return True for a number of many levels that all its columns keep in order, or all reverse."""
         kind = self.domain.parameters[parameter]
         if not isinstance(kind, (Integer, Real)) or kind.levels <= WIDE:
             return False
@@ -243,7 +246,7 @@ class Seen:
         return Table(changed, rows[:, changed])
 
     def _changed(self, rows: NDArray[Any]) -> Mask:
-        """Which columns differ from the base row somewhere."""
+        """Boolean mask of the columns that differ from the base row in some row."""
         return np.asarray((~_equal(rows, self.base)).any(axis=0))
 
 
@@ -263,12 +266,12 @@ def split(model: Any) -> tuple[list[Any], Any]:
 
 
 def passes(step: Any) -> bool:
-    """Whether a step is none: it hands everything on, or nothing."""
+    """Return True if a step hands all columns on unchanged, or drops them."""
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
 def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
-    """The transformers within a step that are not made of others: all, or those that a column of an input meets."""
+    """The innermost transformers of a step: all of them, or those that a column of the input goes through."""
     if passes(step):
         return
     kind = own_kind(step)

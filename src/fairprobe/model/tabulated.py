@@ -1,8 +1,8 @@
-"""Tabulated batches: what a model's steps make of inputs, put together out of tables and not by the steps.
+"""Tabulated batches: the estimator's input, put together out of tables instead of by the steps of a pipeline.
 
-A batch of text columns asks the same few hundred values of an encoder again and again. Here each level of a parameter
-is looked up: which columns of the estimator's batch it fills, and with what. Wide numbers are not looked up; what
-the steps do to a number is done to those of the batch. The batch has the form that the steps give, dense or sparse.
+A batch of text columns asks an encoder for the same few hundred values again and again. Here each level of a parameter
+is looked up: which columns of the estimator's batch it fills, and with which values. Numbers with many levels are
+computed as the steps compute them. The batch is dense or sparse, as the steps make it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from fairprobe.model.known import own_kind
 from fairprobe.model.tables import NARROW, WIDE, Seen, Table, UnfitError, passes, positions
 
 LOOKED_UP: Final = 200_000
-"""Numbers of more levels are computed for each batch: a table would not stay in the processor's cache."""
+"""Most levels of a number that are looked up; others are computed. Chosen: larger tables leave the cache."""
 
 TRIED: Final = 256
-"""Random inputs on which tables and steps must give the same, bit by bit."""
+"""Random inputs on which tables and steps must agree, bit by bit. Chosen."""
 
 ONE_FOR_EACH: Final = ("Binarizer", "PowerTransformer", "QuantileTransformer")
-"""Steps that give one column for each of theirs, by more than plain arithmetic."""
+"""Steps that make one column of each column, by more than plain arithmetic."""
 
 Change = tuple[Callable[..., Floats], Any]
-"""What a step does to the numbers of a column: the operation, and by what."""
+"""An operation on the numbers of a column, and its second operand."""
 
 Way = tuple[int, list[Change]]
-"""A column that a number goes to, and what is done to it on the way."""
+"""A column that a number ends up in, and the operations on the way there."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Slot:
     compute: Callable[[Codes], Floats] | None = None
 
     def extremes(self, n_levels: int) -> NDArray[Any]:
-        """All values, or of those that are computed the first and the last: they rise, but for a missing one."""
+        """All values; of computed ones the first, the last and the missing one, as the others lie between."""
         return self.values if self.compute is None else self.compute(np.array([0, n_levels - 2, n_levels - 1]))
 
 
 class Tabulated:
-    """Batches of one estimator, by inputs of one domain. A form like those in `forms.py`."""
+    """Makes batches for one estimator out of codes of one domain; a form like those in `forms.py`."""
 
     def __init__(
         self, domain: Domain, slots: Sequence[Slot], background: NDArray[Any], like: Any, *, order: str = "C"
@@ -86,26 +86,26 @@ class Tabulated:
         return self._batch(*self._filled(codes))
 
     def families(self, codes: Codes, *, side_by_side: bool = False) -> Any:
-        """A block of rows for each combination of the sensitive values; or each input's members one after the other."""
+        """A block of rows for each combination of the sensitive values; or, side by side, the members of each input."""
         return self._batch(*self._filled_families(codes, side_by_side=side_by_side))
 
     def singles(self, codes: Codes, *, with_twins: bool) -> NDArray[np.float32]:
-        """Either as trees work on them: dense, in single precision."""
+        """Inputs, or whole families, as trees work on them: dense, in single precision."""
         columns, values = self._filled_families(codes) if with_twins else self._filled(codes)
         return self._dense(columns, values.astype(np.float32))
 
     @cached_property
     def is_finite(self) -> bool:
-        """Whether no value is missing or infinite."""
+        """Return True if no value is missing or infinite."""
         return all(np.isfinite(values).all() for values in (self.background, *self.extremes))
 
     @cached_property
     def extremes(self) -> list[NDArray[Any]]:
-        """By slot, values beyond which it has none."""
+        """By slot, values that include its smallest and its largest."""
         return [slot.extremes(self.domain.parameters[slot.parameter].levels) for slot in self.slots]
 
     def _filled(self, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """By input, then slot: the column and the value."""
+        """Columns and values, by input, then slot."""
         places = codes.take(self._parameters, axis=1) * self._steps + self._starts
         columns, values = self._columns.take(places), self._values.take(places)
         for place in self._computed:
@@ -113,7 +113,7 @@ class Tabulated:
         return columns, values
 
     def _filled_families(self, codes: Codes, *, side_by_side: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The same for all members, block after block or input after input."""
+        """Columns and values of all members, block after block or input after input."""
         families, axis = self.domain.families, int(side_by_side)
         columns, values = (
             np.repeat(np.expand_dims(each, axis), len(families), axis=axis) for each in self._filled(codes)
@@ -128,7 +128,7 @@ class Tabulated:
         return [place for place, slot in enumerate(self.slots) if slot.parameter == parameter]
 
     def _fill(self, place: int, codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The same for one slot."""
+        """Columns and values of one slot for some codes."""
         slot, start = self.slots[place], self._starts[place]
         if slot.compute is not None:
             return self._columns[start], slot.compute(codes.ravel()).reshape(codes.shape)
@@ -163,13 +163,13 @@ class Tabulated:
 
     @cached_property
     def _is_full(self) -> bool:
-        """Whether the slots are the columns, one each."""
+        """Return True if each slot fills one column, and all columns are filled in order."""
         firsts = [slot.columns[0] for slot in self.slots if (slot.columns == slot.columns[0]).all()]
         return np.array_equal(firsts, np.arange(len(self.background)))
 
     @cached_property
     def _is_mixed(self) -> bool:
-        """Whether the columns of two parameters lie between each other's, so that rows must be sorted."""
+        """Return True if the columns of two parameters interleave, so that rows must be sorted."""
         ends: dict[int, list[int]] = {}
         for slot in self.slots:
             ends.setdefault(slot.parameter, []).extend([int(slot.columns.min()), int(slot.columns.max())])
@@ -178,9 +178,9 @@ class Tabulated:
 
 
 class Sums:
-    """Weighted sums over the columns of a tabulated batch, without the batch: what each level adds is known.
+    """Weighted sums over the columns of a tabulated batch, added up level by level without making the batch.
 
-    Twins share what they have in common.
+    Parts that twins have in common are added once.
     """
 
     def __init__(self, form: Tabulated, weights: Floats, constant: float) -> None:
@@ -206,14 +206,14 @@ class Sums:
         """What rounding may do to a sum, in whatever order it is taken, at the most."""
 
     def rows(self, codes: Codes) -> Floats:
-        """For the inputs themselves."""
+        """Sums for the inputs themselves."""
         sums = self._shared(codes)
         for place in self._others:
             sums += self._adds(place, codes[:, self._form.slots[place].parameter])
         return sums
 
     def families(self, codes: Codes) -> Floats:
-        """By member, then input."""
+        """Sums by member, then input."""
         form, sums = self._form, self._shared(codes)
         varied = dict(form.domain.families.varied(codes))
         for place in self._others:
@@ -236,7 +236,7 @@ class Sums:
 
 
 def tabulate(seen: Seen) -> Tabulated:
-    """The batches of the estimator at the end of a pipeline.
+    """A form for the estimator at the end of a pipeline.
 
     Raises:
         UnfitError: a step gives something else than numbers in an array, or other numbers than tables do.
@@ -263,7 +263,7 @@ def tabulate(seen: Seen) -> Tabulated:
 
 
 def _same(made: Any, like: Any) -> bool:
-    """Whether two batches are the same, bit by bit."""
+    """Return True if two batches are equal, bit by bit."""
     if hasattr(like, "tocsr"):
         parts = [(made.indptr, like.indptr), (made.indices, like.indices), (made.data, like.data)]
     else:
@@ -272,7 +272,7 @@ def _same(made: Any, like: Any) -> bool:
 
 
 def _slots(seen: Seen, parameter: int) -> list[Slot]:
-    """What a parameter fills in."""
+    """The slots that a parameter fills."""
     kind = seen.domain.parameters[parameter]
     if kind.name in seen.domain.hidden:
         return []
@@ -286,7 +286,7 @@ def _slots(seen: Seen, parameter: int) -> list[Slot]:
 
 
 def _entries(parameter: int, table: Table) -> list[Slot]:
-    """A table with many zeros as few slots: as many as a level has other numbers, at the most."""
+    """A table as slots: as many as a level has numbers other than 0, at most."""
     filled: Mask = table.values != 0
     width = int(filled.sum(axis=1).max(initial=0))
     order = np.sort(np.argsort(~filled, axis=1, kind="stable")[:, :width], axis=1)
@@ -299,7 +299,7 @@ def _entries(parameter: int, table: Table) -> list[Slot]:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a number becomes on its way, from its codes."""
+    """The numbers in one column, computed from the codes of a parameter."""
 
     kind: Parameter
     changes: tuple[Change, ...]
@@ -316,7 +316,7 @@ class Computed:
 
 
 def _numbers(seen: Seen, parameter: int, ways: Sequence[Way]) -> list[Slot]:
-    """The columns that a number goes to, and those that tell whether it is missing."""
+    """Slots of the columns that a number ends up in, and of those that tell whether it is missing."""
     kind = seen.domain.parameters[parameter]
     missing = seen.at(parameter, np.array([kind.levels - 1]))[0] if kind.missing else None
     ways = list(ways)
@@ -332,14 +332,14 @@ def _numbers(seen: Seen, parameter: int, ways: Sequence[Way]) -> list[Slot]:
 
 
 def _computed(parameter: int, column: int, kind: Parameter, compute: Callable[[Codes], Floats]) -> Slot:
-    """A slot of one column; where the levels are not too many, looked up all the same."""
+    """A slot of one column, looked up unless the levels are too many."""
     if kind.levels > LOOKED_UP:
         return Slot(parameter, np.array([column]), np.zeros(1), compute)
     return Slot(parameter, np.full(kind.levels, column), compute(np.arange(kind.levels)))
 
 
 def _ways(seen: Seen, name: str) -> list[Way] | None:
-    """The columns that a number goes to, and what is done to it on the way; None if that is no plain arithmetic."""
+    """The ways of a number through all steps; None if they are more than plain arithmetic."""
     ways: list[Way] | None = [(seen.order.index(name), [])]
     is_sparse = False
     for step in seen.steps:
@@ -349,7 +349,7 @@ def _ways(seen: Seen, name: str) -> list[Way] | None:
 
 
 def _through(step: Any, ways: list[Way] | None, is_sparse: bool = False) -> list[Way] | None:
-    """Where a step leaves numbers, and what it does to them."""
+    """The ways of numbers through one more step."""
     if ways is None or passes(step):
         return [] if isinstance(step, str) and step == "drop" else ways
     found: list[Way] = []
@@ -383,7 +383,7 @@ def _by_steps(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
 
 
 def _by_column(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
-    """Of those known to work column by column, the ones that select columns, and those that give one for each."""
+    """The way through a step that selects columns, or that makes one column of each; None for other steps."""
     if hasattr(step, "get_support"):
         kept = step.get_support(indices=True).tolist()
         return [(kept.index(place), [])] if place in kept else []
@@ -392,7 +392,7 @@ def _by_column(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
 
 
 def _transformed(numbers: Floats, by: tuple[Any, int]) -> Floats:
-    """What a step itself makes of numbers in one of its columns; what stands in the others does not matter to it."""
+    """Numbers as a step transforms them in one of its columns; the other columns are zeros, which do not matter."""
     step, place = by
     rows = np.zeros((len(numbers), step.n_features_in_))
     rows[:, place] = numbers
@@ -402,7 +402,7 @@ def _transformed(numbers: Floats, by: tuple[Any, int]) -> Floats:
 
 
 def _scaled(step: Any, place: int, is_sparse: bool) -> list[Way] | None:
-    """What scalers do, in their order: subtract, then divide; or multiply, then add. Imputers leave numbers alone."""
+    """The way through a scaler: subtract, then divide; or multiply, then add. Imputers leave numbers as they are."""
     name = type(step).__name__
     if getattr(step, "clip", False):
         return None
@@ -436,7 +436,7 @@ _BY_KIND: Final[dict[str, Callable[[Any, int, bool], list[Way] | None]]] = {
 
 
 def tabulate_frame(domain: Domain, columns: Sequence[str], form: FrameForm) -> Tabulated:
-    """The numbers that a booster makes of a frame: of a categorical the place of its category, NaN if it is missing."""
+    """A form for a booster fitted on a frame: a categorical becomes the place of its category, a missing value NaN."""
     places = {name: domain.names.index(name) for name in columns}
     slots = [_column(domain.parameters[places[name]], places[name], i, form) for i, name in enumerate(columns)]
     return Tabulated(domain, slots, np.zeros(len(columns)), None)

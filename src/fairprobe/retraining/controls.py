@@ -46,8 +46,8 @@ class Control:
     why_not: str = ""
     """The reason why there are no figures."""
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         return {
             "control": self.name,
             "words": self.words,

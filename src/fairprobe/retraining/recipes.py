@@ -42,7 +42,7 @@ _MOST_COPIES: Final = 4
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is added to the training rows."""
+    """The amounts that a round adds to the training rows."""
 
     parts: tuple[str, ...]
     """Some of `PARTS`."""

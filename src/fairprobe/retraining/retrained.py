@@ -1,4 +1,4 @@
-"""What retraining came to."""
+"""The result of a retraining: the model, its figures before and after, and all rounds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
-from fairprobe.blocks import Remark
+from fairprobe.blocks import Block, Remark, Result
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.compare import Comparison
 from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
-from fairprobe.notebook import as_html
 from fairprobe.retraining.controls import Control
 from fairprobe.retraining.judging import JUDGED, Assessment, Loss
+from fairprobe.retraining.retrained_blocks import blocks_of
 from fairprobe.retraining.rounds import Round, best_of, front_of
 from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import percent
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
-"""What figures may be of."""
+"""The models that figures may be of."""
 
 STOPPED = {
     "schedule": "the schedule was over",
@@ -38,16 +38,16 @@ STOPPED = {
     "failed": "a round failed",
     "interrupted": "it was interrupted",
 }
-"""Why the rounds ended."""
+"""By stop reason, why the rounds ended."""
 
 
 def stopped(reason: str, n_rounds: int) -> str:
-    """Why the rounds ended, in words."""
+    """The reason why the rounds ended, in words."""
     return STOPPED[reason].replace("no further round", "no further round" if n_rounds else "no round")
 
 
 def why_none(rounds: list[Round], reason: str) -> str:
-    """Why no round was accepted."""
+    """The reason why no round was accepted."""
     reasons = list(dict.fromkeys(each.why for each in rounds))
     if not reasons:
         return stopped(reason, 0)
@@ -56,7 +56,7 @@ def why_none(rounds: list[Round], reason: str) -> str:
 
 @dataclass(frozen=True)
 class Relative:
-    """How much of a share is gone, as a fraction of it, with an interval."""
+    """The part of a share that is gone, as a fraction of it, with an interval."""
 
     value: float
     low: float
@@ -65,13 +65,13 @@ class Relative:
 
 @dataclass(frozen=True)
 class Way:
-    """A way to train, and what it does to the share of the rows with plain twins and with linked ones."""
+    """A way to train, and the shares of the rows with plain twins and with linked twins, before and after it."""
 
     name: str
-    """An augmentation's, or a control's."""
+    """The name of an augmentation or of a control."""
     what: str
     part: str
-    """What it was judged on: select or report."""
+    """The part that it was judged on: select or report."""
     before: dict[str, Share]
     after: dict[str, Share]
     accuracy_before: float
@@ -89,12 +89,12 @@ class Way:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Retrained:
+class Retrained(Result):
     """A model in which discriminatory inputs are rarer, or the one given if none was accepted, and the evidence.
 
-    The figures after are those of the very model returned. They come from the report part: rows and inputs that
-    neither fitting nor choosing has seen. If the model given is returned, they are its own, before and after; without
-    rows held out its rows are then rows that it was fitted to (`on_fitted_rows`). So they are where rows held out are
+    The figures after are those of the model returned. They come from the report part: rows and inputs that neither
+    fitting nor choosing has seen. If the model given is returned, the figures before and after are its own; without
+    rows held out, its rows are then rows that it was fitted to (`on_fitted_rows`). The same holds if rows held out are
     rows of X, as the remark `rows-overlap` says.
     """
 
@@ -103,17 +103,17 @@ class Retrained:
     """Whether the model is a new one."""
     before: dict[str, Share]
     after: dict[str, Share]
-    """By population: domain, valid (with constraints), rows, and linked (with links): the rows once more."""
+    """By population: domain, valid (with constraints), rows, and linked (the rows again, with links)."""
     before_is: str
-    """What the figures before are of: the model given, or a clone of it."""
+    """The model of the figures before: the model given, or a clone of it."""
     compared_with: str
-    """What the rounds had to beat: the model given, or a clone of it."""
+    """The model that rounds were compared with: the model given, or a clone of it."""
     is_reported: bool
     """Whether the figures come from the report part; if it was interrupted, from the select part."""
     on_fitted_rows: bool
     """Whether the figures of rows (share, accuracy, groups) are on rows that the model was fitted to."""
     changes: dict[str, Comparison]
-    """By population: before against after on the same inputs."""
+    """By population, before compared with after on the same inputs."""
     accuracy_before: float
     accuracy_after: float
     loss: Loss
@@ -137,7 +137,7 @@ class Retrained:
     seconds: float
     seed: int
     how: tuple[str, ...]
-    """How improvement and loss were measured, in sentences."""
+    """Sentences on how improvement and loss were measured."""
     health: tuple[Remark, ...]
     failure: str | None = None
 
@@ -147,14 +147,14 @@ class Retrained:
         return 0 if self.chosen is None else self.chosen.n_added
 
     def improvement(self, population: str = "domain") -> float | None:
-        """How much of the share is gone, as a fraction of it; None if there was none."""
+        """The part of the share that is gone, as a fraction of it; None if there was no share."""
         before = self.before[population].value
         return 1 - self.after[population].value / before if before else None
 
     def relative(self, population: str = "domain") -> Relative | None:
         """The improvement with an interval at the shares' confidence; None if there was no share.
 
-        Both shares are bounded exactly, the error split: that holds however the two go together.
+        Each share has an exact interval at half the error, so the result holds however the two depend on each other.
         """
         before, after = self.before[population], self.after[population]
         confidence = 1 - (1 - before.confidence) / 2
@@ -167,18 +167,18 @@ class Retrained:
 
     @property
     def front(self) -> pd.DataFrame:
-        """The rounds that no other beats in both what is left of the shares and accuracy, on the select part."""
+        """Table of the rounds that no other beats in both `left` and accuracy, on the select part."""
         return self._table(front_of(self.rounds))
 
     @property
     def history(self) -> pd.DataFrame:
-        """All rounds, in order."""
+        """Table of all rounds, in order."""
         return self._table(self.rounds)
 
     def _table(self, rounds: list[Round]) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame([each.summary() for each in rounds])
+        return pd.DataFrame([each.jsonable() for each in rounds])
 
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
@@ -211,7 +211,7 @@ class Retrained:
 
     @property
     def has_links(self) -> bool:
-        """Whether rows were also judged with what is linked changed along."""
+        """Whether rows were also judged with linked twins."""
         return "linked" in self.before
 
     @property
@@ -224,9 +224,9 @@ class Retrained:
 
     @property
     def ways(self) -> list[Way]:
-        """What each way to train does to the share of the rows, plain and linked; none without links.
+        """The ways to train with their shares of the rows, plain and linked; none without links.
 
-        Of each augmentation the best round, on the select part, and each control, on the report part.
+        They are the best round of each augmentation, on the select part, and each control, on the report part.
         """
         if not self.has_links:
             return []
@@ -238,7 +238,7 @@ class Retrained:
             best = best_of(rounds) or min(rounds, key=lambda each: each.left)
             accuracies = first.accuracy, best.accuracy
             ways.append(Way(name, best.recipe.words(), "select", first.shares, best.shares, *accuracies))
-        # The others have not seen the rows that they are judged on: nor has the clone.
+        # Like the clone, and unlike the model given, the controls have not seen the rows that they are judged on.
         clone = self.controls.get("clone")
         before, accuracy = self.before, self.accuracy_before
         if clone is not None and clone.accuracy is not None:
@@ -250,11 +250,25 @@ class Retrained:
         return ways
 
     def ways_in_words(self) -> list[str]:
-        """A line for each way: the share of the rows with plain twins and with linked ones, before and after it."""
+        """A sentence for each way: the shares of the rows with plain and linked twins, before and after it."""
         return [way.words(self._alone, self._along) for way in self.ways]
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    @property
+    def stopped(self) -> str:
+        """The reason why the rounds ended, in words."""
+        return stopped(self.stop_reason, len(self.rounds))
+
+    @property
+    def is_of_model_given(self) -> bool:
+        """Whether the figures before are those of the model given."""
+        return self.before_is == GIVEN
+
+    def blocks(self) -> list[Block]:
+        """The content for people, most important first."""
+        return blocks_of(self)
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         return {
             "accepted": self.accepted,
             "before": {name: share.jsonable() for name, share in self.before.items()},
@@ -265,14 +279,14 @@ class Retrained:
             "loss": {"value": self.loss.value, "low": self.loss.low, "high": self.loss.high},
             "favourable": self.favourable,
             "groups": json.loads(self.groups.reset_index().to_json(orient="records")),
-            "rounds": [each.summary() for each in self.rounds],
+            "rounds": [each.jsonable() for each in self.rounds],
             "front": [each.number for each in front_of(self.rounds)],
             "chosen": None if self.chosen is None else self.chosen.number,
-            "controls": {name: control.summary() for name, control in self.controls.items()},
+            "controls": {name: control.jsonable() for name, control in self.controls.items()},
             **({"ways": self.ways_in_words()} if self.has_links else {}),
             **self._plain("stop_reason", "n_added", "n_cases", "n_rows", "n_inputs", "seconds", "seed"),
             "how": list(self.how),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": [remark.jsonable() for remark in self.health],
             "failure": self.failure,
         }
 
@@ -291,21 +305,9 @@ class Retrained:
             "improvement_high": None if relative is None else relative.high,
         }
 
-    def __repr__(self) -> str:
-        return f"Retrained({self.sentence()})"
-
-    def _repr_html_(self) -> str:
-        shares = {
-            f"share of {JUDGED[name]}": f"{percent(self.before[name].value)} -> {percent(self.after[name].value)}"
-            for name in self.after
-        }
-        accuracy = f"{percent(self.accuracy_before)} -> {percent(self.accuracy_after)}"
-        figures = {**shares, "accuracy": accuracy, "rounds": len(self.rounds), "stopped": self.stop_reason}
-        return as_html("Retrained", self.sentence(), figures, self.health)
-
 
 def _points(change: Comparison, confidence: float) -> str:
-    """The change of a share in points, and its interval: what is gone is negative."""
+    """The change of a share in points and its interval; a lower share gives a negative change."""
     value, low, high = (f"{-100 * number or 0.0:+.3g}" for number in (change.difference, change.high, change.low))
     return f"{value} points, with {percent(confidence)} confidence between {low} and {high}"
 
@@ -314,9 +316,9 @@ def _points(change: Comparison, confidence: float) -> str:
 
 _CHOSEN: Final = "#c8553d"
 _PANEL: Final = (4.6, 3.8)
-"""Of a panel, width and height in inches."""
+"""Width and height of a panel, in inches."""
 _WIDEST: Final = 60
-"""Letters below a panel."""
+"""Letters in a line below a panel; chosen to fit."""
 
 
 def _draw_panel(axes: Any, result: Retrained, name: str) -> None:

@@ -37,8 +37,8 @@ class Round:
     why: str
     seconds: float
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         return {
             "round": self.number,
             "augment": self.recipe.augment,

@@ -1,6 +1,6 @@
-"""The other process: holds a model, and answers about batches until nobody asks any more.
+"""The code that runs in the process of an isolated model: it loads the model and answers about batches.
 
-It is told by pickles, of a process that it may trust. It answers by JSON and plain numbers: it may not be trusted.
+It is sent pickles, by a process that it can trust. It is not trusted itself: it answers in JSON and plain arrays.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _loaded(job: Mapping[str, Any]) -> Any:
 
 
 def _limit_memory(most: int) -> None:
-    """So many bytes beyond those that are taken already."""
+    """Limit the memory to `most` bytes beyond those that are in use."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -72,7 +72,7 @@ def _limit_memory(most: int) -> None:
 
 
 def _described(model: Any) -> dict[str, Any]:
-    """What whoever asks it must know of it, as plain values."""
+    """The attributes of a model that its adapter looks at, as plain values."""
     told: dict[str, Any] = {"name": getattr(model, "__name__", type(model).__name__)}
     told["has"] = [name for name in METHODS if callable(getattr(model, name, None))]
     told["is_torch"], told["is_callable"] = TorchAdapter.accepts(model), callable(model)
@@ -96,7 +96,7 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The answer to a batch, in the setting of scikit-learn that whoever asks has."""
+    """The answer to a batch, with the caller's settings of scikit-learn."""
     if method.startswith("torch:"):
         return packed(ask_module(model, method.removeprefix("torch:"), batch))
     ask: Callable[[Any], Any] = model if method == "__call__" else getattr(model, method)
@@ -106,7 +106,7 @@ def _asked(model: Any, method: str, batch: Any, config: Mapping[str, Any]) -> tu
 
 
 def _answer(told: IO[bytes], work: Callable[[], tuple[Any, bytes]]) -> None:
-    """Send what comes of some work, or what went wrong."""
+    """Send the result of `work`, or the error that it raised."""
     try:
         said, data = work()
     except FairprobeError as error:

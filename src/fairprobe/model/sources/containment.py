@@ -1,4 +1,4 @@
-"""The first code of a process that is to hold a stranger's model: the process shuts itself in.
+"""The first code of the process that holds an isolated model: it limits itself before it imports anything else.
 
 It is given to the interpreter as text, and imports nothing but the standard library: a process may only leave the
 namespaces of the system while it has one thread, and numeric packages start others as they are imported.
@@ -27,12 +27,14 @@ ptrace, tkill, execveat and io_uring_setup (Linux, audit.h and unistd.h)."""
 
 CLONE3 = 435
 OPEN_FILES = 256
+"""Most files that may be open. Chosen."""
+
 SECONDS = 0.2
-"""How often the process that waits looks whether the other has ended."""
+"""Seconds between two looks at whether the process has ended. Chosen."""
 
 
 def shut_in() -> list[str]:
-    """Leave whatever the system lets a process leave, and forbid the rest; gives what was not possible.
+    """Give up network, other processes and writing to files, as far as the system allows; return what it does not.
 
     The process that returns from this is a child of the one that was started, which waits for it, and ends it with all
     its own as soon as standard input is closed.
@@ -55,7 +57,7 @@ def shut_in() -> list[str]:
 
 
 def limit() -> None:
-    """Files that may be open, and what may be written to them: nothing."""
+    """Limit how many files may be open, and forbid writing to them."""
     import resource
 
     for name, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, OPEN_FILES)):
@@ -64,7 +66,7 @@ def limit() -> None:
 
 
 def _wait_for(child: int, *, watches: bool) -> int:
-    """The exit code of a process, which is ended with all others if nobody is there any longer to ask it."""
+    """Wait for a process and return its exit code; once standard input is closed, end the whole group."""
     os.close(1)
     poll = select.poll()
     poll.register(0, 0)  # its end alone, not what comes

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.errors import DataError
-from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
+from fairprobe.model.booster_files import SavedClassifier, SavedRegressor
 from fairprobe.model.sources.node_checks import check_nodes, must
 from fairprobe.model.sources.reading import Content, Permission, imported, shortened
 
@@ -16,12 +16,12 @@ _NUMBER: Final = re.compile(r"-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)")
 
 
 def knows(content: Content) -> bool:
-    """Whether it begins as all of them do."""
+    """Return True for the first lines of a file of LightGBM."""
     return re.match(rb"tree\r?\nversion=", content.head) is not None
 
 
-def read(content: Content, permission: Permission) -> Saved:
-    """The booster, if its trees lead nowhere but into themselves; its labels are the numbers it was trained on."""
+def read(content: Content, permission: Permission) -> SavedRegressor:
+    """The booster, if its trees do not lead out of themselves; its labels are the numbers it was trained on."""
     lightgbm = imported("lightgbm", "lightgbm", "a file of LightGBM")
     try:
         text = content.data.decode()
@@ -44,7 +44,7 @@ def read(content: Content, permission: Permission) -> Saved:
 
 
 def _checked(text: str) -> tuple[dict[str, str], int]:
-    """The lines before the trees and the number of columns; refuse a file whose trees are not there, or lead out."""
+    """The header of a file and the number of columns; refuse missing trees and trees that lead out of themselves."""
     head, begun, _ = text.partition("\nTree=")
     header = _lines(head)
     sizes = list(map(int, header.get("tree_sizes", "").split()))
@@ -102,7 +102,7 @@ def _check_tree(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 
 def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
-    """Refuse a leaf that adds up columns which are not there."""
+    """Refuse a linear leaf that adds up columns which do not exist."""
     counts, columns = (np.array(tree[name].split(), dtype=np.int64) for name in ("num_features", "leaf_features"))
     must(len(counts) == n_leaves == len(tree["leaf_const"].split()), "each leaf has its line")
     is_whole = (counts >= 0).all() and counts.sum() == len(columns) == len(tree["leaf_coeff"].split())
@@ -110,7 +110,7 @@ def _check_linear(tree: dict[str, str], n_leaves: int, n_columns: int) -> None:
 
 
 def _categories(header: dict[str, str], names: list[str], lists: Any) -> dict[str, tuple[Any, ...]]:
-    """By column that was a pandas categorical: the file has the categories without names, in the columns' order."""
+    """By column that was a pandas categorical, its categories; the file lists them without names, in column order."""
     ranges = header.get("feature_infos", "").split()
     told = [name for name, values in zip(names, ranges, strict=False) if not values.startswith(("[", "none"))]
     return dict(zip(told, map(tuple, lists), strict=True)) if lists and len(told) == len(lists) else {}

@@ -1,4 +1,4 @@
-"""`load_model`: a model by where it is to be found.
+"""`load_model`: a model out of a file, a module, an address or a command.
 
 A new kind of file is one new module, with what `Reading` lists, and one line in `FILES`; a new scheme is a function and
 a line in `SCHEMES`.
@@ -28,7 +28,7 @@ SCHEMES: dict[str, str] = {
     "https": "fairprobe.model.remote:connect",
     COMMAND: "fairprobe.model.program:start",
 }
-"""By what stands before the first colon, the function that is given the rest (an address is given whole)."""
+"""By the text before the first colon, the function that gets the rest (of an address, all)."""
 
 EXAMPLES = "module:attribute (as in package.module:model), a file, a folder, https://... or command:..."
 
@@ -42,9 +42,9 @@ def load_model(
     isolate: bool = False,
     **options: Any,
 ) -> Any:
-    """The model to be found at `source`, ready for `search`, `estimate`, `audit` and the rest.
+    """The model at `source`, ready for `search`, `estimate`, `audit` and the rest.
 
-    What a file is, its content tells, not its suffix. Nothing that a file holds is run, unless you allow it. Numbers
+    The content of a file tells its kind, not its suffix. Nothing that a file holds is run, unless you allow it. Numbers
     that compiled code follows are checked; against a loader that crashes nevertheless, use `isolate`.
 
     Args:
@@ -113,7 +113,7 @@ def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> 
 
 
 def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
-    """What is said of a kind of source that this is not would do nothing."""
+    """Refuse options that are for another kind of source, as they would do nothing."""
     if weights is not None:
         raise SettingError.about(
             "weights", f"is for a torch module named as module:attribute, got {shown_source(str(source))!r}"

@@ -23,12 +23,12 @@ FLAVORS: Final = {
 
 
 def knows(content: Content) -> bool:
-    """Whether it is a folder with that file."""
+    """Return True for a folder with a file named MLmodel."""
     return (content.path / NAME).is_file()
 
 
 def model_file(content: Content, permission: Permission) -> Content:
-    """The flavor's own file, if code in the folder may be run."""
+    """The file of the model, if code in the folder may be run."""
     path = content.path
     file = Content(_file(path))
     kind = kind_of(file)

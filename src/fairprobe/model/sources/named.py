@@ -55,7 +55,7 @@ def _import(name: str) -> ModuleType:
 
 
 def what_happened(error: BaseException) -> str:
-    """The error and where it was raised: all that is worth knowing of a traceback."""
+    """An error in a line, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""
     return f"{type(error).__name__}: {error}{at}"

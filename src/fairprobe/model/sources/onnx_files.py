@@ -10,17 +10,17 @@ from fairprobe.model.onnx import MadeBy, OnnxModel, onnx_model, open_session
 from fairprobe.model.sources.reading import Content, Permission, imported, shortened
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
-"""What the second field of a model may begin with, after its version of the format."""
+"""First bytes that the second field of a model may have, after its version of the format."""
 
 
 def knows(content: Content) -> bool:
-    """Whether it begins as a protobuf message of a model does: with a small version, and another of its fields."""
+    """Return True for the first bytes of a model's protobuf message: a small version, then another of its fields."""
     head = content.head
     return head[:1] == b"\x08" and len(head) > 2 and 0 < head[1] < 128 and (head[2] in _TAGS or head[2] >= 128)
 
 
 def read(content: Content, permission: Permission) -> OnnxModel:
-    """The model, with what its graph tells of classes and of its last step.
+    """The model in an ONNX file.
 
     onnxruntime is given what `onnx` has read and written again: where a file can be read in two ways, both read one.
     """
@@ -47,7 +47,7 @@ def read(content: Content, permission: Permission) -> OnnxModel:
 
 
 def _made_by(onnx: Any, model: Any) -> MadeBy:
-    """By output of a node: its operation, and its classes where it has some."""
+    """By output of a node, its operation and the classes that it names."""
     made: dict[str, tuple[str, tuple[Any, ...] | None]] = {}
     for node in model.graph.node:
         classes: tuple[Any, ...] = ()
@@ -59,7 +59,7 @@ def _made_by(onnx: Any, model: Any) -> MadeBy:
 
 
 def _tensors(model: Any) -> Iterator[Any]:
-    """All tensors, wherever in the model they are."""
+    """All tensors in a model, at any depth."""
     stack = [model]
     while stack:
         part = stack.pop()
@@ -72,7 +72,7 @@ def _tensors(model: Any) -> Iterator[Any]:
 
 
 def _outside(onnx: Any, tensor: Any) -> str | None:
-    """Where the data of a tensor are said to be, if that is not in it."""
+    """The name of the file that holds the data of a tensor; None if they are in the tensor itself."""
     if tensor.data_location != onnx.TensorProto.EXTERNAL and not tensor.external_data:
         return None
     return next((each.value for each in tensor.external_data if each.key == "location"), "another file")

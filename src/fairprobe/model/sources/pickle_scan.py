@@ -1,4 +1,4 @@
-"""What a pickle would import: followed step by step, with something inert in the place of all that it names."""
+"""Lists what a pickle would import: its steps are followed, with something inert in place of all that it names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar, Final, cast
 import numpy as np
 
 MAGICS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"]\x00\x00": "lzma", b"x": "zlib"}
-"""How what joblib compresses begins."""
+"""First bytes of what joblib compresses, by kind."""
 
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 """After one of these joblib writes the numbers as they are, in the middle of the pickle."""
@@ -21,13 +21,13 @@ _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 MOST_UNPACKED: Final = 2**27
 MOST_STEPS: Final = 500_000
 LONGEST_LINE: Final = 2**20
-"""Bytes and steps of a pickle that are looked at, and bytes of a line: each takes half a second at most (measured)."""
+"""Most bytes, steps, and bytes of a line that are looked at. Measured: each takes half a second at most."""
 
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
 def opened(data: bytes) -> IO[bytes]:
-    """The content of a file, and whatever joblib may have compressed it by."""
+    """The content of a file, unpacked if joblib compressed it."""
     file = io.BytesIO(data)
     kind = next((kind for magic, kind in MAGICS.items() if data.startswith(magic)), None)
     if kind == "gzip":
@@ -44,7 +44,7 @@ def opened(data: bytes) -> IO[bytes]:
 
 
 def would_import(data: bytes) -> list[str]:
-    """The names, in order, of all that loading a pickle would import; none of it is imported, and nothing is run."""
+    """The names of all that loading a pickle would import, in order; nothing is imported or run."""
     names: dict[str, None] = {}
     with opened(data) as file:
         try:
@@ -59,7 +59,7 @@ def would_import(data: bytes) -> list[str]:
 
 
 class _Bounded:
-    """A file that ends after so many bytes, and after so many reads: looking at it takes a second at most."""
+    """A file that ends after some bytes and steps, so that looking at it takes a second at most."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._bytes, self.steps = file, MOST_UNPACKED, MOST_STEPS
@@ -75,7 +75,7 @@ class _Bounded:
 
 
 class _Inert:
-    """Stands for whatever a pickle makes: takes all that is done to it, and does nothing."""
+    """Takes the place of any object that a pickle makes; whatever is done to it has no effect."""
 
     name: ClassVar[str] = ""
 
@@ -100,7 +100,7 @@ class _Inert:
         pass
 
     def append(self, value: Any) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     extend = add = append
 
@@ -110,7 +110,7 @@ _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
 
 
 class _Counted(dict[int, Any]):
-    """The steps of a pickle by their codes, until so many were taken."""
+    """The steps of a pickle by their codes; after too many of them the file counts as ended."""
 
     def __init__(self, steps: dict[int, Any], source: Any) -> None:
         super().__init__(steps)

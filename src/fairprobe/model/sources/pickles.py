@@ -14,17 +14,17 @@ from fairprobe.model.sources.pickle_scan import MAGICS, opened, would_import
 from fairprobe.model.sources.reading import Content, Permission, shortened
 
 SHOWN: Final = 20
-"""Names that a message lists."""
+"""Most names that a message lists. Chosen."""
 
 LOOKED_AT: Final = 20_000
-"""Steps of an old pickle that must be steps, so that a file is taken for one; some hundredths of a second."""
+"""First steps of a pickle of the oldest protocol that must be valid. Chosen: they take hundredths of a second."""
 
 USUAL: Final = ("joblib", "lightgbm", "numpy", "pandas", "scipy", "sklearn", "xgboost")
 """Packages that models are made of."""
 
 
 def knows(content: Content) -> bool:
-    """Whether it begins as a pickle does, compressed or not; one of the oldest kind must also end as one does."""
+    """Return True for a pickle, compressed or not; one of the oldest protocol must also end as pickles do."""
     head = content.head
     if head.startswith(tuple(MAGICS)):
         try:
@@ -46,7 +46,7 @@ def _is_old_pickle(content: Content) -> bool:
 
 
 def read(content: Content, permission: Permission) -> Any:
-    """The object in it, if its code may be run; refuse trees that lead out of themselves."""
+    """The object in a pickle, if its code may be run; refuse trees that lead out of themselves."""
     path, names = content.path, imports_in_words(content.data)
     if not permission.unsafe:
         raise SettingError(
@@ -68,7 +68,7 @@ def read(content: Content, permission: Permission) -> Any:
 
 
 def imports_in_words(data: bytes) -> str:
-    """What loading a pickle would import; first what no model needs, so that it is not lost among the rest."""
+    """The names that loading a pickle would import; those that no model needs come first."""
     names = sorted(would_import(data), key=lambda name: name.partition(".")[0] in USUAL)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more if names else "nothing"

@@ -24,33 +24,33 @@ FILES: dict[str, str] = {
     "ONNX": "fairprobe.model.sources.onnx_files",
     "MLflow (a folder)": "fairprobe.model.sources.mlflow_folders",
 }
-"""The modules by what they read, asked in turn: the first that knows a content reads it."""
+"""Modules by the kind of file that they read. They are asked in turn: the first that knows a content reads it."""
 
 HEAD: Final = 4096
-"""Bytes that most kinds are told by."""
+"""First bytes of a file, which tell its kind. Chosen."""
 
 MOST_BYTES: Final = 4 * 2**30
 """Size of a file, in bytes, above which it is refused unread. Chosen: the largest forests seen take half of it."""
 
 DEEPEST: Final = 100
-"""Levels of nesting in a file of JSON or UBJ. Chosen: real models have some ten, and native parsers have no limit."""
+"""Most levels of nesting in JSON. Chosen: real models have about ten, and native parsers have no limit."""
 
 LONGEST: Final = 300
-"""Characters of another package's message."""
+"""Most characters of another package's message. Chosen."""
 
 ADVICE: Final = "; if the file is broken, save or copy it anew"
 
 
 @dataclass(frozen=True)
 class Permission:
-    """What may be loaded beyond what is known to be harmless."""
+    """The types and kinds of files that may be loaded although they are not known to be harmless."""
 
     trust: tuple[str, ...] = ()
     unsafe: bool = False
 
     @classmethod
     def of(cls, trust: Any, unsafe: Any) -> Permission:
-        """Made sure of."""
+        """A permission, if the two options are valid."""
         names = (trust,) if isinstance(trust, str) else tuple(trust) if isinstance(trust, Iterable) else None
         if names is None or not all(isinstance(name, str) and name for name in names):
             raise SettingError.about("trust", f"must be names of types, as package.module.Type, got {trust!r}")
@@ -60,7 +60,7 @@ class Permission:
 
 
 class Content:
-    """The bytes of a regular file, read once: those that are hashed are those that are checked and loaded."""
+    """The bytes of a regular file. They are read once: the same bytes are hashed, checked and loaded."""
 
     def __init__(self, path: Path, what: str = "a model") -> None:
         self.path, self.head = path, b""
@@ -77,14 +77,14 @@ class Content:
 
     @cached_property
     def data(self) -> bytes:
-        """All of them; they are read once the first have told that it may be a model."""
+        """All bytes. They are read only after the first ones showed that the file may be a model."""
         with os.fdopen(os.dup(self._number), "rb") as file:
             file.seek(len(self.head))
             return self.head + file.read(MOST_BYTES)
 
     @cached_property
     def digest(self) -> str:
-        """Their SHA-256."""
+        """The SHA-256 of the bytes."""
         return hashlib.sha256(self.data).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,13 +92,13 @@ class Content:
 
 
 class Reading(Protocol):
-    """What a module must offer to be in `FILES`."""
+    """The functions that a module in `FILES` must have."""
 
     def knows(self, content: Content) -> bool:
-        """Whether a file, or folder, is of this kind: by its first bytes, and by more where these do not tell."""
+        """Return True if a file or folder is of this kind, by its first bytes, or by more if these do not tell."""
 
     def read(self, content: Content, permission: Permission) -> Any:
-        """The model in it, if it cannot harm when it is asked."""
+        """The model in a file, if asking it can do no harm."""
 
 
 def read_file(path: Path, permission: Permission, *, isolate: bool = False) -> Any:
@@ -138,7 +138,7 @@ def read_content(module: str, content: Content, permission: Permission) -> Any:
 
 
 def kind_of(content: Content) -> str:
-    """The module of `FILES` that reads it."""
+    """The module of `FILES` that reads a content."""
     for module in FILES.values():
         if cast("Reading", import_module(module)).knows(content):
             return module
@@ -148,7 +148,7 @@ def kind_of(content: Content) -> str:
 
 
 def _hint(content: Content) -> str:
-    """What else it may be."""
+    """A hint at what a file may be that is no model."""
     if content.head[8:10] == b'{"':
         return ", but weights: name the torch module as module:attribute, and this by --weights"
     if content.head.startswith(b"PK\x03\x04") and b".pkl" in content.head:
@@ -157,7 +157,7 @@ def _hint(content: Content) -> str:
 
 
 def check_nesting(data: bytes) -> None:
-    """Refuse JSON that is nested too deeply: who reads it by recursion, as most do, would overflow the stack."""
+    """Refuse JSON that is nested too deeply: most parsers read it by recursion, and would overflow the stack."""
     depth = 0
     for found in re.finditer(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]+|[\]}]+', data, re.DOTALL):
         first = data[found.start()]
@@ -177,6 +177,6 @@ def imported(package: str, extra: str, what: str) -> Any:
 
 
 def shortened(error: BaseException) -> str:
-    """Another package's error in a line."""
+    """The error of another package in a line."""
     text = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

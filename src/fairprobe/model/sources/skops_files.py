@@ -49,7 +49,7 @@ are looked at. Trees of neighbours (`KDTree`) do so too, and are not listed.
 """
 
 SHOWN: Final = 10
-"""Types that a message names."""
+"""Most types that a message names. Chosen."""
 
 UNPACKED: Final = 2**28
 UNPACKED_A_BYTE: Final = 20
@@ -63,12 +63,12 @@ _PATH: Final = re.compile(r"(?:^|_)(?:path|file|filename|dir|directory|folder|ho
 
 
 def knows(content: Content) -> bool:
-    """Whether it begins as an archive, and not as the one that torch writes."""
+    """Return True for a zip archive other than one that torch writes."""
     return content.head.startswith(b"PK\x03\x04") and b".pkl" not in content.head
 
 
 def read(content: Content, permission: Permission) -> Any:
-    """The estimator, if all its types may be made, as one that starts no process and reads no file."""
+    """The estimator, if all its types may be made; it is set to start no process and to read no file."""
     import skops.io
 
     try:
@@ -97,7 +97,7 @@ def read(content: Content, permission: Permission) -> Any:
 
 
 def _check_sizes(archive: zipfile.ZipFile, n_bytes: int) -> None:
-    """Refuse what would fill the memory: a part counts as often as it is named, and what it holds in turn."""
+    """Refuse an archive that would fill the memory; a part counts as often as it is named."""
     most = UNPACKED + UNPACKED_A_BYTE * n_bytes
     sizes = {each.filename: each.file_size for each in archive.infolist()}
     must(sum(sizes.values()) <= most, f"its parts are unpacked to {most:,} bytes at most")

@@ -12,7 +12,7 @@ from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
 from fairprobe.model.torch import TorchAdapter
 
 SHOWN = 3
-"""Differences that a message names."""
+"""Most differences that a message names. Chosen."""
 
 
 def with_weights(named: Any, path: Path, source: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
-from fairprobe.model.booster_files import Saved, SavedClassifier, SavedRegressor
+from fairprobe.model.booster_files import SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
 from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported, shortened
@@ -23,11 +23,11 @@ CLASSIFIERS: Final = ("binary:hinge", "binary:logistic", "binary:logitraw", "mul
 
 
 def knows(content: Content) -> bool:
-    """Whether it begins with a key of theirs, in either form."""
+    """Return True for a file that begins with a key of XGBoost's, in JSON or UBJ."""
     return _JSON.match(content.head) is not None or _UBJ.match(content.head) is not None
 
 
-def read(content: Content, permission: Permission) -> Saved:
+def read(content: Content, permission: Permission) -> SavedRegressor:
     """The booster, asked as XGBoost's own estimators ask it; its labels are numbers from 0."""
     xgboost = imported("xgboost", "xgboost", "a file of XGBoost")
     try:
@@ -64,12 +64,12 @@ def _ask(booster: Any, is_linear: bool, batch: Any) -> Any:
 
 
 def _ask_margins(booster: Any, is_linear: bool, batch: Any) -> Floats:
-    """The probability of the second class, of a booster that answers with its logarithmic odds."""
+    """The probability of the second class, for a booster that answers with log-odds."""
     return np.asarray(1 / (1 + np.exp(-np.asarray(_ask(booster, is_linear, batch), dtype=np.float64))))
 
 
 def _check(learner: dict[str, Any], n_columns: int) -> None:
-    """Refuse trees that lead out of themselves, or add to an output that there is not, and weights of other columns."""
+    """Refuse trees that lead out of themselves or add to a missing output, and weights of other columns."""
     numbers, boosted = learner["learner_model_param"], learner["gradient_booster"]
     n_outputs = max(1, int(numbers["num_class"]), int(numbers.get("num_target", 1)))
     must(n_columns == int(numbers["num_feature"]) > 0, "the columns are those of the header")
