@@ -216,7 +216,7 @@ def searches() -> None:
 
 
 def _search_within(model: Any, domain: Domain, density: Density, strategy: str) -> Any:
-    return search(model, domain, strategy=strategy, density=density, max_cases=None, max_inputs=30_000)
+    return search(model, domain, strategy=strategy, density=density, max_cases=None, max_judged=30_000)
 
 
 def _timed(run: Callable[[], Any]) -> list[str]:
@@ -251,7 +251,7 @@ def _timed(run: Callable[[], Any]) -> list[str]:
         for name, method in methods.items():
             setattr(Density, name, method)
     seconds, part = min(turns)
-    figures = [f"{found.n_cases:,}", f"{found.n_inputs:,}", percent(found.yield_)]
+    figures = [f"{found.n_cases:,}", f"{found.n_distinct:,}", percent(found.yield_)]
     return [*figures, f"{seconds:.2f}", percent(part)]
 
 

@@ -115,7 +115,7 @@ def _row(name: str, n: int, seconds: float, beside: str) -> list[str]:
 def _search(subject: Any, n: int, **options: Any) -> float:
     begun = time.perf_counter()
     domain = fairprobe.datasets.census_domain()
-    fairprobe.search(subject, domain, max_cases=None, max_barren=None, max_inputs=n, **options)
+    fairprobe.search(subject, domain, max_cases=None, max_barren=None, max_judged=n, **options)
     return time.perf_counter() - begun
 
 

@@ -60,7 +60,7 @@ def from_rows(turns: int) -> None:
             [
                 name,
                 f"{found.n_cases:,}",
-                f"{found.n_inputs:,}",
+                f"{found.n_distinct:,}",
                 f"{found.yield_:.1%}",
                 ", ".join(f"{changes.get(n, 0):,}" for n in range(3)),
                 f"{found.seconds:.1f}",
@@ -95,7 +95,7 @@ def cost(turns: int) -> None:
         for _ in range(turns):
             for name, domain in (("plain", plain), ("restricted", restricted)):
                 begun = time.process_time()
-                found = search(model, domain, strategy=strategy, max_cases=None, max_inputs=30_000)
+                found = search(model, domain, strategy=strategy, max_cases=None, max_judged=30_000)
                 seconds[name].append((time.process_time() - begun) / found.n_queries)
         # The least of all turns: what else the machine does can only add to it.
         least = {name: min(each) for name, each in seconds.items()}

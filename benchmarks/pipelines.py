@@ -1,31 +1,27 @@
 """Pipelines over the natural census, and boosters on its categories: what tables of their preprocessing give.
 
-Searches with tables, confirming all cases or a sample of them, take turns with searches without (`accelerate="off"`),
-in one process and one thread; and, if asked, with searches by another version, in a process of its own. Times are of
-the process's CPU, as others use the machine too; the least of the turns counts, as what else it does can only add to
-that. "Last step" is what the last step alone needs to predict the same rows in the same batches, without strategy,
-recorder and counting; "overhead" is the search that confirms a sample over that.
+Searches with tables take turns with searches without (`accelerate="off"`), in one process and one thread; and, if
+asked, with searches by another version, in a process of its own. Times are of the process's CPU, as others use the
+machine too; the least of the turns counts, as what else it does can only add to that. "Last step" is what the last step
+alone needs to predict the same rows in the same batches, without strategy, recorder and counting; "overhead" is the
+search with tables over that.
 
     python benchmarks/pipelines.py [--models one-hot-logistic,lightgbm] [--cases 300000] [--turns 3] [--before OLD/src]
 
-`asked` is what was asked for: how many times as many cases a second as before with a sample, and with all. Measured
-once, with 300,000 cases, 3 turns beside other work (boosters 2 turns; scikit-learn 1.9, pandas 3.1); before is 50ee6ab:
+`asked` is what was asked for: how many times as many cases a second as before. Measured once, with 300,000 cases, 3
+turns beside other work (boosters 2 turns; scikit-learn 1.9, pandas 3.1); before is 50ee6ab:
 
-| model | cases/s: off | all | sample | s. / off | all / off | before | s. / before | all / before | asked | overhead |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
-| one-hot-logistic | 49,147 | 217,426 | 701,707 | 14.28 | 4.42 | 49,411 | 14.20 | 4.40 | 20 and 4 | 3.08 |
-| one-hot-mlp | 40,974 | 160,660 | 466,371 | 11.38 | 3.92 | 47,809 | 9.75 | 3.36 | 10 and 3 | 2.29 |
-| one-hot-tree | 58,750 | 202,920 | 648,401 | 11.04 | 3.45 | 65,820 | 9.85 | 3.08 | 10 and 3 | 3.22 |
-| ordinal-boosting | 35,823 | 47,782 | 78,324 | 2.19 | 1.33 | 36,768 | 2.13 | 1.30 | 1.7 and 1.2 | 1.17 |
-| lightgbm | 53,748 | 75,012 | 118,184 | 2.20 | 1.40 | 59,290 | 1.99 | 1.27 | 2 and 1.3 | 0.95 |
-| xgboost | 45,859 | 57,163 | 89,062 | 1.94 | 1.25 | 51,000 | 1.75 | 1.12 | 2 and 1.3 | 1.05 |
+| model | cases/s: off | tables | tables / off | before | tables / before | asked |
+|---|---:|---:|---:|---:|---:|---:|
+| one-hot-logistic | 49,147 | 217,426 | 4.42 | 49,411 | 4.40 | 4 |
+| one-hot-mlp | 40,974 | 160,660 | 3.92 | 47,809 | 3.36 | 3 |
+| one-hot-tree | 58,750 | 202,920 | 3.45 | 65,820 | 3.08 | 3 |
+| ordinal-boosting | 35,823 | 47,782 | 1.33 | 36,768 | 1.30 | 1.2 |
+| lightgbm | 53,748 | 75,012 | 1.40 | 59,290 | 1.27 | 1.3 |
+| xgboost | 45,859 | 57,163 | 1.25 | 51,000 | 1.12 | 1.3 |
 
 To confirm a case takes two rows of the whole pipeline, 1.8 to 2.1 microseconds each on the frames of a result, about
-1.6 where text is plain strings, which nothing can stand in for: of the 1.4 s of a logistic search that confirms all,
-more than half. Of the 0.4 s that it takes with a sample, about 0.1 s is spent once: tables are made, and the whole
-pipeline labels the first 500 inputs of each shard and 1,000 cases in the end. What is left is the search's own work,
-0.7 to 0.8 microseconds an input, which is more than the last step of a logistic regression, a small network or a tree
-takes: the overhead over these cannot come near 1.
+1.6 where text is plain strings, which nothing can stand in for: of the 1.4 s of a logistic search, more than half.
 
 Boosters are another matter: nearly all is their own `predict`. XGBoost's takes 3.2 of the 5.9 seconds of before.
 """
@@ -53,14 +49,14 @@ from _common import print_table
 from evaluation.pipelines import PIPELINES, fitted_pipeline
 
 ASKED = {
-    "one-hot-logistic": (20, 4),
-    "one-hot-mlp": (10, 3),
-    "one-hot-tree": (10, 3),
-    "ordinal-boosting": (1.7, 1.2),
-    "lightgbm": (2, 1.3),
-    "xgboost": (2, 1.3),
+    "one-hot-logistic": 4,
+    "one-hot-mlp": 3,
+    "one-hot-tree": 3,
+    "ordinal-boosting": 1.2,
+    "lightgbm": 1.3,
+    "xgboost": 1.3,
 }
-WAYS: dict[str, dict[str, Any]] = {"sample": {"confirm": "sample"}, "all": {}, "off": {"accelerate": "off"}}
+WAYS: dict[str, dict[str, Any]] = {"tables": {}, "off": {"accelerate": "off"}}
 
 
 def main() -> None:
@@ -76,8 +72,8 @@ def main() -> None:
     if options.one_search:
         print(seconds_of_one_search(options.models, options.cases))
         return
-    header = ["model", "cases/s: off", "all", "sample", "sample / off", "all / off"]
-    header += ["before", "sample / before", "all / before"] if options.before else []
+    header = ["model", "cases/s: off", "tables", "tables / off"]
+    header += ["before", "tables / before"] if options.before else []
     header += ["asked", "last step", "overhead", "to confirm"]
     rows = (row(name, options.cases, options.turns, options.before) for name in options.models.split(","))
     print_table(header, rows)
@@ -93,8 +89,8 @@ def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object
     def found(how: str) -> fairprobe.Found:
         return fairprobe.search(model, domain, strategy="anchored", max_cases=n_cases, **WAYS[how])
 
-    batches = list(batches_of(lambda: found("sample")))
-    pairs = pd.concat([found("sample").cases, found("sample").twins])
+    batches = list(batches_of(lambda: found("tables")))
+    pairs = pd.concat([found("tables").cases, found("tables").twins])
     last = last_step(model)
     least: dict[str, float] = {}
     cases = {}
@@ -117,17 +113,16 @@ def row(name: str, n_cases: int, turns: int, before: Path | None) -> list[object
         keep("whole", time.process_time() - begun)
         if before is not None:
             keep("before", seconds_before(before, name, n_cases))
-    assert cases["sample"].equals(cases["off"])
-    assert cases["all"].equals(cases["off"])
+    assert cases["tables"].equals(cases["off"])
     rates = {how: f"{n_cases / seconds:,.0f}" for how, seconds in least.items()}
 
-    def ratios(to: str) -> list[str]:
-        return [f"{least[to] / least[how]:.2f}" for how in ("sample", "all")]
+    def ratio(to: str) -> str:
+        return f"{least[to] / least['tables']:.2f}"
 
     return [
-        *(name, rates["off"], rates["all"], rates["sample"], *ratios("off")),
-        *([rates["before"], *ratios("before")] if before is not None else []),
-        *("{} and {}".format(*ASKED[name]), f"{least['last']:.2f}", f"{least['sample'] / least['last']:.2f}"),
+        *(name, rates["off"], rates["tables"], ratio("off")),
+        *([rates["before"], ratio("before")] if before is not None else []),
+        *(ASKED[name], f"{least['last']:.2f}", f"{least['tables'] / least['last']:.2f}"),
         f"{least['whole']:.2f}",
     ]
 

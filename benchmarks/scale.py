@@ -78,9 +78,9 @@ def _grown() -> Iterator[list[str]]:
 
 def _timed(what: str, to: str, n: int, subject: Any, domain: Domain) -> list[str]:
     settings = {"max_cases": None, "max_barren": None, "strategy": "anchored"}
-    fairprobe.search(subject, domain, max_inputs=20_000, **settings)  # type: ignore[arg-type]  # warm up
+    fairprobe.search(subject, domain, max_judged=20_000, **settings)  # type: ignore[arg-type]  # warm up
     begun = time.perf_counter()
-    fairprobe.search(subject, domain, max_inputs=n, **settings)  # type: ignore[arg-type]
+    fairprobe.search(subject, domain, max_judged=n, **settings)  # type: ignore[arg-type]
     seconds = time.perf_counter() - begun
     return [what, to, f"{seconds:.2f}", f"{1e6 * seconds / n:.2f}"]
 
@@ -102,7 +102,7 @@ def _shards(options: argparse.Namespace) -> None:
     for seed in range(6):
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            found = fairprobe.search(subject, domain, seed=seed, store=folder, max_inputs=400_000, **settings)
+            found = fairprobe.search(subject, domain, seed=seed, store=folder, max_judged=400_000, **settings)
             seconds.append(time.perf_counter() - begun)
             sizes.append(sum(path.stat().st_size for path in Path(folder).rglob("*")) / found.n_cases)
     print(f"seconds of shards: {[round(each, 2) for each in seconds]}")
@@ -110,9 +110,9 @@ def _shards(options: argparse.Namespace) -> None:
     print(f"queries of a shard: {found.n_queries:,}")
     tree = model("decision-tree")
     with tempfile.TemporaryDirectory() as folder:
-        fairprobe.search(tree, domain, store=folder, max_inputs=4_000_000, **settings)
+        fairprobe.search(tree, domain, store=folder, max_judged=4_000_000, **settings)
         begun = time.perf_counter()
-        again = fairprobe.search(tree, domain, store=folder, max_inputs=4_000_000, **settings)
+        again = fairprobe.search(tree, domain, store=folder, max_judged=4_000_000, **settings)
         seconds = [(time.perf_counter() - begun) / 10]
     print(f"seconds to read and merge a shard of {again.n_cases // 10:,} cases: {seconds[0]:.3f}")
 

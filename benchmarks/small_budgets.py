@@ -19,11 +19,11 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 import numpy as np
 
 from _common import model, print_table
+from evaluation.coverage import has_near, uniform_cases
 from fairprobe import search
 from fairprobe.datasets import census_domain
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
-from fairprobe.searching.coverage import has_near, uniform_cases
 
 ONE = "one walker"
 STRATEGIES = ("auto", "anchored", "guided", "genetic", "fully-directed", "uniform", ONE)

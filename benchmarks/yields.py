@@ -15,6 +15,7 @@ from typing import Any
 
 import fairprobe
 from _common import model, print_table
+from evaluation.coverage import coverage_of
 from fairprobe.searching import STRATEGIES
 
 SUBJECTS = (*fairprobe.subjects.names(), "forest-100")
@@ -47,11 +48,11 @@ def _row(subject: Any, strategy: str, n_seeds: int, n_inputs: int, n_references:
     domain = fairprobe.datasets.census_domain()
     found = [
         fairprobe.search(
-            subject, domain, strategy=strategy, max_cases=None, max_inputs=n_inputs, seed=seed, accelerate="off"
+            subject, domain, strategy=strategy, max_cases=None, max_judged=n_inputs, seed=seed, accelerate="off"
         )
         for seed in range(n_seeds)
     ]
-    spread = [one.coverage(subject, n=n_references) for one in found]
+    spread = [coverage_of(one, subject, n=n_references) for one in found]
     yields = [one.yield_ for one in found]
     return [
         strategy,

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from evaluation.coverage import count_cells, has_near, uniform_cases
 from evaluation.ledger import Figures
 from evaluation.pipelines import PIPELINES, fitted_pipeline
 from evaluation.plan import SEX
@@ -26,7 +27,6 @@ from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.retraining import retrain
 from fairprobe.searching import Found, StopReason, search
-from fairprobe.searching.coverage import count_cells, has_near, uniform_cases
 from fairprobe.searching.registry import choose_strategy
 from fairprobe.searching.settings import Limits
 
@@ -94,14 +94,14 @@ def search_curve(
 def _of_inputs(subject: str, sensitive: list[str], strategy: str, n_inputs: int, seed: int, **settings: Any) -> Found:
     return _searched(
         _loaded(subject), _domain(subject, sensitive), strategy=strategy, max_cases=None,
-        max_inputs=n_inputs, max_barren=None, seed=seed, shard_inputs=max(n_inputs, 1000), **settings,
+        max_judged=n_inputs, max_barren=None, seed=seed, shard_inputs=max(n_inputs, 1000), **settings,
     )  # fmt: skip
 
 
 def search_spread(subject: str, strategy: str, n_references: int, seed: int, **settings: Any) -> Figures:
     """Search within a budget: how many cases, and how widely spread. Seconds are the processor's.
 
-    Recall is that of `found.coverage`, by references that are drawn once for all runs on a subject.
+    Recall is that of `evaluation.coverage`, by references that are drawn once for all runs on a subject.
     """
     model, domain = _loaded(subject), _domain(subject)
     with _processor_seconds():
@@ -142,7 +142,7 @@ def time_to_cases(
 ) -> Figures:
     """Search until so many cases are found, and take the time."""
     model, domain = _loaded(subject), datasets.census_domain(sensitive=sensitive)
-    _searched(model, domain, strategy=strategy, max_cases=10, max_inputs=1000, seed=seed)  # imports and first calls
+    _searched(model, domain, strategy=strategy, max_cases=10, max_judged=1000, seed=seed)  # imports and first calls
     found = _searched(
         model, domain, strategy=strategy, max_cases=n_cases, max_seconds=max_seconds, max_barren=None, seed=seed
     )

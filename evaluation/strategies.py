@@ -42,7 +42,7 @@ def budgets(plan: Plan, subject: str) -> list[Budget]:
     few, many = plan.duel_queries
     n_seeds = plan.duel_seeds // 2 if is_slow else plan.duel_seeds
     return [
-        Budget("equal inputs", {"max_inputs": plan.duel_inputs // (20 if is_slow else 1)}, plan.duel_runs),
+        Budget("equal inputs", {"max_judged": plan.duel_inputs // (20 if is_slow else 1)}, plan.duel_runs),
         # One walker asks about one input at a time: many would take an hour of a pipeline.
         Budget(f"{few:,} queries", {"max_queries": few}, n_seeds, (ONE, *STRATEGIES)),
         Budget(f"{many:,} queries", {"max_queries": many // (4 if is_slow else 1)}, n_seeds),
@@ -67,7 +67,7 @@ def runs(plan: Plan, subject: str, strategy: str, budget: Budget) -> list[Cell]:
 
 def curve(plan: Plan, subject: str, strategy: str) -> Cell:
     """Cases over inputs generated, of one seed."""
-    n_inputs = budgets(plan, subject)[0].limit["max_inputs"]
+    n_inputs = budgets(plan, subject)[0].limit["max_judged"]
     settings = {"subject": subject, "sensitive": list(SEX), "strategy": strategy, "n_inputs": n_inputs}
     return Cell("search_curve", {**settings, "seed": plan.seed})
 

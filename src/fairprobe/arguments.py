@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -218,6 +219,17 @@ def accepts_old_names(**old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return call
 
     return decorate
+
+
+def old_name(today: str) -> Any:
+    """A read-only attribute under the name that earlier versions had for another one.
+
+    >>> class Found:
+    ...     n_distinct, n_inputs = 5, old_name("n_distinct")
+    >>> Found().n_inputs
+    5
+    """
+    return property(operator.attrgetter(today))
 
 
 def renamed(given: Mapping[str, Any], old: Mapping[str, str]) -> dict[str, Any]:

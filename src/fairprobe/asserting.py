@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.auditing.audit_settings import AuditSettings
-from fairprobe.auditing.auditing import Auditing, checked_inputs
-from fairprobe.auditing.content import case_order
+from fairprobe.auditing.auditing import begin, checked_inputs, choose_populations, failed, go
+from fairprobe.auditing.evidence import case_order
 from fairprobe.auditing.gating import Judged
+from fairprobe.auditing.settings import AuditSettings
+from fairprobe.auditing.state import AuditState
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain import Domain
 from fairprobe.errors import FairprobeError, HealthWarning, SettingError
 from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.verdict import Outcome
+from fairprobe.estimation.verdict import MIN_COMPARABLE, Outcome
 from fairprobe.model.asking import describe
 from fairprobe.model.known import is_repeatable
 from fairprobe.replaying import CaseStatus, Replayed, replay
@@ -77,11 +78,11 @@ def assert_no_discrimination(
     output: str = "label",
     threshold: float | None = None,
     confidence: float = 0.95,
-    min_comparable: float = AuditSettings.min_comparable,
+    min_comparable: float = MIN_COMPARABLE,
     linked: bool | None = None,
-    method: str = AuditSettings.method,
-    n_experiments: int = AuditSettings.n_experiments,
-    n_samples: int = AuditSettings.n_samples,
+    method: str = "auto",
+    n_experiments: int = 100,
+    n_samples: int = 1000,
     batch: str | None = None,
     seed: int | None = 0,
     budget: int = BUDGET,
@@ -127,7 +128,7 @@ def assert_no_discrimination(
         inputs = checked_inputs(model, data, sensitive, domain)
     n_explain = int(budget * (1 - TO_SEARCH))
     cost = len(inputs.families) * (1 if is_repeatable(model) else 2)
-    settings = AuditSettings(
+    settings = AuditSettings.of(
         max_share=max_share,
         gate=gate,
         min_comparable=min_comparable,
@@ -143,16 +144,16 @@ def assert_no_discrimination(
         linked=linked,
         # Each case and its twins are asked about before and after; as much again is for all else.
         search_cases=max(1, min(MOST_FOUND, n_explain // (4 * cost))),
-        max_inputs=max(1, int(budget * TO_SEARCH) // cost),
+        max_judged=max(1, int(budget * TO_SEARCH) // cost),
         explain_queries=max(1, n_explain),
         batch=batch,
     )
-    run = Auditing(model, inputs, data, None, settings, checked_seed(seed))
+    run = begin(model, inputs, data, None, settings, checked_seed(seed))
     run.keep_health(caught)
-    run.choose_populations()
+    choose_populations(run)
     saved = _Saved(run, cases, about)
-    run.go("shares")
-    verdict = run.judged()
+    go(run, "shares")
+    verdict = run.judged
     if verdict.outcome == Outcome.PASSED:
         return Assertion(verdict, saved.replayed, saved.remark, _health(run))
     _look_into(run, explain=n_explain >= 4 * cost)
@@ -161,25 +162,25 @@ def assert_no_discrimination(
     raise DiscriminationError("\n".join(_failure(run, verdict, saved, command)))
 
 
-def _look_into(run: Auditing, *, explain: bool) -> None:
+def _look_into(run: AuditState, *, explain: bool) -> None:
     """Search and explain. The verdict stands already: what fails now is no more than a remark."""
     for phase in ("search", "why") if explain else ("search",):
         try:
-            run.go(phase)
+            go(run, phase)
         except Exception as error:
-            run.failed(phase, error, "failed")
-        if run.parts.interrupted is not None:
+            failed(run, phase, error, "failed")
+        if run.interrupted is not None:
             raise KeyboardInterrupt
 
 
-def _health(run: Auditing) -> tuple[str, ...]:
-    return tuple(f"{each['check']}: {each['message']}" for each in run.parts.health)
+def _health(run: AuditState) -> tuple[str, ...]:
+    return tuple(f"{each['check']}: {each['message']}" for each in run.health)
 
 
 class _Saved:
     """The cases of a file: replayed first, and written with those found."""
 
-    def __init__(self, run: Auditing, file: Path | None, about: str) -> None:
+    def __init__(self, run: AuditState, file: Path | None, about: str) -> None:
         self.run, self.file, self.about = run, file, about
         self.replayed: Replayed | None = None
         self.remark = ""
@@ -209,7 +210,7 @@ class _Saved:
         """Those that still hold, those found now, then those fixed, as long as there is room."""
         import pandas as pd
 
-        parts, names = self.run.parts, list(self.domain.names)
+        parts, names = self.run, list(self.domain.names)
         frames = []
         if self.replayed is not None:
             frames += [self.replayed.of(status) for status in (CaseStatus.HOLDS, CaseStatus.UNSURE, CaseStatus.FIXED)]
@@ -226,14 +227,14 @@ class _Saved:
             self.remark = f"the cases could not be saved: {error}"
 
 
-def _failure(run: Auditing, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
+def _failure(run: AuditState, verdict: Judged, saved: _Saved, command: str | None) -> list[str]:
     """The lines of the message."""
-    found, why = run.parts.found, run.parts.why
+    found, why = run.found, run.why
     lines = [verdict.sentence]
     if found is None or not found.n_cases:
         lines.append("worst case: the search found none")
     else:
-        place = case_order(run.parts)[0]
+        place = case_order(run)[0]
         words = found.case_in_words(place)
         if found.start is None:  # which names no row
             words = f"{describe(found.domain, found._cases.case[place])}: {words}"

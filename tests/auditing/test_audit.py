@@ -156,7 +156,7 @@ def test_impact_ratios(plain_audit):
 def test_it_shows_itself(plain_audit):
     assert "violated" in plain_audit._repr_html_()
     assert "violated" in repr(plain_audit)
-    assert plain_audit.summary()["verdict"]["exit_code"] == 1
+    assert plain_audit.jsonable()["verdict"]["exit_code"] == 1
     assert plain_audit.content["about"]["data"]["role"] == "held-out"
     assert plain_audit.content["about"]["selfcheck"]["ok"]
     assert small(populations=["rows"], selfcheck=False).content["about"]["selfcheck"] is None
@@ -191,18 +191,24 @@ def test_without_the_share_that_the_limit_binds_nothing_passes():
     assert (audit.verdict.outcome, audit.shares) == ("inconclusive", {})
 
 
-PHASES = {"_impact": "impact", "search": "search", "explain": "why", "proxies": "proxies", "sensitivity": "sensitivity"}
+PHASES = {
+    "known_rows": "impact",
+    "search": "search",
+    "explain": "why",
+    "proxies": "proxies",
+    "sensitivity": "sensitivity",
+}
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), SettingError("a budget"), RunError("a fault")])
 @pytest.mark.parametrize("what", PHASES)
 def test_any_error_of_a_phase_is_a_remark_of_it(monkeypatch, what, error):
-    from fairprobe.auditing import auditing
+    from fairprobe.auditing import phases
 
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(auditing.Auditing if what.startswith("_") else auditing, what, fail)
+    monkeypatch.setattr(phases, what, fail)
     audit = small(max_share=0.01, favourable="yes", populations=["rows"])
     (remark,) = [each for each in audit.content["health"] if each["check"].startswith("no-")]
     assert (remark["check"], remark["phase"]) == (f"no-{PHASES[what]}", PHASES[what])
@@ -215,16 +221,16 @@ def test_any_error_of_a_phase_is_a_remark_of_it(monkeypatch, what, error):
 
 @pytest.mark.parametrize("error", [KeyError("x"), MemoryError("none"), RunError("a fault")])
 def test_an_error_of_the_bound_share_never_passes(monkeypatch, error):
-    from fairprobe.auditing import auditing
+    from fairprobe.auditing import phases
 
-    real = auditing.breakdown
+    real = phases.breakdown
 
     def fail(model, domain, population, **arguments):
         if isinstance(population, str):
             return real(model, domain, population, **arguments)
         raise error
 
-    monkeypatch.setattr(auditing, "breakdown", fail)
+    monkeypatch.setattr(phases, "breakdown", fail)
     with pytest.raises(RunError) as caught:
         small(lambda frame: frame["age"] > 40, max_share=0.5)
     assert caught.value.found.verdict.outcome == "inconclusive"
@@ -261,18 +267,18 @@ def test_rows_are_counted_not_the_labels_of_their_index():
 
 
 def test_interrupted_phases_are_kept(monkeypatch):
-    from fairprobe.auditing import auditing
+    from fairprobe.auditing import phases
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(auditing, "proxies", interrupt)
+    monkeypatch.setattr(phases, "proxies", interrupt)
     audit = small(max_share=0.01)
     assert (audit.interrupted, audit.exit_code) == ("proxies", 130)
     assert audit.why is not None
     assert audit.content["about"]["interrupted"] == "proxies"
     assert audit.verdict.outcome == "violated"
-    monkeypatch.setattr(auditing, "breakdown", interrupt)
+    monkeypatch.setattr(phases, "breakdown", interrupt)
     audit = small(max_share=0.01)
     assert (audit.interrupted, audit.verdict.outcome) == ("shares", "inconclusive")
 
@@ -284,7 +290,7 @@ def test_retraining_is_part_of_it():
     X = pd.DataFrame({"age": rng.integers(20, 60, 300), "sex": rng.integers(0, 2, 300)})
     y = ((X["age"] > 50) | ((X["sex"] == 1) & (X["age"] > 40))).astype(int)
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
-    options = {"n_experiments": 1, "search_cases": 50, "max_inputs": 2000, "explain_queries": 2000}
+    options = {"n_experiments": 1, "search_cases": 50, "max_judged": 2000, "explain_queries": 2000}
     audit = fairprobe.audit(tree, X, y, sensitive=["sex"], max_share=0.01, retrain=True, **options)
     assert audit.retrained is not None
     assert audit.content["retraining"]["accepted"] == audit.retrained.accepted
@@ -308,7 +314,7 @@ def test_retraining_is_part_of_it():
         ({"retrain": True}, "labels"),
         ({"output": "score"}, "threshold"),
         ({"confidence": 2}, "confidence"),
-        ({"max_cases": -1}, "max_cases"),
+        ({"report_cases": -1}, "report_cases"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -13,8 +13,9 @@ from certificates import concluded, intervals, renewed, with_config
 
 import fairprobe
 from fairprobe import Domain, Link
-from fairprobe.auditing.audit_settings import AuditSettings
-from fairprobe.auditing.auditing import Auditing
+from fairprobe.auditing.auditing import begin, choose_populations, go, identify
+from fairprobe.auditing.content import content_of
+from fairprobe.auditing.settings import AuditSettings
 
 SMALL = {"n_experiments": 2, "n_samples": 500, "search_cases": 20, "max_inputs": 500, "explain_queries": 100}
 
@@ -125,7 +126,7 @@ def _made(name):
     build, arguments = {**MADE, **OPEN}[name]
     arguments = {"populations": ["rows"], **arguments}
     domain = arguments.pop("domain", plain)()
-    settings = AuditSettings(**{**SMALL, **arguments})
+    settings = AuditSettings.of(**{**SMALL, **arguments})
     return shares_of(
         build() if build in (moody, Odds) else build, domain, coded_rows() if build is coded else rows(), settings
     )
@@ -133,11 +134,13 @@ def _made(name):
 
 def shares_of(model, domain, frame, settings):
     """What an audit writes down, without the phases that no verdict rests on."""
-    run = Auditing(model, domain, frame, None, settings, 0)
-    run.prepare({"name": "toy", "date": None}, None, False)
+    run = begin(model, domain, frame, None, settings, 0)
+    run.about = {"name": "toy"}
+    choose_populations(run)
+    identify(run)
     for phase in ("shares", "impact", "sensitivity"):
-        run.go(phase)
-    return run._result().content
+        go(run, phase)
+    return content_of(run)
 
 
 def made(name):
@@ -155,7 +158,7 @@ def test_rows_left_out_may_hold_what_would_change_the_verdict(run):
     frame = rows()
     frame.loc[frame.index[:20], "sex"] = None
     limits = [
-        AuditSettings(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
+        AuditSettings.of(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
         for limit in (0.05, 0.5)
     ]
     said = [shares_of(lambda frame: frame["age"] > 40, plain(), frame, settings) for settings in limits]
@@ -280,7 +283,7 @@ def by_title(frame):
 @cache
 def _caught(name):
     builds = {"linked": (by_title, linked()), "plain": (model, plain()), "moody": (moody(), plain())}
-    settings = AuditSettings(
+    settings = AuditSettings.of(
         max_share=0.001, populations=["rows", "domain", "density"], method="sample", **SMALL, **HELD
     )
     return shares_of(*builds[name], rows(), settings)

@@ -8,10 +8,10 @@ from importlib import import_module
 
 import pandas as pd
 import pytest
+from fairprobe.auditing.audit_settings import AuditSettings
 
 import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
-from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
 from fairprobe.cli.config import NOT_KEYS, RULES
 from fairprobe.cli.data import Source

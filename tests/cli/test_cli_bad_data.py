@@ -14,7 +14,7 @@ def on_data(fairprobe, folder):
     def run(content: bytes | str, *arguments: object, name: str = "given.csv", sensitive: str = "sex"):
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
         return fairprobe(
-            "search", "--model", "toys:flips", "--data", name, "--sensitive", sensitive, "--max-inputs", 500, *arguments
+            "search", "--model", "toys:flips", "--data", name, "--sensitive", sensitive, "--max-judged", 500, *arguments
         )
 
     return run

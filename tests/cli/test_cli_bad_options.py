@@ -8,7 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "flag", ["--max-cases", "--max-queries", "--max-inputs", "--max-barren", "--max-seconds", "--walkers", "--global"]
+    "flag", ["--max-cases", "--max-queries", "--max-judged", "--max-barren", "--max-seconds", "--walkers", "--global"]
 )
 @pytest.mark.parametrize("value", ["0", "-5"])
 def test_limits_and_counts_are_above_zero(search, flag, value):

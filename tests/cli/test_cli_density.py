@@ -14,7 +14,7 @@ def favours_men(frame):
     nobody = (frame["age"] < 25) & (frame["pay"] > 60)
     return (band | nobody) & (frame["sex"] == "M")
 """
-LIMITS = ("--max-inputs", 1500, "--max-cases", "none", "--walkers", 50, "--global", 300)
+LIMITS = ("--max-judged", 1500, "--max-cases", "none", "--walkers", 50, "--global", 300)
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import pytest
 from fairprobe.domain import Domain, Integer
 from fairprobe.engine import Counts
 from fairprobe.searching.forecast import Pilot, costs
-from fairprobe.searching.searching import status_of
+from fairprobe.searching.run import status_of
 from fairprobe.searching.settings import Limits
 
 
 def test_says_what_it_would_do_and_writes_nothing(search, folder):
-    outcome = search("--dry-run", "--out", "cases.csv", "--max-inputs", 1_000_000, "--seed", 7)
+    outcome = search("--dry-run", "--out", "cases.csv", "--max-judged", 1_000_000, "--seed", 7)
     assert outcome.code == 0
     for part in (
         "toys:flips",
@@ -24,9 +24,8 @@ def test_says_what_it_would_do_and_writes_nothing(search, folder):
         "anchored, seed 7",
         "3 parameters, 740,000 inputs",
         "integer, 17 to 90",
-        "--max-inputs 1,000,000: 2,000,000 queries at most",
+        "--max-judged 1,000,000: 2,000,000 queries at most",
         "--max-cases 10,000: if every input were a case: 20,000 queries",
-        "a guess",
     ):
         assert part in outcome.out
     assert not (folder / "cases.csv").exists()
@@ -47,23 +46,18 @@ def test_slow_model_is_asked_little(search):
     assert content["pilot"]["how"] == "uniform inputs"
 
 
-def test_no_case_seen_no_guess(search):
-    assert "saw no case" in search("--dry-run", model="toys:blind").out
-
-
 def test_estimates():
     domain = Domain([Integer("age", 1, 50), Integer("sex", 0, 2)], sensitive=["sex"])
-    limits = Limits(max_cases=100, max_seconds=2.0, max_queries=100, max_inputs=1000, max_barren=500)
-    seen = Pilot(n_inputs=40, n_queries=120, n_cases=10, seconds_per_input=0.01, how="uniform inputs")
-    found = [(e.limit, e.n_inputs, e.n_queries, e.is_guess) for e in costs(domain, limits, seen)]
+    limits = Limits(max_cases=100, max_seconds=2.0, max_queries=100, max_judged=1000, max_barren=500)
+    seen = Pilot(n_inputs=40, n_queries=120, seconds_per_input=0.01, how="uniform inputs")
+    found = [(e.limit, e.n_inputs, e.n_queries) for e in costs(domain, limits, seen)]
     assert found == [
-        ("max_inputs", 1000, 3000, False),
-        ("max_queries", 33, 99, False),
-        ("max_seconds", 200, 600, True),
-        ("max_cases", 100, 300, False),
-        ("max_cases", 400, 1200, True),
-        ("max_barren", 500, 1500, False),
-        ("exhausted", 50, 150, False),
+        ("max_judged", 1000, 3000),
+        ("max_queries", 33, 99),
+        ("max_seconds", 200, 600),
+        ("max_cases", 100, 300),
+        ("max_barren", 500, 1500),
+        ("exhausted", 50, 150),
     ]
     assert costs(domain, limits, seen)[0].seconds == pytest.approx(10.0)
 
@@ -76,7 +70,7 @@ def test_progress_in_words():
 
 def test_progress_is_about_the_nearest_limit():
     snapshot = Counts(n_cases=50, n_judged=200, n_queries=400)
-    assert status_of(snapshot, Limits(max_cases=100, max_inputs=1000), 1.0).fraction == 0.5
+    assert status_of(snapshot, Limits(max_cases=100, max_judged=1000), 1.0).fraction == 0.5
     assert status_of(snapshot, Limits(max_cases=100, max_seconds=1.25), 1.0).fraction == 0.8
     assert status_of(snapshot, Limits(), 1.0).fraction == 0.0
     assert status_of(snapshot, Limits(max_queries=100), 1.0).fraction == 1.0

@@ -67,7 +67,7 @@ def test_what_retrain_writes_is_read_again(files, capsys, monkeypatch):
         0.5,
     ]
     assert run("retrain", "--model", "model.file", *data, *quick, "--out", "better.skops") == 0
-    assert run("search", "--model", "better.skops", "--domain", "domain.toml", "--max-inputs", 2000, "--json") == 0
+    assert run("search", "--model", "better.skops", "--domain", "domain.toml", "--max-judged", 2000, "--json") == 0
 
 
 def test_settings_in_a_file(files, capsys, monkeypatch):

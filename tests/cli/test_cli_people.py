@@ -170,7 +170,7 @@ def test_rules_that_are_refused_beside_a_file(run, arguments, parts):
 def test_a_rule_that_some_rows_break_is_noted(run):
     run("domain", *SEX, "--out", "d.toml")
     for where in (SEX, ("--data", "people.csv", "--domain", "d.toml")):
-        outcome = run("search", *where, "--constraint", "age < 58", "--max-inputs", 50)
+        outcome = run("search", *where, "--constraint", "age < 58", "--max-judged", 50)
         assert "note: rule-broken: constraint 'age < 58' is broken by 1 of 6 rows" in outcome.err
 
 
@@ -195,7 +195,7 @@ def test_a_file_remembers_what_was_said(run, folder):
 
 def test_options_come_before_the_file(run, folder):
     run("domain", *SEX, "--out", "d.toml")
-    outcome = run("search", "--data", "people.csv", "--domain", "d.toml", "--ignore", "id", "--max-inputs", 50)
+    outcome = run("search", "--data", "people.csv", "--domain", "d.toml", "--ignore", "id", "--max-judged", 50)
     without_notes(outcome).refuses("every column of the data must be a parameter", "got w")
     where = Source(data="people.csv", domain="d.toml", ignore=["id"])
     with pytest.warns(match="d.toml says --label loan$"):
@@ -231,14 +231,14 @@ def test_a_damaged_memory_is_refused(run, folder, line):
 
 def test_nothing_is_remembered_without_rows(run):
     run("domain", *SEX, "--out", "d.toml")
-    outcome = run("search", "--domain", "d.toml", "--max-inputs", 50)
+    outcome = run("search", "--domain", "d.toml", "--max-judged", 50)
     assert outcome.code == 0
     assert "from-domain-file" not in outcome.err
 
 
 def test_a_link_of_what_is_no_longer_sensitive_is_set_aside(run):
     run("domain", *SEX, "--link", LINK, "--out", "d.toml")
-    outcome = run("search", "--domain", "d.toml", "--sensitive", "race", "--max-inputs", 50)
+    outcome = run("search", "--domain", "d.toml", "--sensitive", "race", "--max-judged", 50)
     assert outcome.code == 0
     assert "note: link-aside: the link of 'role' to 'sex'" in outcome.err
 
@@ -264,10 +264,10 @@ def test_a_domain_in_python_keeps_its_own(run, folder):
 
 
 def test_a_search_starts_from_rows_and_says_so(run):
-    content = json.loads(run("search", *SEX, "--link", LINK, "--max-inputs", 5, "--json").out)
+    content = json.loads(run("search", *SEX, "--link", LINK, "--max-judged", 5, "--json").out)
     assert (content["from"], content["n_start_rows"], content["n_judged"]) == ("rows", 5, 5)
     assert [case["row"] for case in content["cases"]] == [0, 1]
-    outcome = run("search", *SEX, "--link", LINK, "--max-inputs", 5)
+    outcome = run("search", *SEX, "--link", LINK, "--max-judged", 5)
     assert "  from      5 rows of people.csv; 2 cases of these rows as they are" in outcome.out
     assert "note: start-rows-outside: 1 of 6 rows" in outcome.err  # a woman who is a husband
     assert "1. row 0 (line 2): sex M -> F, role Husband -> Wife changes yes to no" in outcome.out
@@ -276,23 +276,23 @@ def test_a_search_starts_from_rows_and_says_so(run):
 
 def test_the_command_printed_gives_the_same_again(run, fairprobe, folder):
     rules = ("--constraint", "age < 58 or race == 'A'", "--link", LINK)
-    first = run("search", *SEX, *rules, "--max-changes", 1, "--max-inputs", 300, "--out", "first.csv")
+    first = run("search", *SEX, *rules, "--max-changes", 1, "--max-judged", 300, "--out", "first.csv")
     command = shlex.split(first.out.split("The same again:")[1])
     assert fairprobe(*[word.replace("first.csv", "second.csv") for word in command[1:]]).code == 0
     assert (folder / "first.csv").read_bytes() == (folder / "second.csv").read_bytes()
 
 
 def test_a_search_of_the_domain(run):
-    content = json.loads(run("search", *SEX, "--link", LINK, "--from", "domain", "--max-inputs", 9000, "--json").out)
+    content = json.loads(run("search", *SEX, "--link", LINK, "--from", "domain", "--max-judged", 9000, "--json").out)
     assert (content["from"], content["n_start_rows"]) == ("domain", None)
     assert "row" not in content["cases"][0]
-    outcome = run("search", *SEX, "--link", LINK, "--strategy", "uniform", "--max-inputs", 90)
+    outcome = run("search", *SEX, "--link", LINK, "--strategy", "uniform", "--max-judged", 90)
     assert "  from      uniform inputs of the domain" in outcome.out
     assert "sex=F, role=Wife: the model answers no" in outcome.out
 
 
 def test_a_few_changes(run, folder):
-    command = ("search", *SEX, "--link", LINK, "--max-changes", 1, "--max-inputs", 300, "--out", "cases.csv")
+    command = ("search", *SEX, "--link", LINK, "--max-changes", 1, "--max-judged", 300, "--out", "cases.csv")
     outcome = run(*command)
     assert outcome.code == 0, outcome.err
     assert "  from      5 rows of people.csv, with 1 change at most" in outcome.out
@@ -328,19 +328,19 @@ def test_changes_need_rows(search):
 
 
 def test_links_set_aside(run):
-    command = ("search", *SEX, "--link", LINK, "--max-inputs", 6, "--no-linked", "--json")
+    command = ("search", *SEX, "--link", LINK, "--max-judged", 6, "--no-linked", "--json")
     assert json.loads(run(*command).out)["n_cases"] == 0
     assert json.loads(run(*command, model="by_both").out)["linked"] == []
 
 
 def test_which_parameters_did_it(run):
-    command = ("search", *DATA, "--sensitive", "sex,race", "--max-inputs", 6)
+    command = ("search", *DATA, "--sensitive", "sex,race", "--max-judged", 6)
     content = json.loads(run(*command, "--json", model="two").out)
     assert content["parameters"] == {"race": 2, "sex": 2}
     assert {case["parameters"] for case in content["cases"]} == {"race", "sex"}
     outcome = run(*command, model="two")
     assert "What makes a case of them:\n  race  2  50.0%\n  sex   2  50.0%\n" in outcome.out
-    assert "What makes a case" not in run("search", *SEX, "--max-inputs", 6, model="two").out
+    assert "What makes a case" not in run("search", *SEX, "--max-judged", 6, model="two").out
 
 
 # Estimate
@@ -577,7 +577,7 @@ def test_a_limit_that_is_broken_is_said_whatever_is_missing(run, command):
         "estimate": ("--population", "rows", "--max-share", "0.01"),
         "audit": ("--max-share", "0.01", "--no-selfcheck"),
     }
-    asked = (*limit.get(command, ("--max-inputs", "2000")), "--batch", "frame")
+    asked = (*limit.get(command, ("--max-judged", "2000")), "--batch", "frame")
     said = run(command, "--data", "people.parquet", "--sensitive", "sex", *asked, model="by_sex")
     assert said.code == (0 if command == "search" else 1), said.err
     assert "sex F -> M" in said.out or command == "audit"

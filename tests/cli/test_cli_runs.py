@@ -51,7 +51,7 @@ def test_a_model_is_named(tmp_path, monkeypatch, capsys):
     )
     monkeypatch.syspath_prepend(tmp_path)
     asked = ["--model", "logging_model:model", "--domain", "fairprobe.datasets:census_domain", "--store", "runs/a"]
-    search = ["search", *asked, "--max-inputs", "3000"]
+    search = ["search", *asked, "--max-judged", "3000"]
     assert main(search) == 0
     assert "note: untold-model" in capsys.readouterr().err
     assert main(search) == 2

@@ -75,7 +75,7 @@ def test_json_is_one_object(search):
 
 def test_a_file_that_is_there_is_overwritten_even_by_nothing(search, folder):
     (folder / "cases.csv").write_text("older")
-    outcome = search("--out", "cases.csv", "--max-inputs", 2000, model="toys:blind")
+    outcome = search("--out", "cases.csv", "--max-judged", 2000, model="toys:blind")
     assert outcome.code == 0
     assert (folder / "cases.csv").read_text() == "age,sex,pay,twin_sex,output_case,output_twin,gap\n"
 
@@ -100,19 +100,19 @@ def test_model_that_ignores_the_sensitive_parameter(search, model, check):
 
 
 def test_note_in_the_words_of_the_command_line(search):
-    outcome = search("--max-inputs", 100)
+    outcome = search("--max-judged", 100)
     assert "note: small-budget" in outcome.err
     assert "lower --global" in outcome.err
 
 
 def test_the_words_never_promise(search):
     for model in ("toys:flips", "toys:blind"):
-        outcome = search("--max-inputs", 5000, model=model)
+        outcome = search("--max-judged", 5000, model=model)
         assert not re.search(r"\b(un)?(fair|biased|debiased)(ness)?\b", outcome.out + outcome.err, re.IGNORECASE)
 
 
 def test_no_limit_on_cases(search):
-    outcome = search("--max-cases", "none", "--max-inputs", "1e5")
+    outcome = search("--max-cases", "none", "--max-judged", "1e5")
     assert "as many inputs as allowed were judged" in outcome.out
     assert "100,000 inputs" in outcome.out
 
@@ -121,7 +121,7 @@ def test_score(search):
     outcome = search("--output", "score", "--threshold", 0.2, "--max-cases", 10, model="toys:score")
     assert "10 cases found" in outcome.out
     assert (
-        "0 cases found" in search("--output", "score", "--threshold", 0.4, "--max-inputs", 5000, model="toys:score").out
+        "0 cases found" in search("--output", "score", "--threshold", 0.4, "--max-judged", 5000, model="toys:score").out
     )
 
 
@@ -178,7 +178,7 @@ def test_missing_markers(fairprobe, folder):
 
 
 def test_start_from_data(search):
-    outcome = search("--data", "rows.csv", "--label", "income", "--from", "rows", "--max-inputs", 3, "--json")
+    outcome = search("--data", "rows.csv", "--label", "income", "--from", "rows", "--max-judged", 3, "--json")
     content = json.loads(outcome.out)
     assert content["n_judged"] == 3
     assert [(case["age"], case["pay"]) for case in content["cases"]] == [(48, 500)]
@@ -186,7 +186,7 @@ def test_start_from_data(search):
 
 def test_rows_to_start_from_that_lie_outside_are_noted(search, folder):
     (folder / "rows.csv").write_text("age,sex,pay\n48,1,500\n200,1,5\n")
-    outcome = search("--data", "rows.csv", "--from", "rows", "--max-inputs", 50)
+    outcome = search("--data", "rows.csv", "--from", "rows", "--max-judged", 50)
     assert outcome.code == 0
     assert "note: start-rows-outside: 1 of 2 rows" in outcome.err
 
@@ -243,13 +243,6 @@ def test_subject_by_name(fairprobe):
 def test_a_stand_in_can_be_switched_off(search):
     outcome = search("--strategy", "anchored", "--max-cases", 20, "--no-diversify", "--accelerate", "off")
     assert "--no-diversify --seed 0 --accelerate off" in outcome.out
-
-
-def test_which_cases_are_confirmed(search):
-    outcome = search("--max-cases", 5, "--confirm", "sample", "--json")
-    assert json.loads(outcome.out)["confirm"] == "sample"
-    assert "--confirm sample" in search("--max-cases", 5, "--confirm", "sample").out
-    assert search("--confirm", "some").code == 2
 
 
 def test_short_for_out(search, folder):

@@ -44,7 +44,7 @@ def checked(text):
 
 def test_no_table_has_a_formula(fairprobe, here):
     ask = ("--model", "hostile:model", "--domain", "hostile.toml")
-    walk = ("--max-inputs", 3000, "--shard-inputs", 1000, "--strategy", "random", "--walkers", 20)
+    walk = ("--max-judged", 3000, "--shard-inputs", 1000, "--strategy", "random", "--walkers", 20)
     assert fairprobe("search", *ask, *walk, "--out", "cases.csv", "--store", "run").code == 0
     stdout = fairprobe("search", *ask, *walk, "--out", "-")
     assert fairprobe("runs", "export", "run", "--out", "exported.csv").code == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation import measure
+from evaluation.coverage import coverage_of
 from evaluation.pipelines import PIPELINES, fitted_pipeline
 from fairprobe import datasets, estimate, search, subjects
 from fairprobe.model.asking import Asker
@@ -105,7 +106,7 @@ def test_search_spread_is_a_search(subject):
     domain = datasets.census_domain(encoded=subject not in PIPELINES)
     figures = measure.search_spread(subject, "anchored", 3000, 2, max_inputs=4000)
     found = search(model, domain, strategy="anchored", max_cases=None, max_inputs=4000, seed=2)
-    spread = found.coverage(model, n=3000)
+    spread = coverage_of(found, model, n=3000)
     assert (figures["n_cases"], figures["cells"]) == (found.n_cases, spread.cells)
     for name, value in (("percent", 100 * found.yield_), ("recall", spread.recall)):
         assert figures[name] == pytest.approx(value, rel=1e-2)

@@ -23,7 +23,7 @@ from fairprobe.estimation.proxies import Proxies
 from fairprobe.report import reasons, render
 from fairprobe.store.hashes import digest, sealed
 
-SMALL = {"n_experiments": 1, "search_cases": 20, "max_inputs": 500, "explain_queries": 2000, "populations": ["rows"]}
+SMALL = {"n_experiments": 1, "search_cases": 20, "max_judged": 500, "explain_queries": 2000, "populations": ["rows"]}
 
 
 def people(n=200):
@@ -83,13 +83,13 @@ def test_labels_counted_for_rows_are_caught(monkeypatch):
         found = audited(frame=frame)
         assert found.content["rows"]["n_flipped"] == found.shares["rows"].hits > 2
 
-    real = content._rows
+    real = content.rows
 
-    def by_label(parts, mask):
-        told = real(parts, mask)
+    def by_label(run):
+        told = real(run)
         return {**told, "n_flipped": len({frame.index[flip["row"]] for flip in told["flips"]})}
 
-    is_caught(monkeypatch, check, content, "_rows", by_label)
+    is_caught(monkeypatch, check, content, "rows", by_label)
 
 
 def has_determined_column():
@@ -129,7 +129,7 @@ def names_the_value_of_a_proxy():
 REPORTS = {
     "a determined column": (has_determined_column, auditing, "health_of_columns", lambda *_: []),
     "the model's library": (has_own_library, auditing, "versions_of", lambda _: {"fairprobe": "0", "python": "3"}),
-    "rows": (calls_rows_what_they_are, content, "_why", lambda parts, mask: content._told(parts.why, mask)),
+    "rows": (calls_rows_what_they_are, content, "_why", lambda run: content._told(run.why, run.mask)),
     "a confidence": (has_each_confidence, "fairprobe.report.findings", "confidence", lambda _: "95%"),
     "rows retrained on": (names_the_rows_of_retraining, reasons, "retrained_rows", lambda *_: "Real rows"),
     "a proxy's value": (

@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from evaluation.coverage import coverage_of
 from fairprobe import Domain, Integer, search
 from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Asker
@@ -95,7 +96,7 @@ def test_yields_on_the_census(name, strategy, least, cache_folder):
 
     found = search(subjects.load(name), census_domain(), strategy=strategy, max_cases=None, max_inputs=150_000, seed=3)
     assert found.yield_ > least
-    assert found.coverage().hamming > 10
+    assert coverage_of(found).hamming > 10
 
 
 # Counting

@@ -167,7 +167,7 @@ def test_summary_is_ready_for_json():
     assert summary["stop_reason"] == str(found.stop_reason)
     assert summary["sensitive"] == ["sex"]
     assert summary["settings"]["n_walkers"] == 20
-    assert summary["limits"]["max_inputs"] == 3000
+    assert summary["limits"]["max_judged"] == 3000
     assert f"{found.n_cases:,} cases" in repr(found)
 
 

@@ -17,7 +17,8 @@ import pytest
 
 from fairprobe import Domain, Integer, search, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
-from fairprobe.searching import STRATEGIES, searching
+from fairprobe.searching import STRATEGIES
+from fairprobe.searching import run as running
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -292,7 +293,7 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
 
     settings = {"max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
     foreseen = iter([0.0])  # the first shard runs here
-    monkeypatch.setattr(searching._Run, "_foreseen", lambda *_: next(foreseen, 100.0))
+    monkeypatch.setattr(running.Run, "_foreseen", lambda *_: next(foreseen, 100.0))
     monkeypatch.setattr("fairprobe.engine.processes.LOOK_SECONDS", 0.0)
     with pytest.raises(RunError, match="got 3 in a row: shard 3 failed 3 times: TerminatedWorkerError") as caught:
         run(deadly, BOX.domain, n_jobs=2, **settings)
@@ -303,8 +304,8 @@ def test_a_worker_that_dies_again_and_again(monkeypatch):
 
 @pytest.mark.parametrize("shard", [0, 2])
 def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
-    run_shard = searching.run_shard
-    monkeypatch.setattr(searching, "run_shard", lambda job, n, *rest: 1 / 0 if n == shard else run_shard(job, n, *rest))
+    run_shard = running.run_shard
+    monkeypatch.setattr(running, "run_shard", lambda job, n, *rest: 1 / 0 if n == shard else run_shard(job, n, *rest))
     settings = {"max_inputs": 1600, "shard_inputs": 400, "n_global": 20, "n_walkers": 10}
     with pytest.warns(HealthWarning, match=f"incomplete: .* shard {shard} failed 3 times: ZeroDivisionError"):
         found = run(BOX.model, BOX.domain, **settings)
@@ -313,7 +314,7 @@ def test_a_shard_that_keeps_failing_is_left_out(monkeypatch, shard):
 
 def test_nothing_but_failures(monkeypatch):
     """Not one shard after the other without end: the run has failed."""
-    monkeypatch.setattr(searching, "run_shard", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(running, "run_shard", lambda *arguments: 1 / 0)
     with pytest.raises(RunError, match="a shard must not fail again and again, got 3 in a row: shard 2 failed 3 times"):
         run(BOX.model, BOX.domain)
 

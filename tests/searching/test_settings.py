@@ -52,7 +52,7 @@ BOX = testing.box()
             ({name: value}, f"{name} must be a whole number of at least 1, got {value!r}")
             for name in (
                 "max_cases",
-                "max_inputs",
+                "max_judged",
                 "max_queries",
                 "max_barren",
                 "n_walkers",
@@ -117,7 +117,7 @@ def test_the_arguments_of_the_design_are_there():
         "max_cases": 10_000,
         "max_seconds": None,
         "max_queries": None,
-        "max_inputs": None,
+        "max_judged": None,
         "max_barren": 1_000_000,
         "output": "label",
         "n_walkers": 1000,

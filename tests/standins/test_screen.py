@@ -92,8 +92,7 @@ def test_what_waits_to_be_checked_counts_as_asked_and_is_checked_in_the_end(n_ba
     assert asker.n_queries == 2 * 20 * n_batches
 
 
-@pytest.mark.parametrize("confirm", ["all", "sample"])
-def test_an_interruption_before_the_check_keeps_nothing_that_a_liar_said(confirm: str) -> None:
+def test_an_interruption_before_the_check_keeps_nothing_that_a_liar_said() -> None:
     def liar(X: Any) -> Any:
         n_asked[0] += len(X)
         if n_asked[0] > 2 * 300:
@@ -101,17 +100,16 @@ def test_an_interruption_before_the_check_keeps_nothing_that_a_liar_said(confirm
         return model(X) if n_asked[0] <= 2 * 100 else X[:, 1] > 0
 
     n_asked = [0]
-    trace = run_shard(job({"accelerate": True, "confirm": confirm}, stand_in=Says(liar), n_global=100), 0, Quota(3000))
+    trace = run_shard(job({"accelerate": True}, stand_in=Says(liar), n_global=100), 0, Quota(3000))
     assert trace.ended is StopReason.INTERRUPTED
     assert set(trace.cases.case[:, 0].tolist()) <= set(range(40, 50))
 
 
-@pytest.mark.parametrize("confirm", ["all", "sample"])
-def test_a_model_that_fails_at_the_check_confirms_nothing(confirm: str) -> None:
+def test_a_model_that_fails_at_the_check_confirms_nothing() -> None:
     def fails(X: Any) -> Any:
         raise ValueError("not today")
 
-    failing = replace(job({"accelerate": True, "confirm": confirm}, n_global=100), model=fails)
+    failing = replace(job({"accelerate": True}, n_global=100), model=fails)
     failing.__dict__["stand_in"] = Says(model)
     trace = run_shard(failing, 0, Quota(3000))
     assert trace.ended is StopReason.FAILED

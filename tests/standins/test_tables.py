@@ -29,7 +29,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
-from fairprobe.errors import HealthWarning, SettingError
+from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
 from fairprobe.model.tabulated import Sums, tabulate
@@ -120,7 +120,7 @@ def test_same_cases_on_random_data(seed):
     domain = Domain(domain.parameters, sensitive=sensitive)
     model = fitted(steps, LAST[rng.choice(list(LAST))], domain, n=int(rng.integers(60, 300)), seed=seed)
     strategy = rng.choice(["uniform", "random", "fully-directed", "anchored", "guided", "genetic"])
-    found_both_ways(model, domain, strategy=str(strategy), seed=seed, confirm=str(rng.choice(["all", "sample"])))
+    found_both_ways(model, domain, strategy=str(strategy), seed=seed)
 
 
 def test_a_stand_in_can_be_sent_to_another_process():
@@ -140,7 +140,6 @@ def test_a_support_vector_machine_is_asked_itself():
     model = fitted(PREPROCESSING["one-hot, dense"], SVC())
     assert compile_stand_in(model, DOMAIN) is not None
     assert not may_screen(model, 1000)  # it takes so long that what is spared does not count
-    assert may_screen(model, 1000, confirms_all=False)
 
 
 # Wide numbers
@@ -333,41 +332,7 @@ def test_a_missing_value_that_the_last_step_does_not_take():
 # Confirming
 
 
-def test_confirm_is_all_or_sample():
-    with pytest.raises(SettingError, match="confirm must be one of all, sample, got 'some'"):
-        search(lambda frame: frame["age"] > 3, DOMAIN, confirm="some")
-
-
-def test_some_cases_are_confirmed():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    options = {"strategy": "anchored", "max_cases": 3000}
-    every, some = search(model, DOMAIN, **options), search(model, DOMAIN, confirm="sample", **options)
-    pd.testing.assert_frame_equal(some.cases, every.cases)
-    assert some.n_queries == 2 * (CHECKED + 1000) < every.n_queries
-    assert (some.confirm, every.confirm) == ("sample", "all")
-    assert some.summary()["confirm"] == "sample"
-    assert (
-        "1,000 of the 3,000 cases, chosen evenly, were confirmed by the whole model"
-        in dict(some.health)["confirmed-sample"]
-    )
-    assert "confirmed-sample" not in dict(every.health)
-
-
-def test_few_cases_are_all_confirmed():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    found = search(model, DOMAIN, strategy="anchored", max_cases=50, confirm="sample")
-    assert found.n_queries <= 2 * (CHECKED + 50)
-    assert not found.health
-
-
-def test_a_model_that_is_asked_itself_needs_no_sample():
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    found = search(model, DOMAIN, max_queries=5000, n_global=500, confirm="sample")
-    assert not any(name == "confirmed-sample" for name, _ in found.health)
-
-
-@pytest.mark.parametrize("confirm", ["all", "sample"])
-def test_a_difference_ends_the_tables(confirm, monkeypatch):
+def test_a_difference_ends_the_tables(monkeypatch):
     model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
     honest = search(model, DOMAIN, strategy="anchored", max_cases=2000, accelerate="off")
     said, n = StandIn.ask_families, [0]
@@ -381,7 +346,7 @@ def test_a_difference_ends_the_tables(confirm, monkeypatch):
 
     monkeypatch.setattr(StandIn, "ask_families", lies)
     with pytest.warns(HealthWarning, match="accelerate-off"):
-        found = search(model, DOMAIN, strategy="anchored", max_cases=2000, confirm=confirm)
+        found = search(model, DOMAIN, strategy="anchored", max_cases=2000)
     pd.testing.assert_frame_equal(found.cases, honest.cases)
     assert found.n_queries > honest.n_queries
     assert "so it was given up and the model alone was asked" in dict(found.health)["accelerate-off"]

@@ -17,7 +17,7 @@ from kept_run import DOMAIN, SETTINGS, bytes_of
 
 import fairprobe
 from fairprobe.errors import HealthWarning, RunError, SettingError
-from fairprobe.searching import searching
+from fairprobe.searching import run as running
 from fairprobe.store import whole_files
 from fairprobe.store.run_folder import FORMAT, RunReader
 
@@ -78,9 +78,9 @@ def file_of(run, name):
 @pytest.fixture
 def shards_run(monkeypatch):
     """The numbers of the shards that are run, not read."""
-    ran, run_shard = [], searching.run_shard
+    ran, run_shard = [], running.run_shard
     monkeypatch.setattr(
-        searching, "run_shard", lambda job, shard, *rest: ran.append(shard) or run_shard(job, shard, *rest)
+        running, "run_shard", lambda job, shard, *rest: ran.append(shard) or run_shard(job, shard, *rest)
     )
     return ran
 

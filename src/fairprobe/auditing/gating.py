@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fairprobe.auditing.audit_settings import AuditSettings
+from fairprobe.auditing.settings import AuditSettings
 from fairprobe.errors import SettingError
 from fairprobe.estimation import Outcome, Share, Verdict, verdict
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, split_confidence, upper_bound
@@ -37,7 +37,7 @@ class Direction:
         share = replace(self.share, plain=None)
         return f"{self.combination} worse off, {percent(self.limit)} allowed: {share.sentence(self.limit)}"
 
-    def summary(self) -> dict[str, Any]:
+    def jsonable(self) -> dict[str, Any]:
         """The figures, ready for JSON."""
         names = ("hits", "n", "low", "high", "lower", "upper", "confidence")
         return {
@@ -74,7 +74,7 @@ class Judged:
         """For the command line."""
         return EXIT_CODES.get(self.outcome, 0)  # type: ignore[call-overload]  # an Outcome is its word
 
-    def summary(self) -> dict[str, Any]:
+    def jsonable(self) -> dict[str, Any]:
         """Ready for JSON."""
         return {
             "outcome": self.outcome,
@@ -85,7 +85,7 @@ class Judged:
             "outcomes": dict(self.outcomes),
             "condition": self.condition,
             "why": self.sentence.partition(": ")[2],
-            "directions": [each.summary() for each in self.directions],
+            "directions": [each.jsonable() for each in self.directions],
         }
 
     def __repr__(self) -> str:

@@ -1,92 +1,74 @@
-"""What an audit gives: the verdict, what it stands on, and the report in all its forms."""
+"""The result of an audit: the verdict, the results that it stands on, and the report in all its forms."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from fairprobe.auditing.gating import Judged
+from fairprobe.auditing.state import AuditState
+from fairprobe.blocks import Block, Items, Remark, Result, Sentence
 from fairprobe.domain import Density, Domain
 from fairprobe.estimation import Proxies, Share
 from fairprobe.explanation import Explanation
-from fairprobe.notebook import as_html
+from fairprobe.report import render
+from fairprobe.report.content import flips_words, health_of
+from fairprobe.report.findings import shares_table
 from fairprobe.retraining import Retrained
 from fairprobe.searching import Found
-from fairprobe.wording import percent
+from fairprobe.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.auditing.content import AuditParts
-
 INTERRUPTED = 130
+"""Exit code of an audit that was interrupted."""
+
+MOST_REGIONS = 3
+"""Regions in a summary; chosen. The report has all of them."""
 
 
-class Audit:
-    """The result of an audit. `content` is all of it as plain values; every form of the report is made of that."""
+@dataclass(frozen=True, repr=False, eq=False)
+class Audit(Result):
+    """The result of an audit."""
 
-    def __init__(self, parts: AuditParts, content: dict[str, Any]) -> None:
-        self._parts = parts
-        self.content = content
+    verdict: Judged
+    """The outcome of holding the shares against the limit."""
+    shares: dict[str, Share]
+    """By population, the share of all sensitive parameters together."""
+    shares_by_set: dict[str, dict[str, Share]]
+    """By population, then by set of sensitive parameters."""
+    found: Found | None
+    """The result of the search."""
+    why: Explanation | None
+    """The explanation; None without cases."""
+    proxies: Proxies | None
+    """The columns that reveal the sensitive ones."""
+    retrained: Retrained | None
+    """The result of retraining, where it was asked for."""
+    domain: Domain
+    """What an input may be; sensitive columns that the model does not take are hidden."""
+    density: Density | None
+    """The density of the rows; None for rows that are too few."""
+    interrupted: str | None
+    """The phase that was interrupted."""
+    content: dict[str, Any]
+    """The whole audit as plain values of JSON; every form of the report is made of it."""
 
-    @property
-    def verdict(self) -> Judged:
-        """What can be said of the limit."""
-        assert self._parts.judged is not None
-        return self._parts.judged
-
-    @property
-    def shares(self) -> dict[str, Share]:
-        """By population, of all sensitive parameters together; with links the plain one beside the linked."""
-        return self._parts.main
-
-    @property
-    def shares_by_set(self) -> dict[str, dict[str, Share]]:
-        """By population, then by set of sensitive parameters."""
-        return {
-            name: {" x ".join(share.sensitive): share for share in shares} for name, shares in self._parts.sets.items()
-        }
-
-    @property
-    def found(self) -> Found | None:
-        """What the search found."""
-        return self._parts.found
-
-    @property
-    def why(self) -> Explanation | None:
-        """Why; None without cases."""
-        return self._parts.why
-
-    @property
-    def proxies(self) -> Proxies | None:
-        """What gives the sensitive columns away."""
-        return self._parts.proxies
-
-    @property
-    def retrained(self) -> Retrained | None:
-        """What training otherwise came to, where that was asked for."""
-        return self._parts.retrained
-
-    @property
-    def domain(self) -> Domain:
-        """What an input may be; sensitive columns that the model does not take are hidden."""
-        return self._parts.domain
-
-    @property
-    def density(self) -> Density | None:
-        """What was fitted to the rows; None of rows that are too few."""
-        return self._parts.density
-
-    @property
-    def interrupted(self) -> str | None:
-        """The phase that was under way when it was interrupted."""
-        return self._parts.interrupted
+    @classmethod
+    def of(cls, run: AuditState, content: dict[str, Any]) -> Self:
+        """The result of the phases."""
+        sets = {name: {" x ".join(share.sensitive): share for share in shares} for name, shares in run.sets.items()}
+        parts = (run.found, run.why, run.proxies, run.retrained, run.domain, run.density, run.interrupted)
+        return cls(run.judged, run.main, sets, *parts, content)
 
     @property
     def exit_code(self) -> int:
-        """For the command line."""
+        """The exit code of the command line."""
         return INTERRUPTED if self.interrupted else self.verdict.exit_code
 
     def sentence(self) -> str:
@@ -94,8 +76,24 @@ class Audit:
         before = f"interrupted in the phase {self.interrupted}; so far " if self.interrupted else ""
         return f"{before}{self.verdict.sentence}"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures without the certificate, the cases and the plots, ready for JSON."""
+    def blocks(self) -> list[Block]:
+        """The verdict, the shares, the worst regions and the remarks."""
+        return [Sentence(self.sentence()), *self._blocks()]
+
+    def _blocks(self) -> Iterator[Block]:
+        content = self.content
+        if content["shares"]:
+            yield shares_table(content, content["shares"])
+        regions = (content["why"] or {}).get("regions") or []
+        if regions:
+            yield Sentence("The regions with most cases:")
+            yield Items(tuple(map(_region_words, regions[:MOST_REGIONS])))
+        if content["rows"]["n_flipped"]:
+            yield Sentence(f"{flips_words(content)} if {' or '.join(self.domain.sensitive)} were another.")
+        yield from (Remark(each["check"], each["message"]) for each in health_of(content))
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures, without the certificate, the cases and the plots."""
         left_out = ("certificate", "cases", "plots", "digests")
         return {name: part for name, part in self.content.items() if name not in left_out}
 
@@ -108,64 +106,50 @@ class Audit:
 
     def to_html(self, path: str | PathLike[str]) -> None:
         """Write the report as one HTML file that needs no other."""
-        self._render("html", path)
+        _write(path, render(self.content, "html"))
 
     def to_markdown(self, path: str | PathLike[str]) -> None:
         """Write the report as Markdown."""
-        self._render("markdown", path)
+        _write(path, render(self.content, "markdown"))
 
     def to_junit(self, path: str | PathLike[str]) -> None:
-        """Write the verdict and shares as JUnit XML, as test runners show it."""
-        self._render("junit", path)
+        """Write the verdict and shares as JUnit XML, which test runners show."""
+        _write(path, render(self.content, "junit"))
 
     def to_model_card(self, path: str | PathLike[str]) -> None:
         """Write a section for a model card, as Markdown."""
-        self._render("model-card", path)
-
-    def _render(self, form: str, path: str | PathLike[str]) -> None:
-        from fairprobe.report import render
-
-        _write(path, render(self.content, form))
+        _write(path, render(self.content, "model-card"))
 
     def cases_table(self) -> pd.DataFrame:
-        """The cases as the report has them, one a row: masked, and real rows only where they were asked for."""
+        """The cases of the report, one per row: masked, with real rows only if these were asked for."""
         import pandas as pd
 
-        rows = []
-        for each in self.content["cases"]:
-            plausibility = each["plausibility"] or [None, None]
-            rows.append(
-                {
-                    **{f"case {name}": value for name, value in each["case"].items()},
-                    **{f"twin {name}": value for name, value in each["twin"].items()},
-                    "output of the case": each["outputs"][0],
-                    "output of the twin": each["outputs"][1],
-                    **{name: each[name] for name in ("id", "gap", "severity", "parameters")},
-                    "plausibility of the case": plausibility[0],
-                    "plausibility of the twin": plausibility[1],
-                    "row": None if each["origin"] is None else each["origin"]["row"],
-                }
-            )
-        names = [each["name"] for each in self.content["domain"]["parameters"]]
-        first = ["id", *(f"case {name}" for name in names), *(f"twin {name}" for name in names)]
-        table = pd.DataFrame(rows, dtype=object)
-        return table[[name for name in first if name in table] + [name for name in table if name not in first]]
+        cases, names = self.content["cases"], [each["name"] for each in self.content["domain"]["parameters"]]
+        pairs = [f"{side} {name}" for side in ("case", "twin") for name in names]
+        table = pd.DataFrame([_flat(each) for each in cases], dtype=object)
+        order = dict.fromkeys(["id", *pairs, *table.columns])
+        return table[[name for name in order if name in table.columns]]
 
-    def __repr__(self) -> str:
-        return f"Audit({self.sentence()})"
 
-    def _repr_html_(self) -> str:
-        figures = {
-            f"share of {name}": f"{percent(share.value)} ({percent(share.low)} to {percent(share.high)})"
-            for name, share in self.shares.items()
-        }
-        if self.found is not None:
-            figures["cases found"] = f"{self.found.n_cases:,}"
-        health = [(each["check"], each["message"]) for each in self.content["health"]]
-        table = "" if self.why is None or not self.why.rules else self.why.table.to_html(escape=True, index=False)
-        return as_html(
-            self.content["title"], self.sentence(), figures, health, "" if self.content["about"]["masked"] else table
-        )
+def _flat(case: dict[str, Any]) -> dict[str, Any]:
+    """A case of the content as one row."""
+    plausibility = case["plausibility"] or [None, None]
+    return {
+        **{f"case {name}": value for name, value in case["case"].items()},
+        **{f"twin {name}": value for name, value in case["twin"].items()},
+        "output of the case": case["outputs"][0],
+        "output of the twin": case["outputs"][1],
+        **{name: case[name] for name in ("id", "gap", "severity", "parameters")},
+        "plausibility of the case": plausibility[0],
+        "plausibility of the twin": plausibility[1],
+        "row": None if case["origin"] is None else case["origin"]["row"],
+    }
+
+
+def _region_words(region: dict[str, Any]) -> str:
+    precision = "" if region["precision"] is None else f": {percent(region['precision'])} of its inputs are cases"
+    rows = "" if region["n_rows"] is None else f", {counted(region['n_rows'], 'real row')}"
+    return f"{region['text']}{precision}{rows}"
 
 
 def _write(path: str | PathLike[str], text: str) -> None:

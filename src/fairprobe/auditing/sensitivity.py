@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from fairprobe.auditing.audit_settings import AuditSettings
 from fairprobe.auditing.gating import at_confidence, judged
+from fairprobe.auditing.settings import AuditSettings
 from fairprobe.domain import Domain, Rule
 from fairprobe.errors import DomainError
 from fairprobe.estimation import Share

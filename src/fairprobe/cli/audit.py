@@ -11,23 +11,23 @@ from typing import Any
 import typer
 
 from fairprobe.auditing import Audit, audit
-from fairprobe.auditing.audit_settings import AuditSettings
-from fairprobe.auditing.auditing import Auditing
+from fairprobe.auditing.auditing import begin
 from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.settings import AuditSettings
+from fairprobe.blocks import Remark
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, DryRun, Request, check_linked
 from fairprobe.cli.config import OUTSIDE, Config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.words import aligned, note, progress, say, say_parts, to_copy
+from fairprobe.cli.words import note, progress, say, say_blocks, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
-from fairprobe.report.content import flips_words
-from fairprobe.wording import between, counted, duration, percent
+from fairprobe.wording import counted, duration, percent
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 TOLD = "What is told"
@@ -36,7 +36,7 @@ N_SHOWN = 5
 
 PANELS = {
     o.VERDICT: ("max_share", "gate", "min_comparable", "favourable"),
-    TOLD: ("show_rows", "mask", "max_cases", "title", "name", "date", "selfcheck"),
+    TOLD: ("show_rows", "mask", "report_cases", "title", "name", "date", "selfcheck"),
     o.RESULTS: ("store", "model_id", "folder"),
 }
 
@@ -89,7 +89,7 @@ class AuditCommand(Command):
         if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
         self.keywords = self._keywords()
-        self.settings = AuditSettings(**{k: v for k, v in self.keywords.items() if k in _SETTINGS})
+        self.settings = AuditSettings.of(**{k: v for k, v in self.keywords.items() if k in _SETTINGS})
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
         self.audit: Audit | None = None
 
@@ -165,25 +165,15 @@ class AuditCommand(Command):
 
     def figures(self) -> dict[str, Any]:
         """All but the certificate, the cases and the plots, which are in the folder's audit.json."""
-        told = {} if self.audit is None else self.audit.summary()
+        told = {} if self.audit is None else self.audit.jsonable()
         return {**told, "out": self.request["out"], "html": self.request["html"], "interrupted": self.interrupted}
 
     def show(self) -> None:
         """The verdict, the shares, the worst regions, and where the report is."""
         if self.audit is None:
             return
-        content = self.audit.content
-        about, why = content["about"], content["why"]
-        parts = [
-            [(self.audit.sentence(), 2)],
-            [("Shares:", 0), *((line, 4) for line in share_lines(content["shares"]))],
-        ]
-        if why and why["regions"]:
-            regions = [f"  {place}. {region_words(each)}" for place, each in enumerate(why["regions"][:N_SHOWN], 1)]
-            parts.append([("Where cases are:", 0), *((line, 5) for line in regions)])
-        if content["rows"]["n_flipped"]:
-            parts.append([(f"{flips_words(content)} if {self._names()} were another.", 0)])
-        say_parts(parts)
+        about = self.audit.content["about"]
+        say_blocks(block for block in self.audit.blocks() if not isinstance(block, Remark))
         others = len(about["attempts"]) - 1
         if others:
             say(f"{counted(others, 'other attempt')} on the same model and data: the report lists all of them.")
@@ -194,9 +184,6 @@ class AuditCommand(Command):
             say("No report was written: --out FOLDER keeps everything, --html FILE the page alone.")
         if not (self.interrupted or self.failures):
             to_copy("The same again", str(about["command"]))
-
-    def _names(self) -> str:
-        return " or ".join(self.domain.sensitive)
 
     def kept(self) -> str:
         """The phases that are done."""
@@ -213,7 +200,7 @@ class AuditCommand(Command):
         """How each population would be looked at; what the search and the explanation take at most."""
         keywords, settings = self.keywords, self.settings
         if self.is_run:
-            Auditing(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+            begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
         else:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
         every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
@@ -230,7 +217,7 @@ class AuditCommand(Command):
             for name, population in every.items()
             if settings.populations is None or name in settings.populations
         }
-        most = settings.max_inputs * len(self.domain.families)
+        most = settings.max_judged * len(self.domain.families)
         figures = {
             "settings": settings.plain(),
             "seed": keywords["seed"],
@@ -284,21 +271,3 @@ def asked_role() -> str | None:
         return None
     answer = typer.prompt(f"The rows are to the model ({', '.join(ROLES)})", default=ROLES[-1], err=True)
     return answer if answer in ROLES else None
-
-
-def share_lines(shares: Sequence[dict[str, Any]]) -> list[str]:
-    """The shares side by side."""
-    rows = [["", "twins", "sensitive", "share", "interval", "hits"]]
-    for each in shares:
-        value = "n/a" if each["value"] is None else percent(each["value"])
-        interval = between(each["low"], each["high"])
-        counts = f"{each['hits']:,} of {each['n']:,}"
-        rows.append([each["population"], each["twins"], " x ".join(each["sensitive"]), value, interval, counts])
-    return aligned(rows, left=(0, 1, 2))
-
-
-def region_words(region: dict[str, Any]) -> str:
-    """A region in a line."""
-    precision = "" if region["precision"] is None else f": {percent(region['precision'])} of its inputs are cases"
-    rows = "" if region["n_rows"] is None else f", {region['n_rows']:,} real rows"
-    return f"{region['text']}{precision}{rows}"

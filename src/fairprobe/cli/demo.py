@@ -90,7 +90,7 @@ def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], lis
     """One search a strategy, and the table's rows; an interrupted search is the last."""
     found: list[Found] = []
     rows = {strategy: cells(strategy) for strategy in (*PAPER, choose_strategy(model))}
-    limits: dict[str, Any] = {"max_cases": None, "max_inputs": N_INPUTS}
+    limits: dict[str, Any] = {"max_cases": None, "max_judged": N_INPUTS}
     with _display() as show:
         for strategy in rows:
 
@@ -102,7 +102,7 @@ def _search_all(model: Any, domain: Domain, seed: int) -> tuple[list[Found], lis
             show(rows.values())
             found.append(search(model, domain, strategy=strategy, seed=seed, progress=watch, **limits))
             over = found[-1]
-            rows[strategy] = cells(strategy, over.n_cases, over.n_judged, over.seconds, over.n_inputs)
+            rows[strategy] = cells(strategy, over.n_cases, over.n_judged, over.seconds, over.n_distinct)
             if over.stop_reason is StopReason.INTERRUPTED:
                 break
     return found, list(rows.values())

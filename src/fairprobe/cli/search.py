@@ -184,7 +184,7 @@ class Search(Command):
         changes: dict[str, Any] = {"seed": found.seed}
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
             # A clock or a person ended the search: as many inputs as it came to give the same.
-            changes |= {"max_seconds": None, "max_inputs": found.n_judged}
+            changes |= {"max_seconds": None, "max_judged": found.n_judged}
             # Without that limit "auto" might settle on something else.
             changes |= {"strategy": found.settings.strategy, "hurry": found.settings.hurry or None}
         # Several processes that are interrupted leave several shards half done, which no limit can repeat.
@@ -265,14 +265,12 @@ class Search(Command):
             *(["  linked     no: the links are set aside"] if self.domain.links and not keywords["linked"] else []),
             f"  out        {out or 'a summary only; --out FILE writes the cases'}",
         ]
-        unseen = [("  the measurement saw no case, so there is no guess of how long cases take to find", 4)]
         speed = counted(round(1 / seen.seconds_per_input), "input")
         measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
         costs = [
-            (f"Measured on {measured_on}: {speed} a second, {counted(seen.n_cases, 'case')}.", 0),
+            (f"Measured on {measured_on}: {speed} a second.", 0),
             ("It would stop at the first of these:", 0),
             *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
-            *(unseen if self.limits.max_cases is not None and not seen.n_cases else []),
         ]
         return DryRun(figures, lines, costs)
 
@@ -293,11 +291,10 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
     queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
     if cost.limit == "exhausted":
         return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
-    every = "a guess from the cases seen: about" if cost.is_guess else "if every input were a case:"
     words = {
         "max_seconds": f": about {queries}",
         "max_barren": f" in a row without a new case: {queries}, {seconds}",
-        "max_cases": f": {every} {queries}, {seconds}",
+        "max_cases": f": if every input were a case: {queries}, {seconds}",
     }.get(cost.limit, f": {queries} at most, {seconds}")
     return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
@@ -305,7 +302,7 @@ def cost_words(cost: LimitCost, limits: Limits) -> str:
 def summary_lines(found: Found, started_from: str, written: str | None, within: Sequence[str] = ()) -> list[Line]:
     """The figures of a search."""
     lines = (
-        f"{counted(found.n_cases, 'case')} found in {counted(found.n_inputs, 'distinct input')}",
+        f"{counted(found.n_cases, 'case')} found in {counted(found.n_distinct, 'distinct input')}",
         "",
         f"  from      {started_from}",
         *within,

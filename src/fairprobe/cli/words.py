@@ -10,9 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from fairprobe.blocks import Block
 from fairprobe.cli.flags import in_flags
 from fairprobe.errors import HealthWarning
 from fairprobe.progress import Progress, Status, visible
+from fairprobe.report.terminal import written
 from fairprobe.wording import counted
 
 WIDTH = 80
@@ -41,6 +43,13 @@ def say_parts(parts: Iterable[Iterable[Line]]) -> None:
             say()
         for text, indent in part:
             say(text, indent)
+
+
+def say_blocks(blocks: Iterable[Block]) -> None:
+    """Write blocks; sentences are cut into lines that fit a terminal."""
+    width = min(shutil.get_terminal_size().columns, 2 * WIDTH) if sys.stdout.isatty() else None
+    sys.stdout.write(f"{written(tuple(blocks), width)}\n")
+    sys.stdout.flush()
 
 
 def to_copy(title: str, command: str, *, err: bool = False) -> None:

@@ -178,14 +178,26 @@ class Families:
 
     def enumerate(self, size: int) -> Iterator[Codes]:
         """An input of every family, allowed or not, in blocks of at most `size`."""
+        return (self.block(number, size) for number in range(self.n_blocks(size)))
+
+    def n_blocks(self, size: int) -> int:
+        """The number of blocks of `enumerate`."""
+        return -(-math.prod(self._enumerated_levels) // size)
+
+    def block(self, number: int, size: int) -> Codes:
+        """One block of `enumerate`, from 0 on."""
+        levels = self._enumerated_levels
+        index = np.arange(number * size, min((number + 1) * size, math.prod(levels)))
+        codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels)).astype(np.int64))
+        return codes if self.is_plain else codes[self._are_first(codes)]
+
+    @property
+    def _enumerated_levels(self) -> list[int]:
+        """By parameter, how many values are gone through."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
-        total = math.prod(levels.tolist())
-        for first in range(0, total, size):
-            index = np.arange(first, min(first + size, total))
-            codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels.tolist())).astype(np.int64))
-            yield codes if self.is_plain else codes[self._are_first(codes)]
+        return [int(n) for n in levels]
 
     def _are_first(self, codes: Codes) -> Mask:
         """Boolean mask of the inputs that are the first allowed member of their family."""

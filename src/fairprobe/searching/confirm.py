@@ -23,12 +23,8 @@ from fairprobe.searching.recorder import ROWS_KEPT, Confirmation, Waiting
 from fairprobe.searching.settings import StopReason
 from fairprobe.searching.tally import Tally
 from fairprobe.standins import Screen
-from fairprobe.store import Cases
 
 CASES_A_CALL = 1000
-
-SAMPLED = 1000
-"""Cases that the model is asked about in the end, where it is not asked about all."""
 
 
 def confirm(oracle: Oracle, screen: Screen | None, waiting: Waiting) -> tuple[Waiting, Confirmation]:
@@ -92,44 +88,6 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     return result
 
 
-def sampled(job: Job, found: Found) -> tuple[Found, str | None]:
-    """With `confirm="sample"`, ask the model itself about some of the cases that a stand-in judged.
-
-    Gives the result with a remark on that, or what is to be said if the model judges one of them otherwise.
-    """
-    if job.confirm == "all" or not job.accelerate or job.stand_in is None or not found.n_cases:
-        return found, None
-    asker, started, n = job.asker(), time.monotonic(), min(found.n_cases, SAMPLED)
-    cases = found._cases.take(np.linspace(0, found.n_cases - 1, n).astype(np.int64))
-    oracle = Oracle(asker, job.threshold, job.resolution)
-    text = f"{n:,} of the {found.n_cases:,} cases, chosen evenly, were confirmed by the whole model"
-    n_wrong = 0
-    with deferred():
-        try:
-            with interruptible(), asker.quiet():
-                n_wrong = int((~_are_same(oracle, cases)).sum())
-        except KeyboardInterrupt:
-            text = f"interrupted, none of the {found.n_cases:,} cases was confirmed by the whole model"
-        except RunError as error:
-            error.found = found
-            raise
-    counted = replace(
-        found, n_queries=found.n_queries + asker.n_queries, seconds=found.seconds + time.monotonic() - started
-    )
-    name = job.stand_in.name
-    if n_wrong:
-        return counted, (
-            f"the stand-in for the model ({name}) judged {n_wrong:,} of {n:,} cases otherwise, so it was given up and "
-            "the model alone was asked"
-        )
-    if n == found.n_cases and asker.n_queries:
-        return counted, None
-    remark = Remark(
-        "confirmed-sample", f"{text}; the others were judged by {name} alone (confirm='all' asks about all)"
-    )
-    return replace(counted, health=(*found.health, remark)), None
-
-
 def in_other_batches(job: Job, found: Found) -> Found:
     """What a run found, with a remark if the model's answers depend on the rows asked together."""
     if job.is_repeatable or found.limits.max_queries is not None or found.stop_reason is StopReason.INTERRUPTED:
@@ -147,14 +105,6 @@ def in_other_batches(job: Job, found: Found) -> Found:
         n_queries=found.n_queries + asker.n_queries,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
     )
-
-
-def _are_same(oracle: Oracle, cases: Cases) -> Mask:
-    """Which cases the model judges just so: their gaps and the outputs of both ends."""
-    judged, each = oracle.judge(cases.case.astype(np.int64)), np.arange(len(cases))
-    places = [oracle.families.place(codes.astype(np.int64)) for codes in (cases.case, cases.twin)]
-    said = np.column_stack([judged.outputs[place, each] for place in places])
-    return judged.hits & (said == cases.outputs).all(axis=1)
 
 
 def _are_cases(found: Found, rows: Codes, oracle: Oracle, started: float) -> Mask:

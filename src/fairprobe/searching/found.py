@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.arguments import old_name
 from fairprobe.arrays import Codes, Floats
-from fairprobe.blocks import Remark
-from fairprobe.checks import checked_count
+from fairprobe.blocks import Block, Remark, Result, Sentence, Table
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.domain.values import are_same, changes_in_words
-from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import SAFETY
-from fairprobe.notebook import as_html
 from fairprobe.oracle import sets_of
 from fairprobe.searching.job import Job
 from fairprobe.searching.settings import Limits, SearchSettings, StopReason
@@ -29,8 +27,6 @@ from fairprobe.store import Cases
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.searching.coverage import CaseCoverage
-
 
 SHOWN = 5
 """Cases that a notebook shows."""
@@ -40,7 +36,7 @@ MIN_COMPARABLE = 0.9
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Found:
+class Found(Result):
     """The cases of one search, and what it took to find them."""
 
     domain: Domain
@@ -49,7 +45,7 @@ class Found:
     output: str
     threshold: float
     seed: int
-    n_inputs: int
+    n_distinct: int
     """Distinct inputs judged, within each shard, summed over the shards."""
     n_judged: int
     """Inputs judged, repeats included."""
@@ -70,8 +66,6 @@ class Found:
     """What inputs were drawn from and held against, where that was not the whole domain."""
     min_plausibility: float | None = None
     """Where there is a density: no input that was judged is less plausible."""
-    confirm: str = "all"
-    """Of the cases that something judged in the model's place, those that the model was to confirm: "all", "sample"."""
     sent: int | None = None
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -94,7 +88,7 @@ class Found:
             output=job.output,
             threshold=job.threshold,
             seed=job.seed,
-            n_inputs=tally.n_inputs,
+            n_distinct=tally.n_distinct,
             n_judged=tally.n_judged,
             n_queries=tally.n_queries,
             seconds=seconds,
@@ -105,9 +99,10 @@ class Found:
             start=start,
             density=job.density,
             min_plausibility=None if job.density is None else job.min_plausibility,
-            confirm=job.confirm,
             _cases=tally.cases(),
         )
+
+    n_inputs = old_name("n_distinct")
 
     @property
     def n_sent(self) -> int:
@@ -122,7 +117,7 @@ class Found:
     @property
     def yield_(self) -> float:
         """Distinct cases / distinct inputs judged. It measures the search, never the model."""
-        return self.n_cases / self.n_inputs if self.n_inputs else 0.0
+        return self.n_cases / self.n_distinct if self.n_distinct else 0.0
 
     @cached_property
     def cases(self) -> pd.DataFrame:
@@ -243,31 +238,11 @@ class Found:
 
         return pd.concat([self.cases, about.rename(columns=free)], axis=1)
 
-    def coverage(self, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None) -> CaseCoverage:
-        """How widely the cases are spread; with the model also how much of what uniform sampling finds is near one.
-
-        Args:
-            model: the model that was searched; without it `recall` and `leaves` are None.
-            n: uniform inputs to judge for `recall`, until 500 cases are among them.
-            seed: of these inputs, whose draws are none of the search's.
-            batch: as for `search`.
-
-        >>> from fairprobe import Domain, Integer, search
-        >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
-        >>> model = lambda X: X[:, 0] + 10 * X[:, 1] > 50
-        >>> search(model, domain, max_cases=5).coverage(model, n=1000)
-        CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
-        """
-        from fairprobe.searching.coverage import coverage_of
-
-        asker = None if model is None else Asker(model, self.domain, output=self.output, batch=batch)
-        return coverage_of(self, asker, checked_count("n", n), checked_count("seed", seed, at_least=0))
-
-    def summary(self) -> dict[str, Any]:
-        """The figures of the run, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures of the run."""
         return {
             "n_cases": self.n_cases,
-            "n_inputs": self.n_inputs,
+            "n_distinct": self.n_distinct,
             "n_judged": self.n_judged,
             "yield": self.yield_,
             "n_not_comparable": self.n_not_comparable,
@@ -285,26 +260,27 @@ class Found:
             "n_start_rows": None if self.start is None else len(self.start.frame),
             "n_start_rows_implausible": None if self.start is None else self.start.n_implausible,
             "min_plausibility": self.min_plausibility,
-            "confirm": self.confirm,
             "settings": asdict(self.settings),
             "limits": asdict(self.limits),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": [remark.jsonable() for remark in self.health],
         }
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of the run, as `jsonable` gives them."""
+        return self.jsonable()
 
     def _sentence(self) -> str:
         sent = "" if self.sent is None else f" ({self.sent:,} rows sent)"
         return (
-            f"{self.n_cases:,} cases in {self.n_inputs:,} distinct inputs, yield {self.yield_:.2%}, "
+            f"{self.n_cases:,} cases in {self.n_distinct:,} distinct inputs, yield {self.yield_:.2%}, "
             f"{self.n_queries:,} queries{sent}, {self.seconds:.2f} s, stopped: {self.stop_reason}"
         )
 
-    def __repr__(self) -> str:
-        return f"Found({self._sentence()})"
-
-    def _repr_html_(self) -> str:
+    def blocks(self) -> list[Block]:
+        """A sentence, the question, the first cases and the remarks."""
         figures = {"sensitive": ", ".join(self.domain.sensitive), "strategy": self.settings.strategy, "seed": self.seed}
-        some = self.to_frame().head(SHOWN).to_html(escape=True, border=0)
-        return as_html("Found", self._sentence(), figures, self.health, some)
+        some = Table.of_frame(self.to_frame(), most_rows=SHOWN)
+        return [Sentence(self._sentence()), Table.of_facts(figures), some, *self.health]
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:

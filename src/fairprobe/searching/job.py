@@ -44,8 +44,6 @@ class Job:
     density: Density | None = None
     min_plausibility: float = 0.0
     model_id: str | None = None
-    confirm: str = "all"
-    """Whether the model is asked about "all" cases that it did not judge itself, or about a "sample" in the end."""
 
     @cached_property
     def region(self) -> Domain:

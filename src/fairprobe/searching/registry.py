@@ -85,7 +85,7 @@ def settled_strategy(
     else:
         name = choose_strategy(model, output, limits)
     if hurry is None:
-        is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_inputs is None
+        is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_judged is None
         # One that gains by threads takes its time for every row: large calls save none of it.
         hurry = is_only_time and not adapter_for(model).threads
     return replace(settings, strategy=name, hurry=hurry)
@@ -109,7 +109,7 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
     if can.is_stepwise or not (can.scores or can.probabilities) or _most_inputs(few) < LEARNED:
         return "anchored"
     if can.labels_follow is None:
-        is_worth_it = few.max_inputs is not None and few.max_queries is None and few.max_seconds is None
+        is_worth_it = few.max_judged is not None and few.max_queries is None and few.max_seconds is None
     else:
         is_worth_it = few.max_seconds is None or can.labels_follow == "proba"
     return "guided" if is_worth_it else "anchored"
@@ -118,4 +118,4 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
 def _most_inputs(limits: Limits) -> float:
     """How many may be judged: each takes two queries at least."""
     by_queries = None if limits.max_queries is None else limits.max_queries / 2
-    return min((n for n in (limits.max_inputs, by_queries) if n is not None), default=math.inf)
+    return min((n for n in (limits.max_judged, by_queries) if n is not None), default=math.inf)

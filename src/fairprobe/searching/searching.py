@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import math
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from os import PathLike
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import WrittenFolder
+from fairprobe.arguments import WrittenFolder, accepts_old_names
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.health import health_of_domain
-from fairprobe.engine import Counts, Report, Skipped, checked_engine, checked_jobs, make_engine
-from fairprobe.engine.interrupts import deferred, interruptible, terminable
-from fairprobe.errors import HealthWarning, RunError, SettingError
+from fairprobe.engine import checked_engine, checked_jobs
+from fairprobe.engine.interrupts import terminable
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model import Model
-from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
 from fairprobe.model.known import is_repeatable
 from fairprobe.model.measuring import resolution_of, unsteadiness
 from fairprobe.oracle import checked_threshold
-from fairprobe.progress import Progress, Status, teller
-from fairprobe.searching.confirm import confirmed, in_other_batches, sampled
+from fairprobe.progress import Progress, teller
 from fairprobe.searching.found import Found
-from fairprobe.searching.job import Job, Trace
+from fairprobe.searching.job import Job
 from fairprobe.searching.registry import AUTO, NEARBY, load_strategy, settled_strategy, strategy_path
-from fairprobe.searching.settings import Limits, StopReason, settled
-from fairprobe.searching.shard import LOOK, Quota, run_shard
+from fairprobe.searching.run import Run, Workers
+from fairprobe.searching.settings import Limits, SearchSettings
+from fairprobe.searching.shard import LOOK
 from fairprobe.searching.start_rows import StartRows, start_rows
 from fairprobe.searching.stored_search import StoredSearch
-from fairprobe.searching.tally import Tally
 from fairprobe.standins import may_screen
 from fairprobe.store.identity import checked_id
 from fairprobe.store.run_folder import recorded_settings
@@ -46,15 +39,11 @@ if TYPE_CHECKING:
 N_GLOBAL = 5000
 N_LOCAL = 150
 SHARD_INPUTS = 400_000
-SHOW_SECONDS = 0.1
-LOOK_SECONDS = 0.1
-"""After so long it is foreseen how long a run will take."""
-
 ACCELERATE = ("auto", "off")
-CONFIRM = ("all", "sample")
 MIN_PLAUSIBILITY = 0.05
 
 
+@accepts_old_names(max_inputs="max_judged")
 def search(
     model: Model,
     domain: Domain,
@@ -63,7 +52,7 @@ def search(
     max_cases: int | None = 10_000,
     max_seconds: float | None = None,
     max_queries: int | None = None,
-    max_inputs: int | None = None,
+    max_judged: int | None = None,
     max_barren: int | None = 1_000_000,
     threshold: float | None = None,
     output: str = "label",
@@ -83,7 +72,6 @@ def search(
     n_jobs: int = 1,
     engine: str | None = None,
     accelerate: str = "auto",
-    confirm: str = "all",
     batch: str | None = None,
     linked: bool = True,
     store: WrittenFolder | None = None,
@@ -100,7 +88,7 @@ def search(
         max_cases: stop after so many distinct cases.
         max_seconds: stop after so long.
         max_queries: never send the model more rows.
-        max_inputs: never judge more inputs.
+        max_judged: never judge more inputs; repeats count.
         max_barren: stop when so many inputs in a row brought no new case.
         threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
         output: "label", "score", "proba" or "value": what is compared.
@@ -133,8 +121,6 @@ def search(
         accelerate: "auto" lets a stand-in for the model, where there is one, say which inputs may be cases, and asks
             the model about those alone: a compiled one, or a pipeline's last step on tables of what the steps before
             make of each value. "off" asks the model about all, as does a limit on queries.
-        confirm: "all" reports no case that the whole model did not judge; "sample" asks it about 1,000 of the cases in
-            the end, chosen evenly, and about everything again should it judge one of these otherwise.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         linked: False sets the domain's links, and what they forbid, aside.
         store: a folder in which every finished shard is kept. The same call made again takes the run up where it ended,
@@ -159,22 +145,28 @@ def search(
     1   49    1
     """
     given = domain = checked_domain(domain) if linked else checked_domain(domain).without_links()
-    n_jobs = checked_jobs(n_jobs)
-    name, _ = checked_engine(engine, n_jobs)
-    settings, limits = settled(**locals())  # which of the arguments are settings, and which limits, is known there
+    workers = Workers(checked_jobs(n_jobs), engine)
+    checked_engine(engine, workers.n_jobs)
+    settings = SearchSettings(
+        strategy=strategy,
+        n_walkers=n_walkers,
+        n_global=n_global,
+        n_local=n_local,
+        delta_v=delta_v,
+        delta_pr=delta_pr,
+        shard_inputs=shard_inputs,
+        diversify=diversify,
+        max_changes=max_changes,
+        hurry=hurry,
+    )
+    limits = Limits(max_cases, max_seconds, max_queries, max_judged, max_barren)
     recorded = recorded_settings(store)
     settings = settled_strategy(settings, limits, model, output, recorded)
-    strategy = settings.strategy
-    if (max_changes is not None) != (strategy == NEARBY) or (max_changes is not None and start is None):
-        raise SettingError.about(
-            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={strategy!r}"
-        )
     repeats = is_repeatable(model)
     limits.check_affords(len(domain.families), asked_twice=not repeats)
-    chosen = load_strategy(strategy_path(strategy))
+    chosen = load_strategy(strategy_path(settings.strategy))
     chosen.check_model(model)
-    if start is not None and not chosen.is_local:
-        raise SettingError.about("start", f"needs a strategy that walks from the rows given, got strategy={strategy!r}")
+    _check_start(settings, start, is_local=chosen.is_local)
     # Nothing is drawn with `max_changes`, so that it does not matter how thin the domain is.
     remarks: list[Remark] = health_of_domain(domain) if max_changes is None else []
     if density is not None:
@@ -184,15 +176,13 @@ def search(
     asker = Asker(model, domain, output=output, batch=batch)  # a model that does not fit is refused before any work
     threshold = checked_threshold(threshold, output)
     seed = checked_seed(recorded.get("seed") if seed is None else seed)
-    begun = None if start is None else start_rows(domain, start, keep=max_changes is not None)
-    if begun is not None:
+    begun: StartRows | None = None
+    if start is not None:
+        begun = start_rows(domain, start, keep=max_changes is not None)
         begun = begun if density is None else begun.plausible(density, min_plausibility)
         domain, remarks = begun.domain, [*remarks, *begun.remarks]
     if accelerate not in ACCELERATE:
         raise SettingError.about("accelerate", f"must be one of {', '.join(ACCELERATE)}, got {accelerate!r}")
-    if confirm not in CONFIRM:
-        raise SettingError.about("confirm", f"must be one of {', '.join(CONFIRM)}, got {confirm!r}")
-    may_use = may_screen(model, n_walkers, confirms_all=confirm == "all")
     job = Job(
         model=model,
         domain=domain,
@@ -203,258 +193,53 @@ def search(
         threshold=threshold,
         seed=seed,
         start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_use,
-        n_threads=n_jobs if adapter_for(model).threads and name != "dask" else 1,
+        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
+        n_threads=workers.threads_for(model),
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,
         min_plausibility=min_plausibility,
         model_id=checked_id(model_id, store),
-        confirm=confirm,
     )
-    remarks += _beforehand(asker, max_queries, repeats=repeats)
-    n_affordable = limits.max_queries and limits.max_queries // len(domain.families)
-    budget = min(n for n in (limits.max_inputs, n_affordable, settings.shard_inputs) if n is not None)
-    n_first = min(LOOK, settings.n_global) if chosen.is_eager else settings.n_global
-    if chosen.is_local and budget <= n_first:
+    if not repeats and max_queries is not None:  # without this limit, it is asked when all that was found is safe
+        remarks += unsteadiness(asker, max_queries)
+    remarks += _health_of_budget(job, limits, workers)
+    run = Run(job, limits, begun, remarks, workers, teller(progress), asker)
+    if store is None:
+        found = run.found()
+    else:
+        with terminable(), StoredSearch.opened(store, job, limits, given, begun) as kept:
+            found = run.found(kept)
+    for name, message in found.health:
+        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=3)  # past the wrapper of old names
+    return found
+
+
+def _check_start(settings: SearchSettings, start: Any, *, is_local: bool) -> None:
+    """Refuse rows to start from, or a number of changes, that the strategy has no use for."""
+    has_changes = settings.max_changes is not None
+    if has_changes != (settings.strategy == NEARBY) or (has_changes and start is None):
+        raise SettingError.about(
+            "max_changes", f"goes with rows to start from and strategy {NEARBY!r}, got strategy={settings.strategy!r}"
+        )
+    if start is not None and not is_local:
+        raise SettingError.about(
+            "start", f"needs a strategy that walks from the rows given, got strategy={settings.strategy!r}"
+        )
+
+
+def _health_of_budget(job: Job, limits: Limits, workers: Workers) -> Iterator[Remark]:
+    """Remarks on limits that keep the search from what was asked for."""
+    settings = job.settings
+    n_affordable = limits.max_queries and limits.max_queries // len(job.domain.families)
+    budget = min(n for n in (limits.max_judged, n_affordable, settings.shard_inputs) if n is not None)
+    n_first = min(LOOK, settings.n_global) if job.strategy.is_eager else settings.n_global
+    if job.strategy.is_local and budget <= n_first:
         text = (
             f"{budget:,} inputs are no more than the {n_first:,} that a global round takes at least, so the local "
-            f"search of {strategy!r} never starts: raise the limit or lower n_global"
+            f"search of {settings.strategy!r} never starts: raise the limit or lower n_global"
         )
-        remarks.append(Remark("small-budget", text))
-    if engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
+        yield Remark("small-budget", text)
+    if workers.engine not in (None, "local") and limits.max_queries is not None and job.costs_vary:
         text = "inputs differ in their queries, so with max_queries one shard follows the other, all in this process"
-        remarks.append(Remark("not-spread", text))
-    # What it took to measure the resolution counts too: max_queries is about all rows sent.
-    whole = partial(
-        _searched,
-        job,
-        limits=limits,
-        n_jobs=n_jobs,
-        engine=engine,
-        progress=progress,
-        remarks=remarks,
-        n_asked=asker.n_queries,
-    )
-    found = _with_sent(partial(_stored, store, whole, job, limits, given, begun, progress), asker)
-    for name, message in found.health:
-        warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    return found
-
-
-def _beforehand(asker: Asker, max_queries: int | None, *, repeats: bool) -> tuple[Remark, ...]:
-    """With a limit on queries, its part for other batches; without, they are asked when all that was found is safe."""
-    return () if repeats or max_queries is None else unsteadiness(asker, max_queries)
-
-
-def _stored(
-    store: str | PathLike[str] | None,
-    whole: Callable[..., Found],
-    job: Job,
-    limits: Limits,
-    domain: Domain,
-    begun: StartRows | None,
-    progress: bool | Progress,
-) -> Found:
-    """What a search finds, with all its shards kept, if there is a place for them."""
-    if store is None:
-        return whole(begun=begun)
-    with terminable(), StoredSearch.opened(store, job, limits, domain, begun) as kept:
-        kept.tell(teller(progress))
-        return kept.found(whole(begun=begun, kept=kept))
-
-
-def _searched(
-    job: Job,
-    *,
-    limits: Limits,
-    n_jobs: int,
-    engine: str | None,
-    progress: bool | Progress,
-    remarks: Sequence[Remark],
-    begun: StartRows | None,
-    n_asked: int,
-    kept: StoredSearch | None = None,
-) -> Found:
-    """What a search finds, less what the model does not confirm."""
-    run = _Run(job, limits, n_jobs, engine, progress, n_asked, kept)
-    found, difference = sampled(job, confirmed(job, run.run(remarks, begun), run.tally))
-    if difference is not None:  # what stood in for the model led nowhere: everything is asked again
-        job, remarks = replace(job, accelerate=False), [*remarks, Remark("accelerate-off", difference)]
-        kept = None if kept is None else kept.without_stand_in(job)
-        run = _Run(job, limits, n_jobs, engine, progress, found.n_queries, kept)
-        found = confirmed(job, run.run(remarks, begun), run.tally)
-    found = in_other_batches(job, found)
-    if kept is not None:
-        kept.note_end(found, run.tally)
-    return found
-
-
-def _with_sent(run: Callable[[], Found], asker: Asker) -> Found:
-    """What a run finds, also if it fails, with the rows sent since the asker was made, where the model counts them."""
-    try:
-        found = run()
-    except RunError as error:
-        if error.found is not None:
-            error.found = replace(error.found, sent=asker.sent)
-        raise
-    return replace(found, sent=asker.sent)
-
-
-class _Run:
-    """One call of `search`."""
-
-    def __init__(
-        self,
-        job: Job,
-        limits: Limits,
-        n_jobs: int,
-        engine: str | None,
-        progress: bool | Progress,
-        n_asked: int,
-        kept: StoredSearch | None = None,
-    ) -> None:
-        import pandas  # noqa: F401  # now, as Ctrl-C in the middle of an import would leave it half done
-
-        self.job = job
-        self.limits = limits
-        self.progress = teller(progress)
-        self.tally = Tally(job.domain, limits, n_asked)
-        self.started = time.monotonic()
-        self.next_show = SHOW_SECONDS
-        if job.n_threads > 1 or adapter_for(job.model).connections:
-            engine = "local"  # threads keep the cores busy, or connections a service, whose limits are for all together
-        if limits.max_queries is not None and job.costs_vary:
-            engine = "local"  # only the shards before tell how many queries are left
-        n_shards = None if limits.max_inputs is None else math.ceil(limits.max_inputs / job.settings.shard_inputs)
-        if n_shards == 1 and engine in (None, "processes"):
-            engine = "local"  # nobody could take part
-        is_local = checked_engine(engine, n_jobs)[0] == "local"
-        task = self._next_shard if is_local else partial(_shard_beside_others, job, limits, n_asked)
-        if kept is not None:
-            kept.n_asked = n_asked
-        self.engine = make_engine(
-            task,
-            n_jobs,
-            engine=engine,
-            watch=self._show if self.progress else None,
-            seconds_left=self._seconds_left,
-            kept=kept,
-            n_shards=n_shards,
-            foreseen=self._foreseen,
-        )
-        if self.engine.address is not None and self.progress is not None:
-            told = {"dashboard": self.engine.address}
-            self.progress(Status(f"Dask's dashboard: {self.engine.address}", told, is_over=True))
-
-    def _seconds_left(self) -> float | None:
-        most = self.limits.max_seconds
-        return None if most is None else max(0.0, self.started + most - time.monotonic())
-
-    def _next_shard(self, shard: int, seconds: float | None, report: Report | None) -> Trace:
-        """A shard that runs after all before it, and knows what they found."""
-        quota = _quota(self.job, self.limits, shard, seconds, self.tally.n_queries, self.tally.n_cases)
-        return run_shard(self.job, shard, quota, self.tally.known(), report)
-
-    def run(self, remarks: Sequence[Remark], start: StartRows | None) -> Found:
-        """What was found; `remarks` were made before."""
-        tally = self.tally
-        with deferred() as interrupts:
-            try:
-                self._add_shards()
-            finally:
-                self.engine.close()
-            if interrupts.pending:
-                interrupts.pending = False
-                tally.stop_reason = tally.stop_reason or StopReason.INTERRUPTED
-        tally.release()
-        found = Found.of(self.job, self.limits, tally, time.monotonic() - self.started, remarks, start)
-        if isinstance(tally.failure, RunError):
-            tally.failure.found = found
-            raise tally.failure
-        if tally.failure is not None:  # a constraint, say: only what was found makes it a failed run
-            raise RunError(str(tally.failure), found) if found.n_cases else tally.failure
-        return found
-
-    def _add_shards(self) -> None:
-        tally = self.tally
-        try:
-            for trace in self.engine.results():
-                if isinstance(trace, Skipped):
-                    tally.skip(trace)
-                    continue
-                tally.add(trace)
-                if tally.stop_reason is not None:
-                    break
-                with interruptible():
-                    self._show([])
-            if tally.skipped:
-                tally.stop_reason = StopReason.INCOMPLETE if tally.failure is None else tally.stop_reason
-        except KeyboardInterrupt:
-            tally.stop_reason = StopReason.INTERRUPTED
-        except RunError as error:
-            tally.failure, tally.stop_reason = error, StopReason.FAILED
-        if tally.stop_reason is StopReason.INTERRUPTED:
-            for trace in self.engine.finish():  # what the shards under way have is kept
-                if trace.shard >= tally.n_shards:
-                    tally.add(trace)
-            # A shard that was told to stop may have ended by a limit or failed: the person came first.
-            tally.stop_reason, tally.failure = StopReason.INTERRUPTED, None
-
-    def _show(self, under_way: list[Counts]) -> None:
-        seconds = time.monotonic() - self.started
-        if self.progress is None or seconds < self.next_show:
-            return
-        self.next_show = seconds + SHOW_SECONDS
-        self.progress(status_of(self._so_far(under_way), self.limits, seconds))
-
-    def _so_far(self, under_way: list[Counts]) -> Counts:
-        return Counts(*map(sum, zip(self.tally.counts, *under_way, strict=True)))
-
-    def _foreseen(self, under_way: list[Counts]) -> float:
-        """How long it will yet take, if it goes on as it began."""
-        seconds = time.monotonic() - self.started
-        done = status_of(self._so_far(under_way), self.limits, seconds).fraction
-        if seconds < LOOK_SECONDS or done is None:
-            return 0.0
-        return seconds * (1 - done) / done if done else math.inf
-
-
-def _quota(job: Job, limits: Limits, shard: int, seconds: float | None, n_queries: int, n_cases: int = 0) -> Quota:
-    """What a shard has to do, given the queries and cases of those before it."""
-    n_inputs = job.settings.shard_inputs
-    if limits.max_inputs is not None:
-        n_inputs = max(0, min(n_inputs, limits.max_inputs - shard * n_inputs))
-    return Quota(
-        n_inputs=n_inputs,
-        n_cases=None if limits.max_cases is None else limits.max_cases - n_cases,
-        n_barren=limits.max_barren,
-        n_queries=None if limits.max_queries is None else max(0, limits.max_queries - n_queries),
-        seconds=seconds,
-    )
-
-
-def _shard_beside_others(
-    job: Job, limits: Limits, n_asked: int, shard: int, seconds: float | None, report: Report | None
-) -> Trace:
-    """A shard in a worker, to which all that it needs is sent: what those before it find is not known yet."""
-    # Where inputs all take the same, as many as they have quotas were sent by the shards before.
-    n_queries = n_asked + shard * job.settings.shard_inputs * len(job.domain.families)
-    return run_shard(job, shard, _quota(job, limits, shard, seconds, n_queries), None, report)
-
-
-def status_of(so_far: Counts, limits: Limits, seconds: float) -> Status:
-    """How far a search has got. Repeats are told apart at the end only, so until then the yield has a lower bound."""
-    rate = so_far.n_cases / seconds if seconds else 0.0
-    bound = so_far.n_cases / so_far.n_judged if so_far.n_judged else 0.0
-    used = [
-        (so_far.n_cases, limits.max_cases),
-        (so_far.n_judged, limits.max_inputs),
-        (so_far.n_queries, limits.max_queries),
-        (seconds, limits.max_seconds),
-    ]
-    return Status(
-        f"{so_far.n_cases:,} cases, yield >={bound:.1%}, {rate:,.0f} cases/s",
-        {**so_far._asdict(), "seconds": seconds},
-        min(1.0, max((done / limit for done, limit in used if limit is not None), default=0.0)),
-    )
+        yield Remark("not-spread", text)

@@ -73,11 +73,11 @@ class Limits:
     max_cases: int | None = None
     max_seconds: float | None = None
     max_queries: int | None = None
-    max_inputs: int | None = None
+    max_judged: int | None = None
     max_barren: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_cases", "max_queries", "max_inputs", "max_barren"):
+        for name in ("max_cases", "max_queries", "max_judged", "max_barren"):
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else checked_count(name, value))
         if self.max_seconds is not None and not (is_number(self.max_seconds) and self.max_seconds > 0):

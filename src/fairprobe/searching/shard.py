@@ -114,7 +114,7 @@ class _Shard:
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
         """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
-        self.confirms = not job.is_repeatable if self.screen is None else job.confirm == "all"
+        self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
         self.hinter = make_hinter(job, self.strategy.wants, self.asker)
@@ -139,14 +139,13 @@ class _Shard:
         # What still waits is settled. After an interruption there are some seconds for that, and none after a second
         # one; after a failure the model is tried once more.
         is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
-        is_trusted = self.screen is None or not self.confirms
+        is_trusted = self.screen is None
         try:
             with interruptible(), self.asker.quiet():
                 self._settle(time.monotonic() + GRACE_SECONDS if is_cut_short else math.inf)
         except (KeyboardInterrupt, Exception) as error:
             if not is_cut_short:
                 ended, failure = self._ended_by(error)
-            is_trusted &= self.screen is None  # what the model was not asked about, it may judge otherwise
         # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
         # they are, unless it has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)

@@ -62,7 +62,8 @@ class StoredCases:
                 f"a result must follow from its shards, got one of a model that took {n:,} cases back when asked "
                 "again: make the search again, with store and out"
             )
-        names = [f"{end['prefix']}{shard:06d}" for shard in range(end["n_shards"])]
+        prefix = end.get("prefix", "")  # of earlier versions, which might give a stand-in up
+        names = [f"{prefix}{shard:06d}" for shard in range(end["n_shards"])]
         found = [self.run.entries.get(name) or self.run.entries.get(f"{name}.partial") for name in names]
         entries = [entry for entry in found if entry is not None]
         if len(entries) < len(found):
@@ -94,7 +95,7 @@ class StoredCases:
             output=settings["output"],
             threshold=settings["threshold"],
             seed=settings["seed"],
-            n_inputs=0,
+            n_distinct=0,
             n_judged=0,
             n_queries=0,
             seconds=0.0,

@@ -40,12 +40,10 @@ FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
 class StoredSearch:
     """Keeps the shards of a search, as engines want it."""
 
-    def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries, prefix: str = "") -> None:
+    def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries) -> None:
         self.run = run
         self.folder = run.path
         """Where engines keep what they send to workers."""
-        self._prefix = prefix
-        """Of the names of its shards."""
         self._job = job
         self._limits = limits
         self._canaries = canaries
@@ -53,8 +51,8 @@ class StoredSearch:
         self._under = asdict(limits)
         self._n_sent: dict[int, int] = {}
         """Queries by shard, of those that were read or run."""
-        self.n_asked = 0
-        """Queries before the first."""
+        self._n_asked = 0
+        """Queries sent before the first shard."""
 
     @classmethod
     @contextmanager
@@ -66,12 +64,9 @@ class StoredSearch:
         with StoredRun.opened(path, "search", identity_of(job, domain, rows)) as run:
             yield cls(run, job, limits, Canaries(run, job.asker(), rows, job.resolution))
 
-    def without_stand_in(self, job: Job) -> StoredSearch:
-        """In the same run, the shards of the model alone."""
-        return StoredSearch(self.run, job, self._limits, self._canaries, prefix="model-alone-")
-
-    def tell(self, progress: Progress | None) -> None:
-        """Say that a run is taken up, and where it stands."""
+    def begin(self, n_asked: int, progress: Progress | None) -> None:
+        """Take the queries sent before the first shard; tell that a run is taken up, and where it stands."""
+        self._n_asked = n_asked
         n = sum(map(str.isdigit, self.run.entries))
         if progress is not None and n:
             text = f"{self.run.path}: {n:,} finished shard{'s' * (n != 1)} of before, read instead of run"
@@ -104,7 +99,7 @@ class StoredSearch:
         if self._job.strategy.wants is not None or None in before:
             return False
         largest = int(np.diff(trace.batch_ends, prepend=0).max(initial=0))
-        sent = self.n_asked + trace.n_sent + sum(each for each in before if each is not None)
+        sent = self._n_asked + trace.n_sent + sum(each for each in before if each is not None)
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
@@ -119,8 +114,7 @@ class StoredSearch:
             self.run.save(part, replace(content, about={**content.about, "limits": self._under}))
 
     def _names(self, shard: int) -> tuple[str, str]:
-        name = f"{self._prefix}{shard:06d}"
-        return name, f"{name}.partial"
+        return f"{shard:06d}", f"{shard:06d}.partial"
 
     def _is_finished(self, trace: Trace) -> bool:
         left_over = len(trace.unconfirmed) + len(trace.asked_once)
@@ -136,16 +130,15 @@ class StoredSearch:
         names = ("n_cases", "n_judged", "n_queries", "seconds")
         self.run.note_end(
             **{name: getattr(found, name) for name in names},
-            n_distinct=found.n_inputs,
+            n_distinct=found.n_distinct,
             stop_reason=str(found.stop_reason),
             limits=self._under,
             n_shards=tally.n_shards,
             n_settled=tally.n_cases,
-            prefix=self._prefix,
         )
 
-    def found(self, found: Found) -> Found:
-        """A result, with what is to be said of the run; the model is asked whether it is still the same."""
+    def checked(self, found: Found) -> Found:
+        """The result with the remarks on the run; the model is asked whether it is still the same."""
         if found.stop_reason is not StopReason.INTERRUPTED:
             try:
                 self._canaries.check()
@@ -170,7 +163,7 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
             "threshold": job.threshold,
             "batch": job.batch,
             "accelerate": job.accelerate,
-            "confirm": job.confirm,
+            "confirm": "all",  # of earlier versions, which could confirm a sample; they refuse runs without it
             "min_plausibility": None if job.density is None else job.min_plausibility,
         },
         "domain": identity.of_domain(domain),

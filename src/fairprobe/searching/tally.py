@@ -24,7 +24,7 @@ class Tally:
         self._coverage = Coverage.of(domain)
         self._parts: list[Cases] = []
         self._n_barren = 0
-        self.n_inputs = 0
+        self.n_distinct = 0
         self.n_judged = 0
         self.n_queries = n_queries
         self.n_shards = 0
@@ -94,7 +94,7 @@ class Tally:
             _parts=[*self._parts, cases.take(slice(n_cases))],
             _n_barren=n_barren,
             n_judged=self.n_judged + n_judged,
-            n_inputs=self.n_inputs + int(np.count_nonzero(trace.is_new[:n_judged])),
+            n_distinct=self.n_distinct + int(np.count_nonzero(trace.is_new[:n_judged])),
             n_queries=self.n_queries + (trace.n_sent if failed else trace.n_queries(n_judged)),
             n_shards=self.n_shards + 1,
             n_not_comparable=self.n_not_comparable + kept(trace.not_comparable),
@@ -117,8 +117,8 @@ class Tally:
             new = coverage.add(trace.new_keys)
             if not coverage.left:
                 cuts.append((int(np.flatnonzero(trace.is_new)[new[-1]]) + 1, StopReason.EXHAUSTED))
-        if limits.max_inputs is not None and trace.n_judged >= limits.max_inputs - self.n_judged:
-            cuts.append((limits.max_inputs - self.n_judged, StopReason.MAX_INPUTS))
+        if limits.max_judged is not None and trace.n_judged >= limits.max_judged - self.n_judged:
+            cuts.append((limits.max_judged - self.n_judged, StopReason.MAX_INPUTS))
         if limits.max_barren is not None:
             # The stretches without a new case, the first of which began in the shards before.
             starts = np.concatenate([[-self._n_barren], offsets + 1])

@@ -53,7 +53,7 @@ BY_ROWS: Final = ("forest", "linear", "network", "tree")
 """Kinds that are compiled without regard to which rows are twins: these also behind preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
-"""Last steps that take so long that it does not pay to spare the others, if every case is asked about again."""
+"""Last steps that take so long that it does not pay to spare the others: every case is asked about again."""
 
 Places = NDArray[np.intp] | Mask
 """Places among a model's classes; of two classes also whether it is the second."""
@@ -258,9 +258,9 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
     return compiled
 
 
-def may_screen(model: Any, n_inputs: int, *, confirms_all: bool = True) -> bool:
+def may_screen(model: Any, n_inputs: int) -> bool:
     """Whether a search that judges so many inputs at a time is likely to gain by a stand-in that proposes."""
     kind = known_kind(model)
     if kind in TABULATED:
-        return not confirms_all or known_kind(last_step(model)) not in SLOW
+        return known_kind(last_step(model)) not in SLOW
     return kind in SCREENING or (kind in SCREENING_FEW and n_inputs <= FEW)

@@ -112,15 +112,15 @@ def _check_same_draws_same_asks(strategy: str) -> None:
 
 
 def _check_same_seed_same_result(strategy: str) -> None:
-    one, other = (_search(strategy, loans(), seed=3, max_inputs=N_INPUTS) for _ in range(2))
-    same = one.to_frame().equals(other.to_frame()) and one.n_inputs == other.n_inputs
+    one, other = (_search(strategy, loans(), seed=3, max_judged=N_INPUTS) for _ in range(2))
+    same = one.to_frame().equals(other.to_frame()) and one.n_distinct == other.n_distinct
     _require(same, strategy, "give the same result for the same seed", f"{one} and {other}")
 
 
 def _check_survives_odd_domains(strategy: str) -> None:
     for name, toy in _odd_toys():
         _require_inside(strategy, toy, f"stay inside a domain with {name}")
-        found = _search(strategy, toy, max_inputs=N_INPUTS, n_global=10)
+        found = _search(strategy, toy, max_judged=N_INPUTS, n_global=10)
         enough = found.n_cases > 0 and str(found.stop_reason) in ("exhausted", "max-inputs")
         _require(enough, strategy, f"find cases in a domain with {name}", found)
 
@@ -129,7 +129,7 @@ def _check_counts_are_honest(strategy: str) -> None:
     """The model sees exactly the rows reported: a strategy that asks it in secret is found out."""
     for name, toy in all_toys():
         model = CountingModel(toy.model)
-        found = _search(strategy, toy, model=model, max_inputs=N_INPUTS)
+        found = _search(strategy, toy, model=model, max_judged=N_INPUTS)
         rule = f"send the model the rows it reports, on the toy {name!r}"
         _require(found.n_queries == model.n_rows, strategy, rule, f"{found.n_queries} reported, {model.n_rows} sent")
         n_twins = len(toy.domain.combinations)
@@ -140,7 +140,7 @@ def _check_counts_are_honest(strategy: str) -> None:
 def _check_every_case_is_one(strategy: str) -> None:
     """Plain calls of the model confirm every case, and the plan of the toy agrees."""
     for name, toy in all_toys():
-        found = _search(strategy, toy, max_inputs=N_INPUTS)
+        found = _search(strategy, toy, max_judged=N_INPUTS)
         rule = f"report only cases, on the toy {name!r}"
         cases, twins = _batch(toy, found.cases), _batch(toy, found.twins)
         planted = toy.is_case(cases)

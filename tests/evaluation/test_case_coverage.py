@@ -12,9 +12,9 @@ from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingCl
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
+from evaluation.coverage import NEAR, PARTS, count_cells, coverage_of, has_near, mean_hamming, uniform_cases
 from fairprobe import Category, Domain, Integer, Ordinal, Real, search, testing
 from fairprobe.errors import SettingError
-from fairprobe.searching.coverage import NEAR, PARTS, count_cells, has_near, mean_hamming, uniform_cases
 from fairprobe.testing import CountingModel
 
 DOMAIN = Domain(
@@ -67,7 +67,7 @@ BOX = testing.box(n_free=5, levels=20, low=2, high=12)
 
 
 def test_without_a_model():
-    coverage = search(BOX.model, BOX.domain, strategy="anchored", max_cases=500).coverage()
+    coverage = coverage_of(search(BOX.model, BOX.domain, strategy="anchored", max_cases=500))
     assert (coverage.recall, coverage.n_references, coverage.leaves) == (None, 0, None)
     assert 25 < coverage.cells <= 2**5  # the box lies in the lower two thirds
     assert 4 < coverage.hamming < 5
@@ -76,7 +76,7 @@ def test_without_a_model():
 def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
     """Over five seeds: fully-directed 17-32%, anchored 83-92%."""
     narrow, wide = (
-        search(*census_tree, strategy=name, max_cases=None, max_inputs=50_000).coverage(census_tree[0], n=50_000)
+        coverage_of(search(*census_tree, strategy=name, max_cases=None, max_inputs=50_000), census_tree[0], n=50_000)
         for name in ("fully-directed", "anchored")
     )
     assert narrow.n_references == wide.n_references > 200
@@ -87,26 +87,29 @@ def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
 
 def test_uniform_cases_are_the_same_for_the_same_seed():
     found = search(BOX.model, BOX.domain, max_cases=50)
-    assert found.coverage(BOX.model, n=5_000) == found.coverage(BOX.model, n=5_000)
-    assert found.coverage(BOX.model, n=5_000).n_references != found.coverage(BOX.model, n=5_000, seed=1).n_references
+    assert coverage_of(found, BOX.model, n=5_000) == coverage_of(found, BOX.model, n=5_000)
+    assert (
+        coverage_of(found, BOX.model, n=5_000).n_references
+        != coverage_of(found, BOX.model, n=5_000, seed=1).n_references
+    )
 
 
 def test_only_as_many_inputs_are_judged_as_said():
     model = CountingModel(BOX.model)
-    search(BOX.model, BOX.domain, max_cases=5).coverage(model, n=123)
+    coverage_of(search(BOX.model, BOX.domain, max_cases=5), model, n=123)
     assert model.n_rows == 246
 
 
 def test_nothing_found():
     toy = testing.never()
-    coverage = search(toy.model, toy.domain, max_inputs=2_000, n_global=500).coverage(toy.model, n=1000)
+    coverage = coverage_of(search(toy.model, toy.domain, max_inputs=2_000, n_global=500), toy.model, n=1000)
     assert (coverage.cells, coverage.hamming, coverage.recall, coverage.n_references) == (0, None, None, 0)
 
 
 @pytest.mark.parametrize("bad", [{"n": 0}, {"n": "x"}, {"seed": -1}])
 def test_bad_arguments(bad):
     with pytest.raises(SettingError):
-        search(BOX.model, BOX.domain, max_cases=5).coverage(BOX.model, **bad)
+        coverage_of(search(BOX.model, BOX.domain, max_cases=5), BOX.model, **bad)
 
 
 # Leaves
@@ -143,7 +146,7 @@ def test_leaves(estimator):
         X[:, 3] = value
         pairs += [tree.apply(X.astype(np.float32)).reshape(len(X), -1) for tree in trees]
     expected = len(np.unique(np.column_stack(pairs), axis=0))
-    assert found.coverage(model, n=100).leaves == expected
+    assert coverage_of(found, model, n=100).leaves == expected
 
 
 class Applying:
@@ -179,12 +182,12 @@ class Fallen(DecisionTreeClassifier):
 def test_an_apply_that_tells_no_leaves(make):
     model = make()
     domain = TREE_DOMAIN if hasattr(model, "n_features_in_") else BOX.domain
-    coverage = search(model, domain, max_cases=5).coverage(model, n=1000)
+    coverage = coverage_of(search(model, domain, max_cases=5), model, n=1000)
     assert (coverage.leaves, coverage.cells > 0) == (None, True)
 
 
 def test_no_leaves_without_trees():
-    assert search(BOX.model, BOX.domain, max_cases=5).coverage(BOX.model, n=100).leaves is None
+    assert coverage_of(search(BOX.model, BOX.domain, max_cases=5), BOX.model, n=100).leaves is None
 
 
 def test_references_end_at_five_hundred(census_tree):

@@ -1,22 +1,21 @@
-"""Coverage: how much of what there is to find a search has found. Computed on demand, never during a search."""
+"""Coverage: the part of what there is to find that a search has found."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import checked_count
 from fairprobe.domain.domain import Domain
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
+from fairprobe.searching import Found
 from fairprobe.standins import DisagreementError, Screen, compile_stand_in, may_screen
 from fairprobe.store import first_seen
-
-if TYPE_CHECKING:
-    from fairprobe.searching.found import Found
 
 PARTS = 3
 """The grid has so many parts a parameter."""
@@ -50,8 +49,26 @@ class CaseCoverage:
     """For trees and forests: the combinations of leaves, over all trees and twins, that the cases fall into."""
 
 
-def coverage_of(found: Found, asker: Asker | None, n: int, seed: int) -> CaseCoverage:
-    """The coverage of the cases found; recall and leaves only with somebody to ask the model."""
+def coverage_of(
+    found: Found, model: Any = None, *, n: int = 100_000, seed: int = 0, batch: str | None = None
+) -> CaseCoverage:
+    """The spread of the cases; with the model also how much of what uniform sampling finds is near one.
+
+    Args:
+        found: the result of a search.
+        model: the model that was searched; without it `recall` and `leaves` are None.
+        n: uniform inputs to judge for `recall`, until 500 cases are among them.
+        seed: of these inputs, whose draws are none of the search's.
+        batch: as for `search`.
+
+    >>> from fairprobe import Domain, Integer, search
+    >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    >>> model = lambda X: X[:, 0] + 10 * X[:, 1] > 50
+    >>> coverage_of(search(model, domain, max_cases=5), model, n=1000)
+    CaseCoverage(cells=1, hamming=1.0, recall=1.0, n_references=120, leaves=None)
+    """
+    n, seed = checked_count("n", n), checked_count("seed", seed, at_least=0)
+    asker = None if model is None else Asker(model, found.domain, output=found.output, batch=batch)
     domain, columns = found.domain, list(found.domain.free_columns)
     cases = found._cases.case.astype(np.int64)
     free = cases[:, columns]

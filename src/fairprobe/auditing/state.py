@@ -1,0 +1,164 @@
+"""The one value that the phases of an audit work on: what was asked, and what is known so far."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairprobe.auditing.folder import RunFolder
+from fairprobe.auditing.gating import Judged, judged
+from fairprobe.auditing.privacy import Mask
+from fairprobe.auditing.settings import AuditSettings
+from fairprobe.domain import Density, Domain
+from fairprobe.errors import DataError, HealthWarning
+from fairprobe.estimation import Proxies, Share
+from fairprobe.estimation.favourable import Favourable
+from fairprobe.explanation import Explanation
+from fairprobe.model.asking import Asker
+from fairprobe.progress import Progress, Status
+from fairprobe.retraining import Retrained
+from fairprobe.searching import Found
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass
+class AuditState:
+    """An audit on its way."""
+
+    model: Any
+    domain: Domain
+    rows: pd.DataFrame
+    labels: Any
+    settings: AuditSettings
+    seed: int
+    progress: Progress | None = None
+    favourable: Favourable | None = None
+    """The good outcome, which the model does give."""
+    populations: dict[str, Any] = field(default_factory=dict)
+    """The populations asked for; the one of the gate comes first, because it makes the verdict."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """The words of the caller for the report: title, name, date, command and others."""
+    asker: Asker | None = None
+    """Made before the first row is sent, so that it knows how many rows are sent."""
+    model_hash: str | None = None
+    model_hash_of: str = ""
+    data_hash: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    folder: RunFolder | None = None
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    store: Path | None = None
+    """The folder that keeps what the model is asked, with a run for each part."""
+    model_id: str | None = None
+    n_stored: int = 0
+    phase: str = ""
+    density: Density | None = None
+    sets: dict[str, list[Share]] = field(default_factory=dict)
+    """By population, the shares by set of sensitive parameters; the last is of all of them together."""
+    n_relabelled: int | None = None
+    """Rows whose label changes, where scores or probabilities are compared; None where that is not known."""
+    impact: list[dict[str, Any]] = field(default_factory=list)
+    found: Found | None = None
+    why: Explanation | None = None
+    proxies: Proxies | None = None
+    sensitivity: list[dict[str, Any]] = field(default_factory=list)
+    retrained: Retrained | None = None
+    sampling: list[dict[str, Any]] = field(default_factory=list)
+    health: list[dict[str, str]] = field(default_factory=list)
+    interrupted: str | None = None
+    """The phase that was interrupted or that failed."""
+
+    @cached_property
+    def mask(self) -> Mask:
+        """Replaces what must not be told."""
+        return Mask(self.settings.mask, self.rows)
+
+    @property
+    def main(self) -> dict[str, Share]:
+        """By population, the share of all sensitive parameters together."""
+        return {name: shares[-1] for name, shares in self.sets.items()}
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self.about.get("name") or type(self.model).__name__
+
+    @property
+    def judged(self) -> Judged:
+        """The verdict on the shares so far."""
+        return judged(self.main, self.settings, self.favourable)
+
+    @property
+    def outcome(self) -> str:
+        """The outcome that the list of attempts shows."""
+        return "interrupted" if self.interrupted else self.judged.outcome
+
+    @property
+    def attempt(self) -> dict[str, Any]:
+        """The settings that tell attempts apart, as digests, without the outcome."""
+        told = {"model": self.model_hash, "data": self.data_hash, "config_hash": self.config_hash}
+        return {**told, "seed": self.seed, "date": self.about.get("date")}
+
+    @property
+    def config_hash(self) -> str:
+        """The digest of the settings and the domain."""
+        from fairprobe.store.hashes import digest
+
+        return digest(self.config)
+
+    def fit_density(self) -> Density | None:
+        """The density of the rows, fitted at the first call; None for rows that are too few."""
+        if self.density is None and not any(each["check"] == "no-density" for each in self.health):
+            try:
+                self.density = Density.fit(self.domain, self.rows, seed=self.seed)
+            except DataError as error:
+                if "density" in (self.settings.populations or ()):
+                    raise
+                self.remark("no-density", f"{error}", "shares")
+        return self.density
+
+    def next_store(self, name: str) -> Path | None:
+        """The folder of the next run. Runs come in a fixed order, so a number tells runs of one name apart."""
+        self.n_stored += 1
+        return None if self.store is None else self.store / f"{self.n_stored:02d}-{name}"
+
+    # Remarks and progress
+
+    def remark(self, check: str, message: str, phase: str) -> None:
+        """Keep a remark for the report, once."""
+        told = {"check": check, "message": message, "phase": phase}
+        if told not in self.health:
+            self.health.append(told)
+
+    def keep_health(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        """Keep health checks among warnings as remarks; pass all other warnings on."""
+        for warning in caught:
+            if issubclass(warning.category, HealthWarning):
+                check, _, message = str(warning.message).partition(": ")
+                self.remark(check, message, self.phase)
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+    def sampled(self, phase: str, what: str, distribution: str, n_queries: int, n_inputs: int | None = None) -> None:
+        """Keep how many inputs were asked about, and how they were chosen."""
+        told = {"phase": phase, "what": what, "distribution": distribution}
+        n_inputs = n_queries if n_inputs is None else n_inputs
+        self.sampling.append({**told, "n_inputs": n_inputs, "n_queries": n_queries})
+
+    def tell(self, text: str, *, is_over: bool = False) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(Status(text, {"phase": self.phase}, is_over=is_over))
+
+    def under_way(self, title: str) -> Progress | None:
+        """The progress of a part, under its title."""
+        tell = self.progress
+        if tell is None:
+            return None
+        return lambda status: tell(replace(status, text=f"{title}: {status.text}", is_over=False))
