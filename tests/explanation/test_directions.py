@@ -14,7 +14,8 @@ from fairprobe import Category, Domain, Integer, Link
 from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.explanation import directions
-from fairprobe.explanation.directions import directions_of, holm, symmetry
+from fairprobe.explanation.directions import directions_of
+from fairprobe.explanation.symmetry import holm, symmetry
 from fairprobe.testing import loans, never, odd_one_out, pair, proba, score
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
+from fairprobe.explanation import moved_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.moved_cases import Mover
 from fairprobe.testing import box, loans, never, pair, proba, score
@@ -81,7 +82,7 @@ def test_scores_say_how_the_gap_changes():
 # The interval
 
 
-def test_the_interval_covers():
+def test_the_interval_covers(monkeypatch):
     """How often a move ends a case differs from case to case; the truth is that over all cases, by counting."""
     domain = Domain(
         [Integer("x", 0, 11), Integer("y", 0, 11), Integer("group", 0, 1)],
@@ -94,6 +95,7 @@ def test_the_interval_covers():
     every = grid[table.ravel()]
     truth = {"x": truth["x"][every[:, 1]].mean(), "y": truth["y"][every[:, 0]].mean()}
     model = flips(is_case)
+    monkeypatch.setattr(moved_cases, "N_OTHERS", 2_000)
     n_seeds, covered = 200, {"x": 0, "y": 0}
     for seed in range(n_seeds):
         codes = np.random.default_rng([seed, 5]).choice(every, 40)
