@@ -61,7 +61,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> str:
 def aligned(table: Table) -> list[str]:
     """The lines of a table: columns of numbers on the right, the others on the left.
 
-    >>> aligned(Table.of(["", "share"], [["domain", "5%"]], numbers=".#"))
+    >>> aligned(Table.of(["", "#share"], [["domain", "5%"]]))
     ['          share', '  domain     5%']
     """
     rows = [[shown(cell) for cell in row] for row in ([table.columns] if table.columns else []) + [*table.rows]]
