@@ -18,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom, checked_rows
-from fairprobe.explanation.learning import learn
+from fairprobe.explanation.region_learning import learn
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -398,7 +398,7 @@ def test_a_region_is_thin_only_where_the_population_is(found):
     assert "left room for fewer than 100 fresh inputs in each" in checks["few-measured"]
     evidence = evidence_of(model, DOMAIN, n=4000, batch="frame")
     axes = Axes(DOMAIN)
-    thin = axes.box({0: Interval(49, 49), 1: Interval(8, 8), 2: frozenset([0])})
+    thin = axes.box({0: Span(49, 49), 1: Span(8, 8), 2: frozenset([0])})
     rows = DOMAIN.sample(4000, seed=1)
     rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
     drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))

@@ -17,7 +17,7 @@ from fairprobe import Category, Domain, Integer, Link, Real, estimate
 from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.remedies import Decision, remedies_of
 from fairprobe.testing.toys import CountingModel
@@ -343,7 +343,7 @@ def some_region(domain, rng):
     for place, axis in enumerate(axes.each):
         if axis.is_ordered and (axis.link is not None or rng.random() < 0.5):
             low = int(rng.integers(1, axis.n // 2))
-            conditions[place] = Interval(low, low + axis.n // 2)
+            conditions[place] = Span(low, low + axis.n // 2)
         elif not axis.is_ordered:
             conditions[place] = frozenset(rng.choice(axis.n, 2, replace=False).tolist())
     return axes.rule(axes.box(conditions))

@@ -14,7 +14,7 @@ from fairprobe.blocks import Block, Sentence, Table, written
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.box import Axes, Box
+from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import figures_of, finite

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Block, Sentence, Table
 from fairprobe.checks import checked_count
-from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
+from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson

@@ -1,8 +1,8 @@
-"""Learning regions: boxes that hold as many cases and as few other inputs as can be, and few enough to be read.
+"""Learning regions: boxes that hold as many cases and as few other inputs as possible, and few enough to be read.
 
-Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each is made better side by side;
-then a few are chosen together. What a box is worth is the mass of cases in it less `price` times that of the others: at
-the price that F1 itself implies, the best choice is the one of the highest F1.
+Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each box is improved side by side;
+then a few are chosen together. The worth of a box is the mass of cases in it less `price` times the mass of the others.
+At the price that F1 itself implies, the best choice is the one of the highest F1.
 """
 
 from __future__ import annotations
@@ -12,68 +12,68 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.box import Axes, Axis, Box, Condition, Interval
+from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.pool import Pool
+from fairprobe.explanation.judged_pool import Pool
 from fairprobe.explanation.slices import Slices
 
 MAX_REGIONS = 10
+"""Largest number of regions by default: people read no more. Chosen."""
+
 N_POPULATION = 50_000
-"""Inputs judged that are drawn from the whole population."""
+"""Number of judged inputs that are drawn from the whole population. Chosen."""
 
 N_SLICED = 24
-"""Cases that slices go through at a time, from what no box has covered yet."""
+"""Number of cases that slices go through in a turn, from those that no box holds yet. Chosen."""
 
 TURNS_OF_SLICES = 3
 N_LOOKED_INTO = 8
-"""Boxes that are looked into, and around which, in each turn."""
+"""Number of boxes in and around which inputs are judged in each turn. Chosen."""
 
 N_EACH = 250
-"""Inputs judged of each of these, and of each that is larger by one side."""
+"""Number of inputs judged in each of these boxes, and in each that is larger by one side. Chosen."""
 
 TURNS = 2
 MIN_COVERAGE = 0.85
-"""Of the population's cases: for less, the price of other inputs is lowered."""
+"""Smallest part of the population's cases that regions hold: for less, the price of other inputs is lowered. Chosen."""
 
 LEAST_PRICE = 0.01
 PRICE_STEP = 0.7
 TREE_PRICES = (1.0, 0.2, 0.05)
 LEAST_GAIN = 0.01
-"""Of what all regions together are worth: what adds less is left out."""
+"""Smallest gain of a region, as a part of the worth of all regions together. Chosen."""
 
 LEAST_SIDE = 0.008
-"""Likewise, for a side of a region."""
+"""Smallest gain of a side of a region, as a part of the worth. Chosen."""
 
 N_LEAVES = (6, 12, 24)
 LEAST_IN_LEAF = 5
 N_CANDIDATES = 120
+"""Largest number of boxes that are compared with each other. Chosen."""
+
 PASSES = 3
+"""Largest number of times that all sides of a box are moved. Chosen."""
 
 
 def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
-    """Regions that cover the cases of the population, in no order; a pool given holds what they were learned from."""
+    """Learn regions that cover the cases of the population, in no order; the inputs judged are added to the pool."""
     pool = pool or Pool(evidence, axes, "learning")
     pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
     candidates = _sliced(evidence, axes)
     chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
-    learner = _Learner(axes, pool, max_regions)
     for _ in range(TURNS):
-        pool.add(list(dict.fromkeys(around for box in chosen for around in _around(box))), N_EACH, part=0.5)
+        around = [each for box in chosen for each in (box, *(box.without(place) for place, _ in box.conditions))]
+        pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
         if not pool.hits.any():
             return []
-        before, chosen = chosen, learner.choose([*chosen, *candidates])
+        before, chosen = chosen, _choose(axes, pool, [*chosen, *candidates], max_regions)
         if chosen == before:
             break
     return chosen
 
 
-def _around(box: Box) -> Iterable[Box]:
-    """A box, and those that are larger by one side: what tells whether the side is where it should be."""
-    return [box, *(box.without(place) for place, _ in box.conditions)]
-
-
 def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
-    """Boxes of the slices through some cases; each turn through cases that no box holds yet."""
+    """Boxes of the slices through some cases; each turn takes cases that no box holds yet."""
     slices, rng = Slices(evidence, axes), evidence.rng("slices")
     coordinates = axes.coordinates(evidence.cases.codes)
     boxes: list[Box] = []
@@ -89,7 +89,7 @@ def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
 
 
 def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]:
-    """Boxes in the order in which they cover the most cases that those before do not."""
+    """Sort boxes so that each covers the most cases that those before it do not; the others are left out."""
     inside = {box: axes.inside(box, coordinates) for box in boxes}
     order: list[Box] = []
     left = np.ones(len(coordinates), dtype=bool)
@@ -103,80 +103,50 @@ def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]
     return order
 
 
-class _Learner:
-    """Chooses boxes by a pool."""
+def _choose(axes: Axes, pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
+    """Choose the boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
 
-    def __init__(self, axes: Axes, pool: Pool, max_regions: int) -> None:
-        self._axes = axes
-        self._pool = pool
-        self._max_regions = max_regions
-
-    def choose(self, candidates: Sequence[Box]) -> list[Box]:
-        """The boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
-
-        From a price of 1 down, until it is so low that other inputs hardly count, or lower than their own F1 implies.
-        """
-        masks = _Masks(self._axes, self._pool.coordinates)
-        of_trees = [box for price in TREE_PRICES for box in _Worth(self._axes, self._pool, masks, price).of_trees()]
-        boxes = list(dict.fromkeys([*candidates, *of_trees]))
-        best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
-        while price > LEAST_PRICE:
-            chosen = _Worth(self._axes, self._pool, masks, price).best_of([*best, *boxes], self._max_regions)
-            coverage, precision = self.goodness(chosen)
-            f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
-            if coverage > best_coverage and (best_coverage < MIN_COVERAGE or f1 > best_f1):
-                best, best_f1, best_coverage = chosen, f1, coverage
-            if best_coverage >= MIN_COVERAGE and price < (best_f1 / 2) / (1 - best_f1 / 2):
-                break
-            price *= PRICE_STEP
-        return best
-
-    def goodness(self, boxes: Sequence[Box]) -> tuple[float, float]:
-        """The part of the population's cases in the boxes, and the part of what is in them that are cases."""
-        pool = self._pool
-        inside = self._axes.inside_any(boxes, pool.coordinates)
-        hits = pool.weights * pool.hits
-        mass = float(pool.weights[inside].sum())
-        return float(hits[inside].sum() / hits.sum()), float(hits[inside].sum() / mass) if mass else 0.0
-
-
-class _Masks:
-    """Which inputs boxes hold: worked out once for each."""
-
-    def __init__(self, axes: Axes, coordinates: Codes) -> None:
-        self._axes = axes
-        self._coordinates = coordinates
-        self._known: dict[Box, Mask] = {}
-
-    def __getitem__(self, box: Box) -> Mask:
-        if box not in self._known:
-            self._known[box] = self._axes.inside(box, self._coordinates)
-        return self._known[box]
-
-    def any_of(self, boxes: Iterable[Box]) -> Mask:
-        """Those that one of the boxes holds."""
-        inside = np.zeros(len(self._coordinates), dtype=bool)
-        for box in boxes:
-            inside |= self[box]
-        return inside
+    Prices start at 1 and fall until other inputs hardly count, or the price is lower than the F1 reached implies.
+    """
+    masks: dict[Box, Mask] = {}
+    of_trees = [box for price in TREE_PRICES for box in _Worth(axes, pool, masks, price).of_trees()]
+    boxes = list(dict.fromkeys([*candidates, *of_trees]))
+    hits = pool.weights * pool.hits
+    best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
+    while price > LEAST_PRICE:
+        chosen = _Worth(axes, pool, masks, price).best_of([*best, *boxes], max_regions)
+        inside = axes.inside_any(chosen, pool.coordinates)
+        found, mass = float(hits[inside].sum()), float(pool.weights[inside].sum())
+        coverage, precision = float(hits[inside].sum() / hits.sum()), found / mass if mass else 0.0
+        f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
+        if coverage > best_coverage and (best_coverage < MIN_COVERAGE or f1 > best_f1):
+            best, best_f1, best_coverage = chosen, f1, coverage
+        if best_coverage >= MIN_COVERAGE and price < (best_f1 / 2) / (1 - best_f1 / 2):
+            break
+        price *= PRICE_STEP
+    return best
 
 
 class _Worth:
-    """What boxes are worth at a price."""
+    """The worth of boxes at a price. Masks of boxes over the pool are computed once and shared by all prices."""
 
-    def __init__(self, axes: Axes, pool: Pool, masks: _Masks, price: float) -> None:
-        self._axes = axes
-        self._coordinates = pool.coordinates
-        self._hits = pool.hits
-        self._weights = pool.weights
+    def __init__(self, axes: Axes, pool: Pool, masks: dict[Box, Mask], price: float) -> None:
+        self._axes, self._price, self._masks = axes, price, masks
+        self._coordinates, self._hits, self._weights = pool.coordinates, pool.hits, pool.weights
         self._gains: Floats = pool.weights * np.where(pool.hits, 1.0, -price)
-        self._price = price
-        self._masks = masks
 
-    # Candidates out of trees
+    def _inside(self, box: Box) -> Mask:
+        if box not in self._masks:
+            self._masks[box] = self._axes.inside(box, self._coordinates)
+        return self._masks[box]
+
+    def _inside_any(self, boxes: Iterable[Box]) -> Mask:
+        return np.logical_or.reduce([np.zeros(len(self._coordinates), dtype=bool), *map(self._inside, boxes)])
+
+    # Candidates from trees
 
     def of_trees(self) -> list[Box]:
-        """The nodes of shallow trees that are worth something, from few leaves to many."""
+        """The boxes of the nodes of shallow trees, in descending order of worth, without those worth nothing."""
         from sklearn.tree import DecisionTreeClassifier
 
         features, orders = self._features()
@@ -190,7 +160,7 @@ class _Worth:
         return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
 
     def _features(self) -> tuple[Floats, list[Codes | None]]:
-        """Coordinates as numbers; those without an order by how many of their inputs are cases."""
+        """Coordinates as numbers; values without an order are sorted by the part of their inputs that are cases."""
         columns, orders = [], list[Codes | None]()
         for place, axis in enumerate(self._axes.each):
             values = self._coordinates[:, place]
@@ -206,7 +176,7 @@ class _Worth:
         return np.column_stack(columns).astype(np.float64), orders
 
     def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
-        """Every node's box, with what it is worth."""
+        """The box of each node, with its worth."""
         left, right, feature, threshold, value, total = (
             getattr(tree, name)
             for name in (
@@ -233,12 +203,12 @@ class _Worth:
         axis = self._axes.each[place]
         if order is not None:
             return frozenset(order[low : high + 1].tolist())
-        return Interval(low, min(high, axis.last), axis.missing is not None and high > axis.last)
+        return Span(low, min(high, axis.last), axis.missing is not None and high > axis.last)
 
     # Choosing
 
     def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """A few boxes that are worth the most together, each side where it is worth the most; no more than needed."""
+        """A few boxes of the highest worth together; boxes and sides that add next to nothing are left out."""
         chosen = self._greedy(candidates, most)
         for place, box in enumerate(chosen):
             others = [*chosen[:place], *chosen[place + 1 :]]
@@ -246,12 +216,12 @@ class _Worth:
         return self._simplified(self._needed(list(dict.fromkeys(chosen))))
 
     def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
-        """The box that is worth the most, then what adds the most to it, and so on while that is not too little."""
-        worth = {box: float(self._gains[self._masks[box]].sum()) for box in dict.fromkeys(candidates)}
+        """The box of the highest worth, then the one that adds most to it, and so on while that is not too little."""
+        worth = {box: float(self._gains[self._inside(box)].sum()) for box in dict.fromkeys(candidates)}
         boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
         if not boxes:
             return []
-        inside = np.stack([self._masks[box] for box in boxes]).astype(np.float32)  # a product is quick, a loop is not
+        inside = np.stack([self._inside(box) for box in boxes]).astype(np.float32)  # one product is quicker than a loop
         chosen: list[Box] = []
         total = 0.0
         for _ in range(most):
@@ -265,14 +235,14 @@ class _Worth:
         return chosen
 
     def _left(self, chosen: Iterable[Box]) -> Floats:
-        """What inputs are worth that no chosen box holds."""
-        return np.where(self._masks.any_of(chosen), 0.0, self._gains)
+        """The worth of each input that no chosen box holds; 0 for the others."""
+        return np.where(self._inside_any(chosen), 0.0, self._gains)
 
     def _together(self, boxes: Iterable[Box]) -> float:
-        return float(self._gains[self._masks.any_of(boxes)].sum())
+        return float(self._gains[self._inside_any(boxes)].sum())
 
     def _improved(self, box: Box, gains: Floats) -> Box:
-        """Each side in turn put where it is worth the most, the others as they are, until none moves."""
+        """Move each side in turn to its highest worth, while the others stay, until none moves."""
         for _ in range(PASSES):
             before = box
             holds = [self._holds(box, place) for place in range(len(self._axes))]
@@ -294,7 +264,7 @@ class _Worth:
         return self._axes.each[place].holds(condition, self._coordinates[:, place])
 
     def _best_side(self, box: Box, place: int, inside: Codes, gains: Floats) -> Box:
-        """The condition on one axis that is worth the most; none, where one adds next to nothing."""
+        """Give one axis the condition of the highest worth; no condition if that adds next to nothing."""
         axis, values, worth = self._axes.each[place], self._coordinates[inside, place], gains[inside]
         found = (
             _best_interval(axis, values, worth, box.by_axis.get(place))
@@ -310,7 +280,7 @@ class _Worth:
         return self._axes.box({**box.by_axis, place: condition})
 
     def _needed(self, boxes: list[Box]) -> list[Box]:
-        """Without those that the others make superfluous, the least needed first."""
+        """Leave out boxes that the others make superfluous, the least needed first."""
         while len(boxes) > 1:
             total = self._together(boxes)
             losses = [total - self._together(boxes[:i] + boxes[i + 1 :]) for i in range(len(boxes))]
@@ -321,7 +291,7 @@ class _Worth:
         return boxes
 
     def _simplified(self, boxes: list[Box]) -> list[Box]:
-        """Sides that add next to nothing to what all boxes are worth together are left out."""
+        """Leave out sides that add next to nothing to the worth of all boxes together."""
         for i in range(len(boxes)):
             for place, _ in boxes[i].conditions:
                 total = self._together(boxes)
@@ -332,7 +302,7 @@ class _Worth:
 
 
 def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """Each value that is worth something; of one that nothing is known of, what was said before."""
+    """The values of positive worth; a value without inputs stays as it was before."""
     by_value, n = np.bincount(values, gains, axis.n), np.bincount(values, minlength=axis.n)
     before = np.ones(axis.n, dtype=bool)
     if isinstance(now, frozenset):
@@ -345,7 +315,7 @@ def _best_values(axis: Axis, values: Codes, gains: Floats, now: Condition | None
 
 
 def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
-    """The values that there are, in order, and what the inputs with each are worth."""
+    """The values that occur, in order, and the worth of their inputs."""
     if n > len(values):
         at, places = np.unique(values, return_inverse=True)
         return at, np.asarray(np.bincount(places, gains), dtype=np.float64)
@@ -354,7 +324,7 @@ def _by_value(values: Codes, gains: Floats, n: int) -> tuple[Codes, Floats]:
 
 
 def _best_interval(axis: Axis, values: Codes, gains: Floats, now: Condition | None) -> tuple[Condition, float] | None:
-    """The stretch that is worth the most. An end that no input tells from where it was stays there."""
+    """The span of the highest worth. An end stays where it was if no input lies in between."""
     if not len(values):
         return None
     at, worth = _by_value(values, gains, axis.n)
@@ -363,7 +333,7 @@ def _best_interval(axis: Axis, values: Codes, gains: Floats, now: Condition | No
         missing_worth, at, worth = float(worth[-1]), at[:-1], worth[:-1]
     takes = missing_worth > 0
     if not len(at):
-        return Interval(1, 0, True), missing_worth
+        return Span(1, 0, True), missing_worth
     sums = np.concatenate([[0.0], np.cumsum(worth)])
     lowest = np.minimum.accumulate(sums[:-1])
     end = int(np.argmax(sums[1:] - lowest))
@@ -372,7 +342,7 @@ def _best_interval(axis: Axis, values: Codes, gains: Floats, now: Condition | No
     below = int(at[start - 1]) if start else -1
     above = int(at[end + 1]) if end + 1 < len(at) else axis.last + 1
     low, high = int(at[start]), int(at[end])
-    was = now if isinstance(now, Interval) else Interval(0, axis.last)
+    was = now if isinstance(now, Span) else Span(0, axis.last)
     low = was.low if below < was.low <= low else (0 if below < 0 else (below + low + 1) // 2)
     high = was.high if high <= was.high < above else (axis.last if above > axis.last else (high + above) // 2)
-    return Interval(low, high, takes), gain + (missing_worth if takes else 0.0)
+    return Span(low, high, takes), gain + (missing_worth if takes else 0.0)
