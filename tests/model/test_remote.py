@@ -202,7 +202,7 @@ def test_a_request_that_is_too_large_is_halved():
             handler.reply({"error": "too large"}, 413)
         return is_large
 
-    with connected(Served(mixed, override=limited), batch_rows=1000) as (served, remote):
+    with connected(Served(mixed, override=limited), batch_rows=1000) as (_, remote):
         rows = MIXED.sample(500, seed=0)
         assert (remote.predict(rows) == mixed(rows)).all()
         assert remote.batch_rows < 200
@@ -306,7 +306,7 @@ def test_what_is_no_address(address):
 
 
 def test_sent_to_another_process_it_makes_connections_of_its_own():
-    with connected(Served(mixed)) as (served, remote):
+    with connected(Served(mixed)) as (_, remote):
         rows = MIXED.sample(20, seed=0)
         remote.predict(rows)
         copy = pickle.loads(pickle.dumps(remote))
@@ -454,9 +454,9 @@ def test_a_service_that_passes_over_the_sensitive_column_is_noticed():
     def blind(frame):
         return np.where(frame["age"] > 50, "yes", "no")
 
-    with connected(Served(blind)) as (served, remote):
-        with pytest.warns(fairprobe.errors.HealthWarning, match="column-not-needed: .*without sex as well"):
-            search(remote, MIXED, max_inputs=1000)
+    said = "column-not-needed: .*without sex as well"
+    with connected(Served(blind)) as (_, remote), pytest.warns(fairprobe.errors.HealthWarning, match=said):
+        search(remote, MIXED, max_inputs=1000)
     with serving(Served(mixed)) as served, warnings.catch_warnings():
         warnings.simplefilter("error")
         search(connect(served.url, protocol="mlflow"), MIXED, max_cases=10)
