@@ -23,7 +23,7 @@ from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.survey import combination_words
-from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.evidence import Evidence, combination_places
 from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
 from fairprobe.explanation.symmetry import holm, symmetry
 from fairprobe.oracle import Judgement, Oracle
@@ -174,11 +174,10 @@ class _Pair:
         if self.parameter is None:
             return [np.full(len(codes), place) for place in self.places]
         combinations = domain.families.combinations[domain.families.place(codes)]
-        levels = [domain[name].levels for name in domain.sensitive]
         sides = []
         for code in self.places:
             combinations[:, self.parameter] = code
-            sides.append(np.ravel_multi_index(tuple(combinations.T), levels))
+            sides.append(combination_places(domain, combinations))
         return sides
 
 
