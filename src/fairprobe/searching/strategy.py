@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
+
+MOST_RETRIES = 5
+"""How often a forbidden input is drawn again. Chosen."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,23 @@ class Strategy(ABC):
     def check_model(cls, model: Any) -> None:
         """Refuse a model that it cannot search."""
 
+    def allows(self, codes: Codes) -> Mask:
+        """Which inputs may be asked about."""
+        return self.domain.allows(codes)
+
+    def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
+        """Draw forbidden inputs again, in place, a few times; gives the rows that are still forbidden.
+
+        `redraw` is given rows of the proposal and gives other inputs for them.
+        """
+        stuck = np.flatnonzero(~self.allows(proposal))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                break
+            proposal[stuck] = redraw(stuck)
+            stuck = stuck[~self.allows(proposal[stuck])]
+        return stuck
+
     @abstractmethod
     def _start(self, seeds: Codes) -> None: ...
 
@@ -117,12 +138,14 @@ class Walk(Strategy):
 
     def _retry(self, proposal: Codes) -> Codes:
         """Draw again for walkers whose move is forbidden. One that finds no way out stays and is not asked about."""
-        stuck = np.flatnonzero(~self.domain.allows(proposal))
-        for _ in range(MOST_RETRIES):
-            if not len(stuck):
-                return proposal
-            proposal[stuck], self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
-            stuck = stuck[~self.domain.allows(proposal[stuck])]
+
+        def redraw(stuck: Codes) -> Codes:
+            moved, self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
+            return moved
+
+        stuck = self.redrawn(proposal, redraw)
+        if not len(stuck):
+            return proposal
         if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
             self._moved = np.arange(0)
             return self._position.copy()
@@ -137,6 +160,3 @@ class Walk(Strategy):
         elif len(moved):
             self._position[moved] = judgement.codes
             self.learn(self._chosen[moved], self._down[moved], judgement.hits)
-
-
-MOST_RETRIES = 5

@@ -6,7 +6,6 @@ what was asked: where another is made than before, as when a last batch becomes 
 
 from __future__ import annotations
 
-import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairprobe.clock import now
 from fairprobe.model.asking import Asker
 from fairprobe.store.run_folder import StoredRun
 from fairprobe.store.shard_file import ShardContent, from_bytes
@@ -80,13 +80,13 @@ class AnswerLog:
     def take(self, calls: Iterable[Call]) -> None:
         """Calls that others have made, in the order in which they would have been made here."""
         if not self._new:
-            self._since = time.monotonic()
+            self._since = now()
         self._new.extend(calls)
 
     def flush(self) -> None:
         """Write what is due. Not while the model is asked: what fails here is no failure of the model."""
         n_rows = sum(len(answers) for _, answers in self._new)
-        if n_rows >= MOST_ROWS or (n_rows and time.monotonic() - self._since >= MOST_SECONDS):
+        if n_rows >= MOST_ROWS or (n_rows and now() - self._since >= MOST_SECONDS):
             self._write()
 
     def _remembering(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -96,7 +96,7 @@ class AnswerLog:
             if answers is None:
                 answers = function(batch)
                 if not self._new:
-                    self._since = time.monotonic()
+                    self._since = now()
                 self._new.append((asked, np.asarray(answers)))
             return answers
 
@@ -122,7 +122,7 @@ class AnswerLog:
     def _forget(self) -> None:
         """Another call is made than before: the shard read last is written anew, up to here."""
         self._n_shards -= 1
-        self._new, self._made, self._ahead, self._since = self._made, [], deque(), time.monotonic()
+        self._new, self._made, self._ahead, self._since = self._made, [], deque(), now()
 
     def _write(self) -> None:
         if not self._new:
