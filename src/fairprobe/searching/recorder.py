@@ -185,7 +185,7 @@ class Recorder:
         return self.n_judged - self._last_new
 
     def has_covered_all(self) -> bool:
-        """Whether every family of a small domain was judged. They are told apart only when enough were judged for it."""
+        """Whether every family of a small domain was judged. They are told apart when enough inputs were judged."""
         if self._coverage is None:
             return False
         known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
