@@ -128,6 +128,7 @@ def made_evidence(
         oracle=oracle,
         budget=Budget(oracle, max_queries),
         cases=cases,
+        numbers=np.arange(len(cases.codes)),
         n_given=len(cases.codes),
         population=DrawnFrom("valid" if domain.is_restricted else "domain", domain),
         density=None,

@@ -134,7 +134,9 @@ def test_two_models_are_compared():
 
 def test_training_rows_are_flipped_with_what_changes_along():
     rows = LabelledRows(pd.DataFrame(ALLOWED), np.arange(len(ALLOWED)) % 2)
-    made = Augmenter(LINKED, rows).rows(Recipe(("flip",), 100.0), lambda n, rng: None, np.random.default_rng(0))
+    made = Augmenter(LINKED, rows, np.array([0, 1]), LINKED).rows(
+        Recipe(("flip",), 100.0), lambda n, rng: None, np.random.default_rng(0)
+    )
     added = made.frame.iloc[len(ALLOWED) :].to_dict("records")
     assert sorted(map(str, added)) == sorted(str(twin(row)) for row in ALLOWED)
 

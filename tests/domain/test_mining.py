@@ -9,7 +9,8 @@ import pytest
 import fairprobe
 from benchmarks.mining_worlds import mined, planted_rules, rules_not_found, without_rules
 from fairprobe import Category, Domain, Integer, Link, MinedRule, Real, Rule
-from fairprobe.domain.constraints import Restrictions, bind
+from fairprobe.domain.constraints import bind
+from fairprobe.domain.restrictions import Restrictions
 from fairprobe.errors import DataError, SettingError
 
 N = 3000

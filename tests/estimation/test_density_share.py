@@ -9,6 +9,7 @@ import pytest
 from fairprobe import Density, Domain, Link, breakdown, compare, estimate, verdict
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimation.estimation import plan
+from fairprobe.estimation.populations import SAMPLES
 
 ROLES = Link("role", "sex", [{"F": "Wife", "M": "Husband"}])
 
@@ -47,7 +48,7 @@ def test_every_input_asked_about_is_drawn_from_it():
         return model(frame)
 
     share = estimate(watched, DOMAIN, DENSITY, linked=False, **SMALL)
-    drawn = DENSITY.sample_codes(10_000, np.random.default_rng(np.random.SeedSequence(0)))
+    drawn = DENSITY.sample_codes(10_000, np.random.default_rng(np.random.SeedSequence(0, spawn_key=(SAMPLES, 0))))
     plain = DOMAIN.decode(drawn)
     hits = model(plain.assign(sex="M")) != model(plain.assign(sex="F"))
     assert share.hits == int(hits.sum())

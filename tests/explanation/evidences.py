@@ -46,6 +46,7 @@ def evidence_of(
         oracle=oracle,
         budget=Budget(oracle, limit),
         cases=cases,
+        numbers=np.arange(len(cases.codes)),
         n_given=len(cases.codes),
         population=population,
         density=density,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
 from fairprobe.explanation.influence import influence_of
-from fairprobe.explanation.moving import Mover
+from fairprobe.explanation.moved_cases import Mover
 from fairprobe.testing import box, loans, never, pair, proba, score
 from random_domains import domains
 
@@ -56,7 +56,7 @@ def test_an_exclusive_or_is_the_strongest_pair():
     assert first["high"] < -0.9
     assert (influence.pairs["beyond"].iloc[1:] == 0).all()
     assert set(influence.table.index[:2]) == {"b2", "b5"}
-    assert "b2 and b5 hang together" in influence.sentences()[1]
+    assert "b2 and b5 act together" in influence.sentences()[1]
 
 
 def test_two_that_stand_in_for_each_other_do_more_together_than_apart():

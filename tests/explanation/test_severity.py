@@ -80,7 +80,7 @@ def test_without_scores_all_are_as_severe():
     assert severity.measure == "label"
     assert (severity.gaps == 1).all()
     assert severity.ranking["place"].tolist() == list(range(len(severity.gaps)))
-    assert "as severe" in severity.sentences()[0]
+    assert "labels only" in severity.sentences()[0]
 
 
 def test_no_case():

@@ -154,7 +154,7 @@ def test_an_empty_region():
     found = looked_at(("Female", 2, "no", 30), ("Male", 2, "yes", 30))
     assert found.n == 0
     assert found.verdict is InData.EXTRAPOLATED
-    assert found.sentence().startswith("0 of 60 training rows lie inside: the data say nothing here")
+    assert found.sentence().startswith("0 of 60 rows lie inside: the data say nothing here")
     assert math.isnan(found.groups[0].value)
     json.dumps(found.summary(), allow_nan=False)
 
@@ -165,7 +165,7 @@ def test_without_rows_or_labels():
     found = region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100))
     assert (found.verdict, found.differences) == (None, ())
     assert [group.n for group in found.groups] == [30, 20]
-    assert found.sentence() == "50 of 50 training rows lie inside (sex=Female: 30; sex=Male: 20)"
+    assert found.sentence() == "50 of 50 rows lie inside (sex=Female: 30; sex=Male: 20)"
     X, _ = rows(("Female", 7, "no", 3), ("Male", 7, "yes", 20))
     assert region_in_data(RULE, made_evidence(refuse_women, DOMAIN, X, n=100)).verdict is InData.EXTRAPOLATED
 
@@ -245,7 +245,7 @@ def test_numbers_have_means():
         assert found.differences[0].model == -20.0
         inside = (frame["x"] >= 5) & (frame["sex"] == "Male")
         assert found.groups[1].value == pytest.approx(labels[inside].mean())
-    assert "of a mean of" in found.sentence()
+    assert ", mean " in found.sentence()
 
 
 @pytest.mark.parametrize("output", ["score", "proba"])
@@ -367,7 +367,7 @@ def test_absence_is_told_with_its_margin():
     assert found.verdict is InData.NOT_IN_THE_DATA
     assert 0 < found.differences[0].at_most < 0.15
     assert "the labels differ by at most 1" in found.sentence()
-    assert "the model's answers to these 400 rows by 100%" in found.sentence()
+    assert "the model's answers by 100%" in found.sentence()
 
 
 def test_the_model_is_compared_on_the_same_rows():

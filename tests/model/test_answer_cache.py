@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from fairprobe.model.answer_cache import AnswerCache
-from fairprobe.model.protocols import Columns
+from fairprobe.model.protocols import Batch
 
 
 def ask(cache, rows, function, *, afresh=False):
@@ -41,12 +41,12 @@ def test_a_row_is_asked_about_once():
     ],
 )
 def test_rows_that_are_sent_differently_are_others(one, other):
-    assert Columns(one).rows()[0] != Columns(other).rows()[0]
+    assert Batch(one, as_objects=False).rows[0] != Batch(other, as_objects=False).rows[0]
 
 
 def test_values_that_python_holds_to_be_equal_are_not_mixed_up():
     batch = pd.DataFrame({"a": np.array([1, True, 1.0, "x", None, np.nan], dtype=object)})
-    assert Columns(batch).rows() == [b"[1]", b"[true]", b"[1.0]", b'["x"]', b"[null]", b"[null]"]
+    assert Batch(batch, as_objects=False).rows == [b"[1]", b"[true]", b"[1.0]", b'["x"]', b"[null]", b"[null]"]
 
 
 def test_it_is_bounded_and_right_when_full():

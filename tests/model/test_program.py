@@ -151,14 +151,14 @@ def test_what_was_found_is_kept_when_it_dies_for_good(program, tmp_path):
 def test_a_program_that_does_not_answer_one_line_a_row(program, text, said):
     begun = time.monotonic()
     with pytest.raises(ModelError, match=said):
-        program(textwrap.dedent(text), timeout=0.5).predict(DOMAIN.sample(20, seed=0))
+        program(textwrap.dedent(text), timeout=0.5, retries=1).predict(DOMAIN.sample(20, seed=0))
     assert time.monotonic() - begun < 60
 
 
 def test_a_program_that_never_reads_is_given_up(program):
     begun = time.monotonic()
     with pytest.raises(ModelError, match=r"within 0\.5 s"):  # more than a pipe holds
-        program("import time\nprint('no', flush=True)\ntime.sleep(100)", timeout=0.5).predict(
+        program("import time\nprint('no', flush=True)\ntime.sleep(100)", timeout=0.5, retries=0).predict(
             DOMAIN.sample(9000, seed=0)
         )
     assert time.monotonic() - begun < 60

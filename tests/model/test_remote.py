@@ -93,7 +93,7 @@ def test_a_share_counts_what_was_sent_and_what_was_asked():
         there = fairprobe.estimate(remote, MIXED, n_experiments=2, n_samples=500)
         here = fairprobe.estimate(mixed, MIXED, n_experiments=2, n_samples=500)
     assert (there.hits, there.n, there.n_queries) == (here.hits, here.n, here.n_queries)
-    assert there.n_sent == served.n_rows == there.summary()["n_sent"]
+    assert there.n_sent == served.n_rows == there.jsonable()["n_sent"]
     assert here.n_sent == here.n_queries
 
 

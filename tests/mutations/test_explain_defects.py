@@ -10,7 +10,7 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation import case_region, explaining, remedies, training_data
+from fairprobe.explanation import case_region, evidence, explaining, remedies, training_data
 from fairprobe.explanation.remedies import remedies_of
 from fairprobe.explanation.training_data import InData, region_in_data
 
@@ -130,7 +130,7 @@ def test_a_region_that_decides_for_twins_outside_is_caught(monkeypatch):
 
 def test_an_error_for_want_of_queries_is_caught(monkeypatch):
     wide = Domain([Integer("x", 0, 9), Integer("age", 20, 59)], ["age"])
-    given = explaining.given_cases
+    given = evidence.given_cases
 
     def check():
         cases = pd.DataFrame({"x": range(10), "age": 20})
@@ -146,7 +146,7 @@ def test_an_error_for_want_of_queries_is_caught(monkeypatch):
             raise SettingError("max_queries must be higher")
         return asked
 
-    caught(monkeypatch, check, explaining, "given_cases", all_or_none)
+    caught(monkeypatch, check, evidence, "given_cases", all_or_none)
 
 
 def test_a_hidden_typo_is_caught(monkeypatch):

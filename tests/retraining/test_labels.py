@@ -23,7 +23,6 @@ from fairprobe.retraining.labels import (
     by_function,
     by_mean,
     by_vote,
-    check_choice,
     check_committee,
     chosen,
 )
@@ -273,26 +272,3 @@ def test_a_function_that_answers_what_it_may_not(function, error, message):
 
 
 # The choice of labels
-
-
-@pytest.mark.parametrize(
-    ("labels", "committee", "message"),
-    [
-        ("majority", None, "labels must be one of vote, mean, given, or a function of a frame, got 'majority'"),
-        (None, None, "got None"),
-        (3, None, "got 3"),
-        ("mean", [len], "a committee is for labels='vote', got labels='mean'"),
-        (len, [len], "a committee is for labels='vote'"),
-        ("vote", [], r"committee must be a list of models, got \[\]"),
-        ("vote", "tree", "committee must be a list of models, got 'tree'"),
-        ("vote", len, "committee must be a list of models"),
-    ],
-)
-def test_choices_that_are_refused(labels, committee, message):
-    with pytest.raises(SettingError, match=message):
-        check_choice(labels, committee)
-
-
-def test_an_array_is_no_choice():
-    with pytest.raises(SettingError):
-        check_choice(np.array([0, 1, 1]), None)

@@ -9,7 +9,7 @@ from planted import QUICK, Keeping
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Domain, Integer, retrain
+from fairprobe import Domain, Integer, retrain
 
 SIDE = 20
 DOMAIN = Domain(
@@ -82,19 +82,6 @@ def test_every_round_is_on_the_original_rows():
             assert n_new == wanted * (2 if "twins" in one.recipe.parts else 1)
 
 
-def test_flipped_rows_keep_number_and_label():
-    keeping = Keeping(TREE)
-    result = retrain(TREE, X, y, DOMAIN, trainer=keeping, augment=["flip"], labels="mean", max_rounds=1, **QUICK)
-    n = result.n_rows["fit"]
-    frame, labels, _ = keeping.calls[1]
-    assert len(frame) == 2 * n
-    added = frame.iloc[n:].set_index("number").sort_index()
-    own = X.set_index("number").loc[added.index]
-    pd.testing.assert_frame_equal(added[["x", "z"]], own[["x", "z"]])
-    np.testing.assert_array_equal(added["sex"], 1 - own["sex"])
-    assert all(LABEL[number] == label for number, label in zip(frame["number"], labels, strict=True))
-
-
 def test_a_model_that_has_seen_all_rows_is_not_judged_on_them():
     """It knows them by heart: its accuracy there would be 1."""
     by_heart = DecisionTreeClassifier(random_state=0).fit(X, y)
@@ -119,42 +106,6 @@ def test_rows_held_out_are_never_fitted_on():
 
 
 # What the trainer gets
-
-
-@pytest.mark.parametrize("form", ["frame", "array"])
-@pytest.mark.parametrize("weighted", [True, False])
-def test_a_trainer_gets_what_the_rows_are(form, weighted):
-    class NotAnEstimator:
-        """What can be neither cloned nor fitted."""
-
-        def predict(self, batch):
-            return np.asarray(batch)[:, 3] % 2
-
-    keeping = Keeping(TREE)
-    data = X if form == "frame" else X.to_numpy()
-    options = {"sample_weight": np.linspace(1, 3, 500)} if weighted else {}
-    result = retrain(
-        NotAnEstimator(),
-        data,
-        y,
-        DOMAIN,
-        trainer=keeping,
-        augment="auto",
-        labels="mean",
-        max_rounds=2,
-        **options,
-        **QUICK,
-    )
-    assert len(keeping.calls) == 3
-    for batch, _, got in keeping.calls:
-        assert isinstance(batch, pd.DataFrame if form == "frame" else np.ndarray)
-        assert list(got) == (["sample_weight"] if weighted else [])
-        if weighted:
-            assert len(got["sample_weight"]) == len(batch)
-            assert 1 <= got["sample_weight"].min() <= got["sample_weight"].max() <= 3
-        if form == "array":
-            assert batch.dtype == np.int64
-    assert hasattr(result.model, "feature_names_in_") == (form == "frame") or not result.accepted
 
 
 class WithSum:
@@ -188,55 +139,3 @@ def test_a_trainer_that_changes_what_it_gets(held_out):
     assert seen == [(list(DOMAIN.names), {0, 1}, {1.0})] * len(seen)
     np.testing.assert_array_equal(own, y)
     np.testing.assert_array_equal(weights, 1.0)
-
-
-def test_weights_go_with_their_rows():
-    keeping = Keeping(TREE)
-    weights = X["number"] / 10**9 + 1.0
-    options = {"augment": ["twins+flip"], "labels": "mean", "sample_weight": weights, "max_rounds": 1}
-    retrain(TREE, X, y, DOMAIN, trainer=keeping, **options, **QUICK)
-    original, frame = keeping.calls[0][0], keeping.calls[1][0]
-    got = keeping.calls[1][2]["sample_weight"]
-    of_rows = frame["number"].isin(original["number"]).to_numpy()
-    np.testing.assert_allclose(got[of_rows], frame["number"][of_rows] / 10**9 + 1)
-    np.testing.assert_allclose(got[~of_rows], (original["number"] / 10**9 + 1).mean())
-
-
-def test_columns_keep_their_dtypes_in_every_round():
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        {
-            "x": rng.integers(0, 20, 300).astype("int16"),
-            "owner": rng.random(300) < 0.5,
-            "children": pd.array(rng.integers(0, 4, 300), dtype="Int64"),
-            "job": pd.Categorical(rng.choice(["a", "b"], 300)),
-            "sex": pd.Categorical(rng.choice(["F", "M"], 300)),
-        }
-    )
-    labels = np.where((frame["x"] > 9) ^ (rng.random(300) < 0.15), "yes", "no")
-    kept = []
-
-    class Coded:
-        def fit(self, frame, labels):
-            kept.append(frame.dtypes.to_dict())
-            self.tree = DecisionTreeClassifier(random_state=0).fit(self.numbers(frame), labels)
-            self.feature_names_in_ = np.array(frame.columns)
-            return self
-
-        def numbers(self, frame):
-            coded = {name: frame[name].astype("category").cat.codes for name in ("job", "sex")}
-            return frame.assign(**coded).astype(int).to_numpy()
-
-        def predict(self, frame):
-            return self.tree.predict(self.numbers(frame))
-
-    domain = Domain.from_frame(frame, ["sex"])
-    assert isinstance(domain["owner"], Category)
-    result = retrain(
-        Coded().fit(frame, labels), frame, labels, domain, trainer=lambda X, y, **_: Coded().fit(X, y), labels="mean",
-        max_rounds=4, **{**QUICK, "controls": True},
-    )  # fmt: skip
-    assert len(result.rounds) == 4
-    assert not any(control.why_not for control in result.controls.values())
-    assert len(kept) >= 9
-    assert all(dtypes == frame.dtypes.to_dict() for dtypes in kept)

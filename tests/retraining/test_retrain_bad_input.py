@@ -37,6 +37,7 @@ BAD = {
         {"committee": [OTHER_NAMES]}, DataError, "the names of y, 0, 1; got 'no' from DecisionTreeClassifier",
     ),
     "committee empty": ({"committee": []}, SettingError, "committee must be a list of models, got []"),
+    "committee no list": ({"committee": "tree"}, SettingError, "committee must be a list of models, got 'tree'"),
     "committee for nothing": (
         {"committee": [GIVEN], "labels": "mean"}, SettingError, "a committee is for labels='vote', got labels='mean'",
     ),

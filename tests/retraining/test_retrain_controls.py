@@ -95,19 +95,6 @@ def test_flipped_rows_alone_leave_random_inputs_with_their_twins():
     assert added["sex"].value_counts().to_dict() == {0: len(X) // 2, 1: len(X) // 2}
 
 
-@pytest.mark.parametrize(("n", "n_added"), [(600, 600), (601, 600)])
-def test_rejected_flipped_rows_too(n, n_added):
-    result = retrain(
-        Planted(cells(0, 20)), *rows(n, 1), DOMAIN, trainer=Script(Planted(cells(0, 80))), held_out=rows(2000, 2),
-        augment=["flip"], labels="mean", max_rounds=1, **WITH,
-    )  # fmt: skip
-    assert not result.accepted
-    assert result.rounds[0].n_added == n
-    random = result.controls["random"]
-    assert random.n_added == n_added
-    assert random.words.endswith("as near as whole families allow") is (n != n_added)
-
-
 @pytest.mark.parametrize("copies", [1, 2])
 @pytest.mark.parametrize("augment", ["case", "twins", "flip", "twins+flip", "case+twins+flip"])
 @pytest.mark.thinned(2)

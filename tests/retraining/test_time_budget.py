@@ -8,7 +8,7 @@ import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, rows, settings_of
 
 from fairprobe import retrain
-from fairprobe.retraining.time_budget import N_REPORT, N_SELECT, TimeBudget, affordable, seconds_per_input
+from fairprobe.retraining.time_budget import N_REPORT, N_SELECT, TimeBudget, seconds_per_input
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
@@ -61,22 +61,6 @@ def run(clock, *, fit=0.0, a_call=0.0, a_row=0.0, **options):
 
 
 # How many inputs
-
-
-@pytest.mark.parametrize(
-    ("a_judgement", "seconds", "n"),
-    [
-        (1e-6, 1.0, 50_000),
-        (1e-3, 50.0, 50_000),
-        (1e-3, 49.9, 40_000),
-        (1e-3, 7.9, 7_000),
-        (1.0, 100.0, 3_000),
-        (1.0, -5.0, 3_000),
-        (0.0, -5.0, 50_000),
-    ],
-)
-def test_no_fewer_than_needed(a_judgement, seconds, n):
-    assert affordable(50_000, a_judgement, seconds) == n
 
 
 @pytest.mark.parametrize(("a_call", "a_row"), [(0.0, 1e-4), (0.03, 1e-6), (0.0, 0.0)])

@@ -379,13 +379,13 @@ class Check:
         groups = [(place + self.world.seed) // 2 for place in range(n)]
         if not any(weights):
             return
-        chosen = {"weights": np.array(weights)} if self.world.seed % 3 else {}
+        chosen = {"sample_weight": np.array(weights)} if self.world.seed % 3 else {}
         chosen |= {"groups": groups} if self.world.seed % 2 or not chosen else {}
         model = make_model(self.world, self.world.model)
         share = fairprobe.estimate(model, self.domain, self.rows, **self.options, **self.settings, **chosen)
         places = [place for place, _ in count.hit_rows]
         hits = [hit for _, hit in count.hit_rows]
-        own_weights = [weights[place] if "weights" in chosen else 1.0 for place in places]
+        own_weights = [weights[place] if "sample_weight" in chosen else 1.0 for place in places]
         own_groups = [groups[place] if "groups" in chosen else place for place in places]
         same("weighted n", (share.n, share.hits), (count.n, count.hits))
         for name, error in (("two-sided", (1 - self.world.confidence) / 2), ("one-sided", 1 - self.world.confidence)):
@@ -465,9 +465,10 @@ class Check:
     # Sampling
 
     def drawn(self, population: str) -> list[Row]:
-        """The inputs that a sample of the population must be."""
+        """The inputs that a sample of the population must be: one shard, as there are so few."""
         domain = self.domain if population == "valid" else self.domain.without_constraints()
-        return rows_of(domain.sample(N_EXPERIMENTS * N_SAMPLES, seed=self.world.seed))
+        rng = np.random.default_rng(np.random.SeedSequence(self.world.seed, spawn_key=(1, 0)))
+        return rows_of(domain.decode(domain.sample_codes(N_EXPERIMENTS * N_SAMPLES, rng)))
 
     def samples(self) -> None:
         """`estimate` by sampling: its numbers from the rows that the model was asked."""

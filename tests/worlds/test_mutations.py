@@ -12,8 +12,7 @@ from checking import CI_WORLDS, DifferenceError, check_seed
 
 import fairprobe
 from fairprobe import oracle
-from fairprobe.domain import allowed, constraints, expressions, links
-from fairprobe.domain import domain as domains
+from fairprobe.domain import allowed, domain_checks, expressions, links, restrictions
 from fairprobe.domain.families import Families, Members
 from fairprobe.domain.links import NONE
 from fairprobe.domain.row_members import RowMembers
@@ -150,18 +149,20 @@ def a_row_with_an_unlisted_value_is_compared_with_itself(patch):
 
 @mutation(seed=144)
 def a_missing_value_is_compared_though_it_is_not_listed(patch):
-    restricted = domains._restricted
+    restricted = domain_checks._restricted
 
     def keep(parameter, is_sensitive, values):
         return parameter if values is None else restricted(parameter, is_sensitive, values)
 
-    patch.setattr(domains, "_restricted", keep)
+    patch.setattr(domain_checks, "_restricted", keep)
 
 
 @mutation(seed=3)
 def all_values_are_compared_though_some_are_listed(patch):
-    restricted = domains._restricted
-    patch.setattr(domains, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None))
+    restricted = domain_checks._restricted
+    patch.setattr(
+        domain_checks, "_restricted", lambda parameter, is_sensitive, _: restricted(parameter, is_sensitive, None)
+    )
 
 
 @mutation(seed=52)
@@ -278,13 +279,13 @@ def a_subclass_is_taken_for_its_base(patch):
 
 @mutation(seed=94)
 def a_tree_is_solved_with_twins_that_are_forbidden(patch):
-    make_part = constraints.make_part
+    make_part = restrictions.make_part
 
     def all_allowed(*args):
         part = make_part(*args)
         return dataclasses.replace(part, allowed=np.ones_like(part.allowed))
 
-    patch.setattr(constraints, "make_part", all_allowed)
+    patch.setattr(restrictions, "make_part", all_allowed)
 
 
 @mutation(seed=190)
@@ -347,7 +348,7 @@ def what_is_held_is_changed_too(patch):
 
 @mutation(seed=0)
 def the_domain_is_its_valid_part(patch):
-    patch.setattr(domains.Domain, "without_constraints", lambda self: self)
+    patch.setattr(fairprobe.Domain, "without_constraints", lambda self: self)
 
 
 @mutation(seed=0)

@@ -249,16 +249,15 @@ def plain(value: Any) -> Any:
 
 
 def _told(result: Explanation | Retrained | None, mask: Mask) -> Any:
-    figures = result.jsonable() if isinstance(result, Retrained) else result and result.summary()
-    return None if figures is None else mask.everywhere(plain(_without_time(figures)))
+    return None if result is None else mask.everywhere(plain(_without_time(result.jsonable())))
 
 
 def _why(run: AuditState) -> Any:
-    """The explanation. It calls the rows training rows; here they are called what they are."""
+    """The explanation, in which training rows are called so."""
     told = _told(run.why, run.mask)
-    if told is not None and run.settings.rows_are != "training":
+    if told is not None and run.settings.rows_are == "training":
         for region in filter(None, (each["in_data"] for each in told["regions"])):
-            region["sentence"] = region["sentence"].replace(" training rows lie inside", " rows lie inside", 1)
+            region["sentence"] = region["sentence"].replace(" rows lie inside", " training rows lie inside", 1)
     return told
 
 

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import DryRun, Request
 from fairprobe.cli.destination import Destination, checked_folder
-from fairprobe.cli.explain_words import figure_parts, title_of
 from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import note, progress, say, to_copy
+from fairprobe.cli.words import note, progress, say, say_blocks, to_copy
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
 from fairprobe.explanation import Explanation, explain
 from fairprobe.explanation.budget import Budget
-from fairprobe.explanation.explaining import MAX_QUERIES
+from fairprobe.explanation.evidence import MAX_QUERIES
 from fairprobe.explanation.given_cases import as_inputs
 from fairprobe.explanation.learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
-from fairprobe.progress import visible
 from fairprobe.searching import StopReason
 from fairprobe.searching.settings import settled
 from fairprobe.wording import counted, duration, listed
@@ -240,7 +238,7 @@ class Explain(Search):
         search = None if self.found is None else {**self.found.summary(), "from": self.start}
         return {
             "model": self.request.model_name,
-            **({} if self.why is None else self.why.summary()),
+            **({} if self.why is None else self.why.jsonable()),
             "search": search,
             "cases": self.request["cases"],
             "out": self.request["out"] if self.why is not None else None,
@@ -255,14 +253,9 @@ class Explain(Search):
             if self.cases is None:
                 super().show()
             return
-        say(title_of(why, self._found_words()))
-        for part in figure_parts(why, self.request["favourable"] is not None):
-            say()
-            for text, indent in part:
-                if indent:
-                    say(text, indent)
-                else:  # never wrapped
-                    sys.stdout.write(visible(f"{text}\n"))
+        say_blocks(block for block in why.blocks() if not isinstance(block, Remark))
+        if why.n_cases and self.request["favourable"] is None:
+            say("--favourable OUTCOME says which outcome is worse.")
         say()
         say(self._effort(why))
         if self.written is not None:
@@ -272,17 +265,13 @@ class Explain(Search):
         if not (self.interrupted or self.failures):
             to_copy("The same again", self.request.again(**self._changes()))
 
-    def _found_words(self) -> str:
-        if self.found is None:
-            return f"of {self.request['cases']}"
-        return f"found in {counted(self.found.n_distinct, 'distinct input')}"
-
     def _effort(self, why: Explanation) -> str:
         took = f"{counted(why.n_queries, 'query')} and {why.seconds:.1f} s to explain, seed {why.seed}"
         if self.found is None:
             return took
         reason = in_flags(self.found.stop_reason.sentence)
-        return f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search ({reason}), {took}"
+        searched = f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search"
+        return f"{searched} {counted(self.found.n_distinct, 'distinct input')} ({reason}), {took}"
 
     def _changes(self) -> dict[str, Any]:
         changes: dict[str, Any] = {"seed": self.keywords["seed"]}

@@ -11,7 +11,6 @@ Where a block would take too many states (a comparison of two wide numbers), it 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,129 +21,23 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.expressions import (
-    Among,
-    Compare,
-    Constant,
     Formula,
     Leaf,
-    Missing,
-    Name,
-    Operand,
     evaluate,
     leaves_of,
     names_in,
     substitute,
 )
-from fairprobe.domain.parameter import Parameter
-from fairprobe.domain.values import plain_or_none
+from fairprobe.domain.variables import TooManyError, Variable
 
 MOST_STATES = 20_000
 MOST_ENTRIES = 20_000_000
-"""What a step's table may take: states, and states times values."""
-
-MOST_LEVELS = 4_000_000
-"""A parameter with more is cut at the constants that it is compared with; nothing else can be said of it in tables."""
+"""States of a step, and entries of its table; chosen: a table of 20 million entries takes 160 MB."""
 
 DEAD = -1
 
 State = tuple[frozenset[Formula] | None, ...]
-"""What is left of the rules, for each of some cases looked at side by side; None where they are broken."""
-
-
-class TooManyError(Exception):
-    """The states, or the values, are too many for a table."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A parameter in cells, runs of levels that no rule tells apart, and what rules see of them by name."""
-
-    column: int
-    n_levels: int
-    starts: Codes
-    """The first level of each cell."""
-    operands: Mapping[str, Operand]
-    """The values at these, of the parameter and of what is derived from it."""
-
-    @property
-    def sizes(self) -> Codes:
-        """How many levels each cell has."""
-        return np.diff(self.starts, append=self.n_levels)
-
-    def cells(self, codes: Codes) -> Codes:
-        """The cell of each code."""
-        if len(self.starts) == self.n_levels:
-            return codes
-        return np.searchsorted(self.starts, codes, side="right") - 1
-
-    def value(self, cell: int) -> dict[str, Any]:
-        """The values at a cell by name; None where missing."""
-        return {name: plain_or_none(values[cell]) for name, values in self.operands.items()}
-
-
-def make_variable(
-    column: int, parameter: Parameter, derived: Mapping[str, Sequence[Any]], rules: Sequence[Formula]
-) -> Variable:
-    """A parameter as rules see it; `derived` has, by name, the values that follow from its levels."""
-    n = parameter.levels
-    if n <= MOST_LEVELS:
-        starts = np.arange(n)
-    else:
-        if derived or not hasattr(parameter, "step"):
-            raise TooManyError
-        starts = _cut(
-            parameter, [leaf for rule in rules for leaf in leaves_of(rule) if parameter.name in names_in(leaf)]
-        )
-    operands: dict[str, Operand] = {parameter.name: operand(parameter, starts)}
-    for name, values in derived.items():
-        operands[name] = as_operand(values)
-    return Variable(column, n, starts, operands)
-
-
-def operand(parameter: Parameter, codes: Codes) -> Operand:
-    """A parameter's values as rules see them: numbers as floats, anything else as objects."""
-    if is_number(parameter):
-        return parameter.numbers(codes)
-    distinct, places = np.unique(codes, return_inverse=True)
-    return as_operand(np.asarray(parameter.decode(distinct), dtype=object))[places]
-
-
-def is_number(parameter: Parameter) -> bool:
-    """Whether rules see numbers; truth values are none. What else rows hold in a column of numbers is missing there."""
-    own = getattr(parameter, "base", parameter)
-    return own.is_numeric and not any(isinstance(value, bool) for value in getattr(own, "values", ()))
-
-
-def as_operand(values: Sequence[Any] | NDArray[Any]) -> Operand:
-    """Values as rules see them: None where one is missing."""
-    told = [plain_or_none(value) for value in values]
-    if all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in told):
-        return np.array([math.nan if value is None else value for value in told], dtype=np.float64)
-    made = np.empty(len(told), dtype=object)
-    made[:] = told
-    return made
-
-
-def _cut(parameter: Parameter, leaves: Sequence[Leaf]) -> Codes:
-    """The levels next to each constant, one by one, and the runs between: within a run every answer is the same."""
-    constants: list[float] = []
-    for leaf in leaves:
-        if isinstance(leaf, Missing) and isinstance(leaf.item, Name):
-            continue
-        if isinstance(leaf, Among) and isinstance(leaf.item, Name):
-            constants += leaf.values
-        elif isinstance(leaf, Compare) and isinstance(leaf.left, Name) and isinstance(leaf.right, Constant):
-            constants.append(leaf.right.value)
-        elif isinstance(leaf, Compare) and isinstance(leaf.right, Name) and isinstance(leaf.left, Constant):
-            constants.append(leaf.left.value)
-        else:
-            raise TooManyError
-    n_values = parameter.levels - parameter.missing
-    low, step = parameter.low, parameter.step  # type: ignore[attr-defined]  # so many values only a grid has
-    near = np.rint((np.array(constants) - low) / step).clip(-3, n_values + 2).astype(np.int64)
-    starts = (near[:, None] + np.arange(-1, 3)).ravel()
-    starts = np.unique(np.concatenate([[0], starts[(starts >= 0) & (starts < n_values)]]))
-    return np.append(starts, n_values) if parameter.missing else starts
+"""The rules that are left for each case, None if one is broken. Several cases are followed at the same time."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +46,9 @@ class _Step:
 
     variable: Variable
     atom: Codes
-    """By cell."""
+    """The atom of each cell."""
     table: NDArray[np.int32]
-    """By state, then atom: the state it leads to; the last one where rules are broken."""
+    """The next state, by state and atom; the last number stands for broken rules."""
 
     @cached_property
     def weights(self) -> list[int]:
@@ -191,13 +84,13 @@ class Block:
             self.steps.append(step)
         self._known_ends: dict[tuple[int, int], NDArray[Any]] = {}
         self.ends = states
-        """What the walks come to: nothing is left of any rule, or it is broken."""
+        """The states after the last step: no rule is left, or one is broken."""
 
     # For one case: all rules at once
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """By step, then state: how many ways lead on from there that break no rule."""
+        """By step, then state: the number of ways onwards that break no rule."""
         counts = [[int(end[0] is not None) for end in self.ends] + [0]]
         for step in reversed(self.steps):
             ways = [[w * counts[0][to] for w, to in zip(step.weights, row, strict=True)] for row in step.table.tolist()]
@@ -210,11 +103,11 @@ class Block:
         return self.counts[0][0]
 
     def allows(self, codes: Codes) -> Mask:
-        """Which inputs are allowed, as far as this block goes."""
+        """Boolean mask of the inputs that the block's rules allow."""
         return self._alive.take(self.end(codes))
 
     def end(self, codes: Codes) -> Codes:
-        """Which of the ends each input comes to; one more than there are where rules are broken in all cases."""
+        """The number of the end that each input reaches; the number of ends itself if all cases are broken."""
         state = np.zeros(len(codes), dtype=np.int64)
         for step, (table, n_atoms) in zip(self.steps, self._flat, strict=True):
             state *= n_atoms
@@ -296,14 +189,14 @@ class _Edges:
     """The ways from the states before a step to those behind it, in the order of the states that they begin at."""
 
     atoms: Mask
-    """By way, which atoms take it."""
+    """Boolean mask by way, then atom: the atoms that take the way."""
     target: Codes
     first: Codes
     """By state, the number of its first way."""
     counts: Codes
-    """And how many it has."""
+    """The number of ways from each state."""
     onwards: list[int]
-    """And how many ways lead to the end from there."""
+    """The number of whole ways to the end from each state."""
 
 
 def _edges(table: NDArray[np.int32], onwards: Sequence[int]) -> _Edges:
@@ -324,7 +217,7 @@ def _edges(table: NDArray[np.int32], onwards: Sequence[int]) -> _Edges:
 
 
 def _step(variable: Variable, states: Sequence[State]) -> tuple[_Step, list[State]]:
-    """Where each value leads from each state."""
+    """The step of a variable, and the states that follow it."""
     n_cells = len(variable.starts)
     if len(states) * n_cells > MOST_ENTRIES:
         raise TooManyError

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.allowed import Block, Variable
+from fairprobe.domain.allowed import Block
 from fairprobe.domain.expressions import Formula
+from fairprobe.domain.variables import Variable
 
 
 @dataclass(frozen=True)

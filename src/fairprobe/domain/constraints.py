@@ -1,20 +1,16 @@
-"""Constraints: what cannot be, as text or as callables over a batch."""
+"""Constraints as texts: rules that state what an input must be, and their check against the parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Mask
 from fairprobe.checks import nearest
-from fairprobe.domain import radix
-from fairprobe.domain.allowed import Block, TooManyError, Variable, as_operand, is_number, make_variable, operand
-from fairprobe.domain.boxes import Part, make_part
 from fairprobe.domain.categorical import Ordinal
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import (
@@ -33,26 +29,17 @@ from fairprobe.domain.expressions import (
     is_listed,
     names_in,
 )
-from fairprobe.domain.extended import Extended, Held
+from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
 from fairprobe.domain.values import plain
+from fairprobe.domain.variables import as_operand, is_number
 from fairprobe.errors import DataError, DomainError
 from fairprobe.frames import as_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Constraint = Callable[["pd.DataFrame"], Any]
-
-PATIENCE = 1_000_000
-"""How many candidates are drawn before a thin domain is given up."""
-
-THINNEST = 1e-4
-"""The smallest fraction of allowed candidates that sampling by rejection is good for."""
-
-PROBE = 20_000
-"""Candidates drawn to tell how thin a domain is that is sampled by rejection."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +52,18 @@ class Rule:
 
     text: str
     parameters: tuple[Parameter, ...] = field(default=(), kw_only=True, compare=False, repr=False)
-    """Those of the domain that it is a rule of: they know the order of values that are no numbers."""
+    """The parameters of its domain, which define the order of values that are not numbers."""
 
     def __post_init__(self) -> None:
         parse(self.text)
 
     @cached_property
     def formula(self) -> Formula:
-        """The text's tree, not yet held against parameters."""
+        """The text's tree, not yet checked against parameters."""
         return parse(self.text)
 
     def matches(self, frame: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Mask:
-        """Of which rows it is true.
+        """Boolean mask of the rows for which it is true.
 
         A rule of a domain means what it means there. For a rule by itself, texts have an order only in a column that is
         an ordered categorical of pandas.
@@ -104,7 +91,7 @@ class Rule:
 
 
 def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> Any:
-    """A formula in which values that are no numbers are compared by the order of their ordered categoricals."""
+    """The formula with ranks in place of values that are compared by the order of an ordered categorical."""
     if isinstance(node, Not):
         return Not(_ranked(node.part, text, frame, operands))
     if isinstance(node, Join):
@@ -129,7 +116,7 @@ def _ranked(node: Any, text: str, frame: pd.DataFrame, operands: Mapping[str, Op
 
 
 def _order_of(side: Any, frame: pd.DataFrame, operands: Mapping[str, Operand]) -> tuple[Any, ...] | None:
-    """The values of one side of a comparison in their order, empty where they have none; None of numbers."""
+    """The ordered values of one side of a comparison; empty if they have no order, None if they are numbers."""
     if not isinstance(side, Name):
         return () if isinstance(getattr(side, "value", 0.0), (str, bool)) else None
     if getattr(frame[side.name].dtype, "ordered", False):
@@ -139,7 +126,7 @@ def _order_of(side: Any, frame: pd.DataFrame, operands: Mapping[str, Operand]) -
 
 
 def _operand_of(column: pd.Series[Any]) -> Operand:
-    """A column as rules see it: numbers as they are, of anything else each value looked at once."""
+    """A column as `evaluate` takes it."""
     import pandas as pd
 
     if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):
@@ -149,7 +136,7 @@ def _operand_of(column: pd.Series[Any]) -> Operand:
 
 
 def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) -> tuple[Rule | Constraint, ...]:
-    """The constraints, texts as rules; what is neither text nor callable is refused."""
+    """The constraints, with texts made into rules; anything that is neither text nor callable is refused."""
     if isinstance(constraints, str) or not isinstance(constraints, Iterable):
         raise DomainError.about("constraints", f"must be a list of texts or callables, got {constraints!r}")
     texts = (each.text if isinstance(each, Rule) else each for each in constraints)
@@ -166,7 +153,7 @@ def checked(constraints: Iterable[Any], parameters: tuple[Parameter, ...] = ()) 
 
 
 class _Binder:
-    """Holds a rule against parameters: names and values must be known, and what is compared must be alike."""
+    """Checks a rule against parameters: its names and values must exist, and only like values are compared."""
 
     def __init__(self, text: str, parameters: Mapping[str, Parameter]) -> None:
         self.text = text
@@ -228,7 +215,7 @@ class _Binder:
         return node if node.symbol in ("==", "!=") else self.ranked(node)
 
     def ranked(self, node: Compare) -> Compare:
-        """An order of values that are no numbers: that of an ordinal parameter."""
+        """A comparison by order of values that are not numbers, with ranks in their place."""
         assert isinstance(node.left, Name)
         parameter = self.parameter(node.left.name)
         if not isinstance(parameter, Ordinal):
@@ -246,7 +233,7 @@ class _Binder:
 
 
 def listed_values(parameter: Parameter) -> Sequence[Any]:
-    """The values of a parameter that is no number, those included that are not compared."""
+    """The values of a parameter that is not a number, including values that are not compared."""
     if isinstance(parameter, Derived):
         # All that may follow: real rows may have a value of the source that is not compared.
         return [value for value in dict.fromkeys(parameter.mapping.values()) if value is not None]
@@ -254,223 +241,6 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
-    """A rule held against parameters."""
+    """A rule's tree, checked against parameters."""
     own = (parameter.base if isinstance(parameter, Extended) else parameter for parameter in parameters)
     return _Binder(rule.text, {parameter.name: parameter for parameter in own}).formula(rule.formula)
-
-
-# What all of them allow
-
-
-class Restrictions:
-    """All that restricts a domain: rules in blocks of parameters that they tie together, and callables."""
-
-    def __init__(
-        self, parameters: Sequence[Parameter], rules: Sequence[Formula], callables: Sequence[Constraint]
-    ) -> None:
-        self._parameters = parameters
-        self._names = [parameter.name for parameter in parameters]
-        self._rules = list(rules)
-        self.callables = tuple(callables)
-
-    def also(self, rule: Formula) -> Restrictions:
-        """With another rule."""
-        return Restrictions(self._parameters, [*self._rules, rule], self.callables)
-
-    def __bool__(self) -> bool:
-        return bool(self._rules or self.callables)
-
-    @cached_property
-    def levels(self) -> Codes:
-        """How many values each parameter may take; one that is derived has no choice."""
-        return np.array([1 if isinstance(p, Derived) else p.levels for p in self._parameters], dtype=np.int64)
-
-    @cached_property
-    def blocks(self) -> list[Block | _Rejecting]:
-        """The parameters that rules tie together, as tables where these are small enough."""
-        return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
-
-    def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
-        """Rules that share a parameter, directly or by way of others, with their parameters in domain order."""
-        groups: list[tuple[set[int], list[Formula]]] = []
-        for rule in rules:
-            columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
-            apart = []
-            for group in groups:
-                if group[0] & columns:
-                    columns, mine = columns | group[0], group[1] + mine
-                else:
-                    apart.append(group)
-            groups = [*apart, (columns, mine)]
-        return [(sorted(columns), mine) for columns, mine in groups]
-
-    def _source(self, name: str) -> int:
-        """The column that decides a name's value."""
-        parameter = self._parameters[self._names.index(name)]
-        return self._names.index(parameter.source if isinstance(parameter, Derived) else name)
-
-    def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
-        try:
-            return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
-        except TooManyError:
-            return _Rejecting(self, columns, rules)
-
-    def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
-        """Block by block, the boxes of what is not sensitive within which the same combinations are allowed.
-
-        Raises:
-            TooManyError: a block has more than `most`, or its table would be too large.
-        """
-        codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
-        codes[:, list(sensitive)] = combinations
-        return [
-            make_part([self._variable(column, rules) for column in columns], rules, sensitive, codes, most)
-            for columns, rules in self._tied(self._rules)
-        ]
-
-    def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
-        parameter = self._parameters[column]
-        named = frozenset().union(*map(names_in, rules))
-        derived = {
-            other.name: other.by_code
-            for other in self._parameters
-            if isinstance(other, Derived) and other.source == parameter.name and other.name in named
-        }
-        return make_variable(column, parameter, derived, rules)
-
-    def operands(self, names: Iterable[str], codes: Codes) -> dict[str, Operand]:
-        """Parameters' values as rules see them."""
-        found = {}
-        for name in names:
-            parameter = self._parameters[self._names.index(name)]
-            found[name] = operand(parameter, codes[:, self._source(name)])
-        return found
-
-    def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
-        """Which inputs are allowed."""
-        allowed = np.ones(len(codes), dtype=bool)
-        for block in self.blocks:
-            allowed &= block.allows(codes)
-        if self.callables and allowed.any():
-            allowed[allowed] = self.callables_hold(decode(codes[allowed]))
-        return allowed
-
-    @cached_property
-    def named(self) -> frozenset[str]:
-        """The parameters that rules name."""
-        return frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
-
-    def hold(self, operands: Mapping[str, Operand], n: int) -> Mask:
-        """Which of n inputs, or real rows, keep all rules, by the values of the parameters named."""
-        kept = np.ones(n, dtype=bool)
-        for rule in self._rules if n else ():
-            kept &= evaluate(rule, operands, n)
-        return kept
-
-    def allows_rows(self, frame: pd.DataFrame) -> Mask:
-        """Which real rows are allowed; their values may lie off the grid."""
-        held = {name: Held.of(self._parameters[self._names.index(name)], frame[name]) for name in self.named}
-        operands = {name: operand(each.parameter, each.codes) for name, each in held.items()}
-        return self.hold(operands, len(frame)) & self.callables_hold(frame)
-
-    def callables_hold(self, frame: pd.DataFrame) -> Mask:
-        """Which rows all callables allow."""
-        mask = np.ones(len(frame), dtype=bool)
-        for constraint in self.callables if len(frame) else ():
-            mask &= _answer(constraint, frame)
-        return mask
-
-    # Counting and sampling
-
-    @cached_property
-    def n(self) -> int | None:
-        """How many inputs are allowed; None where only trying tells."""
-        if self.callables or any(isinstance(block, _Rejecting) for block in self.blocks):
-            return None
-        tied = {column for block in self.blocks for column in block.columns}
-        n = 1
-        for column, n_levels in enumerate(self.levels.tolist()):
-            n *= 1 if column in tied else n_levels
-        for block in self.blocks:
-            n *= block.n  # type: ignore[union-attr]  # all are tables
-        return n
-
-    @property
-    def n_states(self) -> int:
-        """How many states the tables have."""
-        return sum(len(step.table) for block in self.blocks if isinstance(block, Block) for step in block.steps)
-
-    def candidates(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs that the rules allow, drawn uniformly; callables have not been asked."""
-        codes = radix.sample(n, self.levels, rng)
-        for block in self.blocks:
-            block.sample(codes, rng)
-        return codes
-
-    @cached_property
-    def acceptance(self) -> float:
-        """The part of the candidates that is kept, where some are drawn in vain: 1 where none are."""
-        rng = np.random.default_rng(0)
-        parts = [block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting)]
-        return float(np.prod(parts)) if parts else 1.0
-
-
-class _Rejecting:
-    """A block whose table would be too large: drawn until the rules hold, these columns alone."""
-
-    def __init__(self, restrictions: Restrictions, columns: Sequence[int], rules: Sequence[Formula]) -> None:
-        self._restrictions = restrictions
-        self.columns = list(columns)
-        self._rules = list(rules)
-        self._named = sorted(frozenset().union(*map(names_in, rules)))
-
-    def allows(self, codes: Codes) -> Mask:
-        """Which inputs are allowed, as far as this block goes."""
-        operands = self._restrictions.operands(self._named, codes)
-        allowed = np.ones(len(codes), dtype=bool)
-        for rule in self._rules:
-            allowed &= evaluate(rule, operands, len(codes))
-        return allowed
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> None:
-        """Write allowed values into the block's columns."""
-        waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
-        while len(waiting):
-            drawn = self._draw(max(len(waiting), 1024), codes.shape[1], rng)
-            kept = drawn[self.allows(drawn)][: len(waiting)]
-            for column in self.columns:
-                codes[waiting[: len(kept)], column] = kept[:, column]
-            waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
-            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
-                raise too_thin(n_kept, n_drawn)
-
-    def _draw(self, n: int, n_columns: int, rng: np.random.Generator) -> Codes:
-        codes = np.zeros((n, n_columns), dtype=np.int64)
-        codes[:, self.columns] = radix.sample(n, self._restrictions.levels[self.columns], rng)
-        return codes
-
-    def acceptance(self, rng: np.random.Generator) -> float:
-        """The part of what is drawn that is kept."""
-        return float(self.allows(self._draw(PROBE, len(self._restrictions.levels), rng)).mean())
-
-
-def too_thin(n_kept: int, n_drawn: int) -> DomainError:
-    """The refusal of a domain of which next to nothing is allowed, where that can only be tried."""
-    return DomainError(
-        f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
-        f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
-    )
-
-
-def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:
-    name = getattr(constraint, "__name__", repr(constraint))
-    try:
-        answer: NDArray[Any] = np.asarray(constraint(frame))
-    except Exception as error:
-        raise DomainError(f"constraint {name} raised {type(error).__name__}: {error}") from error
-    if answer.shape != (len(frame),) or answer.dtype != bool:
-        raise DomainError(
-            f"constraint {name} must return one truth value a row, got the shape {answer.shape} of {answer.dtype} "
-            f"for {len(frame)} rows"
-        )
-    return answer

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.bins import Bins
-from fairprobe.domain.constraints import PATIENCE, THINNEST
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.domain.extended import Extended
 from fairprobe.domain.factors import Factor, learned
 from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.restrictions import PATIENCE, THINNEST
 from fairprobe.errors import DataError, DomainError, SettingError
 
 if TYPE_CHECKING:

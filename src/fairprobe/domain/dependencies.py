@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes
-from fairprobe.domain.allowed import is_number
 from fairprobe.domain.constraints import listed_values
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import Dependence, joint_counts
@@ -20,6 +19,7 @@ from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.domain.values import plain_or_none
+from fairprobe.domain.variables import is_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,14 +13,22 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import radix
-from fairprobe.domain.constraints import PATIENCE, THINNEST, Constraint, Restrictions, Rule, bind, checked, too_thin
+from fairprobe.domain.constraints import Rule, bind, checked
 from fairprobe.domain.derived import Derived
-from fairprobe.domain.expressions import Compare, Constant, Join, Name
+from fairprobe.domain.domain_checks import (
+    Sensitive,
+    all_bound,
+    check_combinations,
+    check_restrictions,
+    checked_parameters,
+    checked_part,
+    checked_sensitive,
+)
 from fairprobe.domain.extended import Extended, Held
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
-from fairprobe.domain.links import Link, Links, plain_values
-from fairprobe.domain.parameters import Category, Ordinal, Parameter
-from fairprobe.domain.values import check_once, is_missing
+from fairprobe.domain.links import Link, Links
+from fairprobe.domain.parameters import Parameter
+from fairprobe.domain.restrictions import PATIENCE, THINNEST, Constraint, Restrictions, too_thin
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -37,27 +43,23 @@ if TYPE_CHECKING:
     from fairprobe.domain.rows import Rows
     from fairprobe.domain.toml import Content
 
-    Sensitive = Sequence[str] | Mapping[str, Sequence[Any] | None]
-
-MAX_COMBINATIONS = 1000
-"""Each judged input costs the model that many rows: more is a mistake, not a wish."""
 
 MIN_EXPECTED = 30.0
-"""A rule is mined from rows if as many at least would break it by chance."""
+"""Rows that would have to break a rule by chance for it to be mined; chosen: fewer leave too much to chance."""
 
 
 class Domain:
-    """All inputs allowed: the product of the parameters' domains, less what a constraint forbids.
+    """All inputs that are allowed: the product of the parameters' domains, without what a constraint forbids.
 
     Args:
         parameters: in the order of the model's columns.
-        sensitive: the names of those that must not change the outcome; or a mapping of the name to the values to
-            compare (None: all), which a `Real` or wide `Integer` needs. A missing value is compared only if None is
-            listed among the values.
-        constraints: texts such as "`capital-gain` == 0 or `capital-loss` == 0", true of what is allowed; or callables
-            that take a frame of inputs and return a truth value for each.
+        sensitive: the names of the parameters that must not change the outcome; or a mapping from each name to the
+            values to compare, where None stands for all. A `Real` or wide `Integer` needs values. A missing value is
+            compared only if None is among the values.
+        constraints: texts such as "`capital-gain` == 0 or `capital-loss` == 0", which are true of allowed inputs; or
+            callables that take a frame of inputs and return a truth value for each.
         links: what changes along with a sensitive value.
-        hidden: sensitive parameters that the model does not take: only what is linked to them can carry them.
+        hidden: sensitive parameters that the model does not take. Only linked columns can change its answer then.
 
     >>> from fairprobe import Category, Integer
     >>> domain = Domain([Integer("age", 17, 90), Category("sex", ["Female", "Male"])], sensitive=["sex"])
@@ -77,14 +79,14 @@ class Domain:
         links: Iterable[Link] = (),
         hidden: Iterable[str] = (),
     ) -> None:
-        compared = _checked_sensitive(sensitive)
-        self.parameters = _checked_parameters(parameters, compared)
+        compared = checked_sensitive(sensitive)
+        self.parameters = checked_parameters(parameters, compared)
         self.sensitive = tuple(compared)
         self.constraints = checked(constraints, self.parameters)
         self.links = tuple(links)
-        self.hidden = _checked_part("hidden", hidden, self.sensitive)
-        _check_combinations(self)
-        _check_restrictions(self)
+        self.hidden = checked_part("hidden", hidden, self.sensitive)
+        check_combinations(self)
+        check_restrictions(self)
 
     # What it is
 
@@ -123,14 +125,14 @@ class Domain:
         frame, given = as_pandas(frame), tuple(parameters)
         inferred = infer_parameters(frame, given)
         own = (each for each in inferred if each not in given)
-        compared = only_seen(frame, own, _checked_sensitive(sensitive))
+        compared = only_seen(frame, own, checked_sensitive(sensitive))
         domain = cls(inferred, compared, constraints, links, hidden)
         warn_of_health(health_of_data(frame, domain), stacklevel=3)
         return domain
 
     @classmethod
     def from_toml(cls, path: str | PathLike[str], *, constraints: Iterable[Constraint] = ()) -> Domain:
-        """Read a domain that `to_toml` wrote, or that you did; callables, which no file holds, are given again."""
+        """Read a domain from a file. A file holds no callables: give those again as `constraints`."""
         from fairprobe.domain.toml import read
 
         content = read(path)
@@ -141,12 +143,12 @@ class Domain:
 
     @classmethod
     def _of(cls, content: Content, constraints: Iterable[Constraint] = ()) -> Domain:
-        """What a file holds, and constraints that no file can."""
+        """The domain of a file's content, with more constraints."""
         rules: list[Any] = [*content.constraints, *constraints]
         return cls(content.parameters, content.sensitive, rules, content.links, content.hidden)
 
     def to_toml(self, path: str | PathLike[str]) -> None:
-        """Write the domain to a file; constraints that are callables cannot be."""
+        """Write the domain to a file. Constraints that are callables are refused."""
         from fairprobe.domain.toml import write
 
         if self.restrictions.callables:
@@ -157,39 +159,38 @@ class Domain:
         write(path, self)
 
     def with_constraints(self, constraints: Iterable[str | Rule | Constraint]) -> Domain:
-        """The same, less what these forbid too."""
+        """The domain with more constraints."""
         return self._but(constraints=self.constraints + checked(constraints))
 
     def without_constraints(self) -> Domain:
-        """The whole product of the parameters' domains."""
+        """The domain without constraints: the whole product of the parameters' domains."""
         return self._but(constraints=())
 
     def with_links(self, links: Iterable[Link]) -> Domain:
-        """The same inputs, but twins also differ in what these change along with their sensitive values."""
+        """The domain with more links: twins also differ in the columns that these change with a sensitive value."""
         return self._but(links=self.links + tuple(links))
 
     def without_links(self) -> Domain:
-        """Twins that differ in the sensitive parameters alone, and nothing that links forbid."""
+        """The domain without links: twins differ in the sensitive parameters alone."""
         return self._but(links=())
 
     def with_derived(self, derived: Iterable[Derived]) -> Domain:
-        """The same, with parameters that follow from another in the place of those of their names."""
+        """The domain with derived parameters, which replace those of their names."""
         by_name = {parameter.name: parameter for parameter in derived}
         for name in by_name:
             self[name]  # which refuses a name that is none's
             if name in self.sensitive:
                 raise DomainError(f"a sensitive parameter must not be derived, got {name!r}")
-        return self._but(parameters=_all_bound(by_name.get(p.name, p) for p in self.parameters))
+        return self._but(parameters=all_bound(by_name.get(p.name, p) for p in self.parameters))
 
     def hiding(self, names: Iterable[str]) -> Domain:
-        """The same, with sensitive parameters that the model does not take."""
-        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *_checked_part("hidden", names, self.sensitive)))))
+        """The domain with more sensitive parameters hidden from the model."""
+        return self._but(hidden=tuple(dict.fromkeys((*self.hidden, *checked_part("hidden", names, self.sensitive)))))
 
     def holding(self, rows: pd.DataFrame) -> Domain:
-        """The same domain, whose inputs may also hold what stands in these rows and is none of its values.
+        """The domain whose parameters also have the values of these rows that are not their own.
 
-        Not in sensitive parameters, nor where others follow from a value: those of derived ones, and numbers that a
-        link shifts.
+        Sensitive and derived parameters keep their values, and so do sources of derived ones and shifted numbers.
         """
         sources = {self.names[source] for _, source in self.derived}
         shifted = {link.column for link in self.links if link.roles is None}
@@ -200,13 +201,13 @@ class Domain:
 
     @cached_property
     def own_levels(self) -> list[int]:
-        """How many values each parameter has that are its own, not those of rows."""
+        """The number of values of each parameter, without those that came from rows."""
         return [p.base.levels if isinstance(p, Extended) else p.levels for p in self.parameters]
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
-        """The same inputs, with only some of the sensitive parameters changing over twins."""
-        kept = tuple(_checked_sensitive(sensitive))
-        _checked_part("sensitive", kept, self.sensitive)
+        """The domain in which twins differ in only some of the sensitive parameters."""
+        kept = tuple(checked_sensitive(sensitive))
+        checked_part("sensitive", kept, self.sensitive)
         return self._but(
             sensitive=kept,
             links=tuple(link for link in self.links if link.sensitive in kept),
@@ -223,51 +224,51 @@ class Domain:
         tolerance: float = 0.002,
         error: float = 0.01,
     ) -> list[MinedRule]:
-        """Rules that rows never, or almost never, break, though they would break them often by chance.
+        """Rules that the rows never, or almost never, break, although chance alone would break them often.
 
-        They are proposals to read: `domain.with_constraints(rules)` makes use of them, and `rule.derived` is a
-        parameter that follows from another. Those that name a sensitive parameter come last: they may leave many rows
-        without a twin, and belong with a link (`propose_links`).
+        The rules are proposals to read: `domain.with_constraints(rules)` adds them, and `rule.derived` is a parameter
+        that follows from another. Rules that name a sensitive parameter come last: they may leave many rows without a
+        twin, so that a link (`propose_links`) must go with them.
 
         Args:
             rows: real ones; a frame, or an array with its columns in domain order.
-            min_expected: as many rows at least would have to break a rule by chance.
-            tolerance: the part of the rows that a rule speaks about which may break it; never more than 1% of the count
-                expected.
-            error: the chance that a rule is found where columns have nothing to do with each other, split over all
-                pairs of values.
+            min_expected: the number of rows that would break a rule by chance must be at least this.
+            tolerance: the fraction of the rows concerned that may break a rule; and never more than 1% of the expected
+                number.
+            error: the probability of finding any rule where the columns are independent. It is split over all pairs of
+                values.
         """
         from fairprobe.domain.mining import mine
 
         return mine(self, rows, min_expected=min_expected, tolerance=tolerance, error=error)
 
     def propose_links(self, rows: pd.DataFrame | NDArray[Any], *, error: float = 0.01) -> Proposals:
-        """Links that rows suggest: which value plays, among women, the part that `Husband` plays among men.
+        """Links that the rows suggest, such as Wife among women in the role that Husband has among men.
 
-        Values that occur under some sensitive values and (almost) never under others are matched by what else goes
-        along with them. A proposal to read and edit: `domain.with_links(links)` makes use of it; `links.evidence` says
-        what each rests on.
+        A value that (almost) never occurs under some sensitive values is matched with another that occurs there, by
+        what else is common in their rows. The links are proposals to read and edit: `domain.with_links(links)` adds
+        them, and `links.evidence` has the reason for each.
 
         Args:
             rows: real ones; a frame, or an array with its columns in domain order.
-            error: the chance that a value is taken for one that does not occur under a sensitive value, where the two
-                have nothing to do with each other, split over all that are looked at.
+            error: the probability that any value seems absent under a sensitive value although the two are independent.
+                It is split over all values.
         """
         from fairprobe.domain.propose import propose
 
         return propose(self, rows, error=error)
 
     def part(self, rules: Iterable[Rule]) -> Domain:
-        """The inputs that rules are true of, to count them and to draw from: a region, which may be empty.
+        """The part of the domain for which rules are true, for counting and drawing. It may be empty.
 
-        Other than with constraints, nothing is said of who may exist: a region may leave out whole roles of a link.
+        Unlike a constraint, a rule here says nothing about who may exist: it may leave out whole roles of a link.
         """
         return self._with_fields(constraints=self.constraints + tuple(rules))
 
     def _but(self, **changes: Any) -> Domain:
         other = self._with_fields(**changes)
         other.constraints = checked(other.constraints, other.parameters)
-        _check_restrictions(other)
+        check_restrictions(other)
         return other
 
     def _with_fields(self, **changes: Any) -> Domain:
@@ -283,17 +284,17 @@ class Domain:
 
     @cached_property
     def levels(self) -> Codes:
-        """How many values each parameter may take; one that is derived has no choice."""
+        """The number of values of each parameter; 1 for a derived parameter, whose source decides its value."""
         return self.restrictions.levels
 
     @property
     def size(self) -> int:
-        """How many inputs there are, before constraints."""
+        """The number of inputs, before constraints."""
         return math.prod(self.levels.tolist())
 
     @cached_property
     def n_valid(self) -> int | None:
-        """How many inputs are allowed; None where that is too many to be looked at one by one."""
+        """The number of allowed inputs; None if there are too many to look at each."""
         if self.restrictions.n is not None or self.size > ENUMERABLE:
             return self.restrictions.n
         blocks = (np.arange(first, min(first + BLOCK, self.size)) for first in range(0, self.size, BLOCK))
@@ -332,12 +333,12 @@ class Domain:
 
     @cached_property
     def hidden_places(self) -> list[int]:
-        """Which of the sensitive parameters are hidden, by their place among these."""
+        """The places of the hidden parameters among the sensitive ones."""
         return [place for place, name in enumerate(self.sensitive) if name in self.hidden]
 
     @cached_property
     def families(self) -> Families:
-        """Who is compared with whom."""
+        """The families of the domain: who is compared with whom."""
         return Families(self, self._links)
 
     @cached_property
@@ -346,30 +347,30 @@ class Domain:
 
     @cached_property
     def restrictions(self) -> Restrictions:
-        """All that forbids an input: constraints, and what the links' tables say."""
+        """The constraints, and the rules that the links' tables imply."""
         rules = [bind(each, self.parameters) for each in self.constraints if isinstance(each, Rule)]
         callables = [each for each in self.constraints if not isinstance(each, Rule)]
         return Restrictions(self.parameters, rules + (self._links.rules if self._links else []), callables)
 
     @property
     def combinations(self) -> Codes:
-        """The sensitive parameters' codes in all combinations, one a row, in domain order."""
+        """All combinations of the sensitive parameters' codes, in domain order, one per row."""
         return self.families.combinations
 
     @property
     def n_families(self) -> int | None:
-        """How many inputs are distinct, sensitive parameters aside; None if constraints leave that unknown."""
+        """The number of families with an allowed member; None if constraints leave it unknown."""
         return self.families.n
 
     @property
     def is_restricted(self) -> bool:
-        """Whether some inputs are not allowed."""
+        """Whether constraints or links may forbid inputs."""
         return bool(self.restrictions)
 
     # Inputs as codes
 
     def completed(self, codes: Codes) -> Codes:
-        """The same inputs with their derived columns filled in; the array itself where there are none."""
+        """The inputs with their derived columns filled in; the array itself if nothing is derived."""
         if not self.derived:
             return codes
         completed = codes.copy()
@@ -386,7 +387,7 @@ class Domain:
         return self._sample_by_rejection(n, rng)
 
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
-        """Of callables nothing is known but what they say of inputs."""
+        """Draw candidates until `n` of them are allowed: only asking tells what callables allow."""
         kept = [np.empty((0, len(self.levels)), dtype=np.int64)]
         n_kept = n_drawn = 0
         while n_kept < n:
@@ -408,30 +409,30 @@ class Domain:
         return self.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
     def allows(self, codes: Codes) -> Mask:
-        """Which of a batch of inputs no constraint forbids."""
+        """Boolean mask of the inputs that no constraint forbids."""
         return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
 
     def allows_frame(self, frame: pd.DataFrame) -> Mask:
-        """Which rows no constraint forbids; their values may lie off the grid."""
+        """Boolean mask of the real rows that no constraint forbids; their values may lie off the grid."""
         return self.restrictions.allows_rows(frame)
 
     def contains(self, codes: Codes) -> Mask:
-        """Which rows that `encode` gave are inputs: every value has a code, and no constraint forbids it."""
+        """Boolean mask of the codes from `encode` that are inputs: every value has a code, and nothing forbids it."""
         inside = np.asarray((codes >= 0).all(axis=1))
         inside[inside] = self.allows(codes[inside])
         return inside
 
     def decode(self, codes: Codes) -> pd.DataFrame:
-        """A batch of codes, of any integer dtype, as a frame, each column with its dtype."""
+        """A frame of inputs from codes of any integer dtype; each column has its parameter's dtype."""
         import pandas as pd
 
         columns = {p.name: p.decode(codes[:, i].astype(np.int64)) for i, p in enumerate(self.parameters)}
         return pd.DataFrame(columns, copy=False)
 
     def encode(self, rows: Any, *, nearest: bool = False) -> Codes:
-        """A frame, or an array with its columns in domain order, as codes; -1 where a value is outside the domain.
+        """Codes of a frame, or of an array with its columns in domain order; -1 for a value outside the domain.
 
-        A number between two steps of its grid is outside too; with `nearest` it is the nearer step.
+        A number between two steps of its grid is outside too; with `nearest` it gets the code of the nearer step.
         """
         from fairprobe.domain.rows import frame_of
 
@@ -441,10 +442,10 @@ class Domain:
         return np.column_stack([self[name].encode(frame[name], nearest=nearest) for name in sources])
 
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Rows with the parameters' columns alone, each in the dtype that the domain has for it.
+        """The parameters' columns of rows, each in its parameter's dtype.
 
-        A column that does not fit its dtype stays as it is, as rows may lie outside the domain; but what is none of a
-        categorical's categories is refused, as a model would take it for missing.
+        A column that does not fit the dtype stays as it is, because rows may lie outside the domain. A value that is
+        not a category of a categorical is refused, because a model would take it for a missing one.
         """
         columns = {p.name: p.typed(frame[p.name]) for p in self.parameters}
         return frame[list(self.names)].assign(**columns)
@@ -477,7 +478,7 @@ class Domain:
         )
 
     def as_frame(self, rows: Any) -> pd.DataFrame:
-        """A frame as it is; one of polars, a table of pyarrow, or an array with its columns in domain order, as one."""
+        """A pandas frame of rows; the rows may be such a frame, one of polars, a table of pyarrow, or an array."""
         return as_pandas(rows, self.names)
 
     # How it compares and shows
@@ -512,157 +513,9 @@ class Domain:
 
 
 def checked_domain(domain: Any) -> Domain:
-    """The domain, if it is one: a frame is often given in its place."""
+    """The domain itself; anything else, such as a frame given by mistake, is refused."""
     if not isinstance(domain, Domain):
         raise SettingError.about(
             "domain", f"must be a fairprobe.Domain, got {type(domain).__name__}: see Domain.from_frame"
         )
     return domain
-
-
-def _checked_sensitive(sensitive: Sensitive) -> dict[str, Sequence[Any] | None]:
-    if isinstance(sensitive, str):
-        raise DomainError.about(
-            "sensitive", f"must be a list of names, got the string {sensitive!r}: write [{sensitive!r}]"
-        )
-    if not isinstance(sensitive, Iterable):
-        raise DomainError.about("sensitive", f"must be a list of names, got {sensitive!r}")
-    compared = dict(sensitive) if isinstance(sensitive, Mapping) else dict.fromkeys(sensitive)
-    if not compared:
-        raise DomainError.about("sensitive", "must name one parameter at least, got none")
-    check_once(sensitive)
-    return compared
-
-
-def _checked_parameters(
-    parameters: Iterable[Parameter], compared: Mapping[str, Sequence[Any] | None]
-) -> tuple[Parameter, ...]:
-    given = tuple(parameters)
-    for parameter in given:
-        if not isinstance(parameter, Parameter):
-            raise DomainError(f"a parameter must be an Integer, Real, Category or Ordinal, got {parameter!r}")
-    repeated = [name for name, count in Counter(p.name for p in given).items() if count > 1]
-    if repeated:
-        raise DomainError(f"parameters must have distinct names, got {', '.join(repeated)} more than once")
-    unknown = [name for name in compared if name not in {p.name for p in given}]
-    if unknown:
-        names = [p.name for p in given]
-        raise DomainError(
-            f"a sensitive parameter must be one of {', '.join(names) or 'no parameter'}; "
-            f"got {', '.join(map(repr, unknown))}{nearest(unknown[0], names)}"
-        )
-    return _all_bound(_restricted(p, p.name in compared, compared.get(p.name)) for p in given)
-
-
-def _all_bound(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
-    """Parameters, of which the derived ones know their source's values."""
-    by_name = {parameter.name: parameter for parameter in parameters}
-    return tuple(_bound(p, by_name) if isinstance(p, Derived) else p for p in by_name.values())
-
-
-def _bound(derived: Derived, parameters: Mapping[str, Parameter]) -> Derived:
-    """A derived parameter that knows its source's values."""
-    source = parameters.get(derived.source)
-    if source is None or isinstance(source, Derived):
-        near = nearest(derived.source, [name for name in parameters if name != derived.name])
-        raise DomainError(
-            f"parameter {derived.name!r}: source must name a parameter that is not derived, "
-            f"got {derived.source!r}{near}"
-        )
-    return derived.bound(source)
-
-
-def _checked_part(argument: str, part: Iterable[str], sensitive: Sequence[str]) -> tuple[str, ...]:
-    """Some of the sensitive parameters."""
-    if isinstance(part, str) or not isinstance(part, Iterable):
-        raise DomainError.about(argument, f"must be a list of names, got {part!r}")
-    names = tuple(part)
-    for name in names:
-        if name not in sensitive:
-            raise DomainError.about(
-                argument,
-                f"must name sensitive parameters, {', '.join(sensitive)}; got {name!r}{nearest(name, sensitive)}",
-            )
-    return names
-
-
-def _check_restrictions(domain: Domain) -> None:
-    """Rules and links must make sense together: each alone allows something, and so do all of them."""
-    if not domain.constraints and not domain.links:
-        return
-    together = domain.restrictions
-    if together.n == 0:
-        for rule in [each for each in domain.constraints if isinstance(each, Rule)]:
-            if Restrictions(domain.parameters, [bind(rule, domain.parameters)], ()).n == 0:
-                raise DomainError(f"constraint {rule.text!r} must allow an input, got none of {magnitude(domain.size)}")
-        raise DomainError(
-            f"the constraints{' and links' if domain.links else ''} must allow an input together, got none of "
-            f"{magnitude(domain.size)}: loosen them"
-        )
-    for link in domain.links if domain.constraints else ():
-        _check_agrees(domain, link)
-
-
-def _check_agrees(domain: Domain, link: Link) -> None:
-    """No constraint may forbid what a link's table says is played."""
-    compared = plain_values(domain[link.sensitive])
-    for role in (link.roles or {}).values():
-        for value, player in role.items():
-            if value not in compared:
-                continue
-            pair = Join(
-                "and",
-                (
-                    Compare("==", Name(link.sensitive), Constant(value)),
-                    Compare("==", Name(link.column), Constant(player)),
-                ),
-            )
-            if domain.restrictions.also(pair).n == 0:
-                raise DomainError(
-                    f"the link of {link.column!r} to {link.sensitive!r} must not contradict the constraints: they "
-                    f"allow no input with {link.sensitive}={value} and {link.column}={player}"
-                )
-
-
-def _restricted(parameter: Parameter, name_is_sensitive: bool, values: Sequence[Any] | None) -> Parameter:
-    """A sensitive parameter with only the values to compare: all that are given, else all but the missing one."""
-    if not name_is_sensitive:
-        return parameter
-    if isinstance(parameter, Derived):
-        raise DomainError(
-            f"a sensitive parameter must not be derived, got {parameter.name!r}: name {parameter.source!r}"
-        )
-    if values is None:
-        return dataclasses.replace(parameter, missing=False) if parameter.missing else parameter
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        Ordinal(parameter.name, values)  # which says what is wrong
-    unknown = [value for value in values if is_missing(value)]
-    missing = bool(unknown)
-    if missing and not parameter.missing:
-        raise DomainError(
-            f"a missing value is compared only where there are any: {parameter.name!r} has none, got {unknown[0]!r} "
-            "among the values to compare: leave it out, or give the parameter missing=True"
-        )
-    listed = Ordinal(parameter.name, [value for value in values if not is_missing(value)])
-    outside = [value for value, code in zip(listed.values, parameter.encode(listed.values), strict=True) if code < 0]
-    if outside:
-        raise DomainError(f"the values to compare must lie in the domain of {parameter.name!r}, got {outside}")
-    if isinstance(parameter, (Category, Ordinal)):
-        every = parameter.categories or parameter.values
-        return dataclasses.replace(parameter, values=listed.values, categories=every, missing=missing, moves=(-1, 1))
-    # With a missing value it is read from a file as one of those listed, whose categories are said.
-    every = listed.values if missing else ()
-    return dataclasses.replace(listed, dtype=parameter.dtype, missing=missing, categories=every)
-
-
-def _check_combinations(domain: Domain) -> None:
-    for name in domain.sensitive:
-        if domain[name].levels < 2:
-            raise DomainError(f"a sensitive parameter must have two values at least, got one for {name!r}")
-    n = math.prod(domain[name].levels for name in domain.sensitive)
-    if n > MAX_COMBINATIONS:
-        widest = max(domain.sensitive, key=lambda name: domain[name].levels)
-        raise DomainError(
-            f"the sensitive parameters may have {MAX_COMBINATIONS:,} combinations at most, got {n:,}: "
-            f"list the values to compare, as in sensitive={{{widest!r}: [...]}}"
-        )

@@ -1,4 +1,4 @@
-"""Parameters that also hold what stands in real rows: values off the grid, or none of those listed, are kept."""
+"""Columns of real rows as codes, including values that are not the parameter's: off the grid, or not listed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairprobe.domain.values import in_dtype, plain_or_none
 
 @dataclass(frozen=True)
 class Extended(Parameter):
-    """A parameter and more values, coded behind its own. Nothing is drawn or moved to them."""
+    """A parameter with extra values, whose codes follow its own. No search draws them or moves to them."""
 
     base: Parameter
     extras: tuple[Any, ...]
@@ -26,7 +26,7 @@ class Extended(Parameter):
 
     @property
     def levels(self) -> int:
-        """Its own values and the others."""
+        """The number of its own values and of the extra ones."""
         return self.base.levels + len(self.extras)
 
     def _n_values(self) -> int:
@@ -65,7 +65,7 @@ class Extended(Parameter):
         return numbers
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The codes of values: its own, and those of the others; nothing that it holds is moved to the nearest."""
+        """The codes of values, own or extra. With `nearest`, a number that is neither gets the nearest step."""
         import pandas as pd
 
         codes = self.base.encode(values)
@@ -83,14 +83,14 @@ class Extended(Parameter):
 
 
 class Held(NamedTuple):
-    """A column of real rows as codes of a parameter that holds all its values."""
+    """A column of real rows as codes, and the parameter that has all of the column's values."""
 
     parameter: Parameter
     codes: Codes
 
     @classmethod
     def of(cls, parameter: Parameter, column: Any) -> Held:
-        """The codes of a column; what is none of the parameter's values is coded behind them."""
+        """The codes of a column. Values that are not the parameter's get codes behind its own."""
         import pandas as pd
 
         base, extras = (parameter.base, parameter.extras) if isinstance(parameter, Extended) else (parameter, ())

@@ -1,10 +1,9 @@
 """Families: an input and its twins. The only place that knows who is compared with whom.
 
-A family's members are in blocks, one for every combination of the sensitive values that are compared, in domain order.
-A member counts only if it exists and is allowed; an input of whose family fewer than two members count, or are
-different rows to the model, is not comparable. What changes along with a sensitive value is told by `Links`; without
-any, twins differ in the sensitive parameters alone. Whoever can't follow them (a solver, a stand-in) asks `is_plain`
-first.
+A family has a member for every combination of the sensitive values that are compared, in domain order. A member counts
+only if it exists and is allowed. An input is comparable if at least two members of its family count and are different
+rows to the model. `Links` knows what changes along with a sensitive value; without links, twins differ in the sensitive
+parameters alone. A solver or a stand-in that cannot follow links checks `is_plain` first.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Families:
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The columns that members may differ in: the sensitive ones, what is linked, what follows from these."""
+        """The columns that members may differ in: sensitive ones, linked ones, and those derived from either."""
         changed = {*self._sensitive, *self._along}
         changed |= {column for column, source in self._domain.derived if source in changed}
         others = [name for column, name in enumerate(self._domain.names) if column in changed]
@@ -61,15 +60,15 @@ class Families:
 
     @property
     def is_in_boxes(self) -> bool:
-        """Whether `parts` can say who is allowed: all are, or what is not is told by rules that have tables."""
+        """Whether `parts` can list who is allowed: nothing is forbidden, or all rules have tables."""
         if not self.is_plain or self._domain.hidden or self._domain.derived:
             return False
         return self.is_complete or self._domain.restrictions.n is not None
 
     def parts(self, most: int) -> list[Part]:
-        """By rules that belong together, the boxes of what is not sensitive, each with the members allowed in it.
+        """For each block of rules, boxes of parameters that are not sensitive, with the members allowed in each box.
 
-        Nothing is said of parameters that no rule names. A member is allowed where it is in every part.
+        Parameters that no rule names are left out. A member is allowed if every part allows it.
 
         Raises:
             TooManyError: there are more than `most` in a part, or they cannot be told.
@@ -77,13 +76,13 @@ class Families:
         return self._domain.restrictions.parts(self._sensitive, self.combinations, most)
 
     def __len__(self) -> int:
-        """How many members a family has, if all are allowed."""
+        """The number of members of a family, allowed or not."""
         return len(self.combinations)
 
     # Inputs as codes
 
     def varied(self, codes: Codes) -> list[tuple[int, Codes]]:
-        """The columns that members differ in, each with its codes by member, then input (or one for all inputs)."""
+        """The columns that members differ in, with their codes by member, then input (one input if all are alike)."""
         varied = [
             (column, values[:, None]) for column, values in zip(self._sensitive, self.combinations.T, strict=True)
         ]
@@ -96,14 +95,14 @@ class Families:
         return varied + [(column, sources[source]) for column, source in self._domain.derived if source in sources]
 
     def members(self, codes: Codes) -> Codes:
-        """All members, allowed or not: a block of rows for each combination."""
+        """All members, allowed or not, as rows: the first member of every input, then the second, and so on."""
         members = np.repeat(codes[None], len(self), axis=0)
         for column, values in self.varied(codes):
             members[:, :, column] = values
         return members.reshape(-1, codes.shape[1])
 
     def member(self, codes: Codes, places: NDArray[np.integer]) -> Codes:
-        """Each input as the member at a place of its own."""
+        """Each input turned into the member at the place given for it."""
         member = codes.copy()
         each = np.arange(len(codes))
         for column, values in self.varied(codes):
@@ -111,7 +110,7 @@ class Families:
         return member
 
     def place(self, codes: Codes) -> Codes:
-        """Which member each input is itself."""
+        """The place of each input among the members of its own family."""
         own = np.zeros(len(codes), dtype=np.int64)
         for column in self._sensitive:
             own = own * self._domain.levels[column] + codes[:, column]
@@ -125,7 +124,7 @@ class Families:
 
     @cached_property
     def key_levels(self) -> Codes:
-        """How many values each column of `canonical` has; a sensitive one has one."""
+        """The number of values in each column of `canonical`; 1 in a sensitive column."""
         levels = self._domain.levels.copy()
         levels[self._sensitive] = 1
         if self.links is not None:
@@ -133,9 +132,9 @@ class Families:
         return levels
 
     def canonical(self, codes: Codes) -> Codes:
-        """The coordinates that all members share: the same for all of a family, others for any other family.
+        """The coordinates that identify a family: equal for its members, and different from any other family's.
 
-        Nothing is to be read in the sensitive and the derived columns.
+        The sensitive and the derived columns hold nothing meaningful.
         """
         if self.links is None:
             return codes
@@ -144,9 +143,9 @@ class Families:
         return shared
 
     def inputs(self, canonical: Codes, places: Codes) -> tuple[Codes, Mask]:
-        """The way back: inputs by these coordinates, each as the member at a place of its own, and which there are.
+        """Inputs from canonical coordinates, each as the member at the place given for it; and which of them exist.
 
-        Where nobody plays a role there, it is the first member that exists.
+        If that member does not exist, the input is the first member that does.
         """
         codes = canonical.astype(np.int64)
         exist: Mask = np.ones(len(codes), dtype=bool)
@@ -162,12 +161,12 @@ class Families:
 
     @property
     def n_keys(self) -> int:
-        """How many families there would be if all were allowed."""
+        """The number of families, allowed or not."""
         return math.prod(self.key_levels.tolist())
 
     @cached_property
     def n(self) -> int | None:
-        """How many families have an allowed member; None if that is too many to be looked at one by one."""
+        """The number of families with an allowed member; None if there are too many to look at each."""
         if self.is_complete:
             return self.n_keys
         if self._domain.size > ENUMERABLE:
@@ -179,17 +178,29 @@ class Families:
 
     def enumerate(self, size: int) -> Iterator[Codes]:
         """An input of every family, allowed or not, in blocks of at most `size`."""
+        return (self.block(number, size) for number in range(self.n_blocks(size)))
+
+    def n_blocks(self, size: int) -> int:
+        """The number of blocks of `enumerate`."""
+        return -(-math.prod(self._enumerated_levels) // size)
+
+    def block(self, number: int, size: int) -> Codes:
+        """One block of `enumerate`, from 0 on."""
+        levels = self._enumerated_levels
+        index = np.arange(number * size, min((number + 1) * size, math.prod(levels)))
+        codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels)).astype(np.int64))
+        return codes if self.is_plain else codes[self._are_first(codes)]
+
+    @property
+    def _enumerated_levels(self) -> list[int]:
+        """By parameter, how many values are gone through."""
         levels = self._domain.levels.copy()
         if self.is_plain:
             levels[self._sensitive] = 1
-        total = math.prod(levels.tolist())
-        for first in range(0, total, size):
-            index = np.arange(first, min(first + size, total))
-            codes = self._domain.completed(np.column_stack(np.unravel_index(index, levels.tolist())).astype(np.int64))
-            yield codes if self.is_plain else codes[self._are_first(codes)]
+        return [int(n) for n in levels]
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Which inputs are the first allowed member of their family."""
+        """Boolean mask of the inputs that are the first allowed member of their family."""
         present = self.of(codes).allowed
         own = self.place(codes)
         return np.asarray(present.any(axis=0) & (present.argmax(axis=0) == own) & self._domain.allows(codes))
@@ -204,7 +215,7 @@ class Families:
 
 
 class Members:
-    """The members of a batch of inputs, worked out when they are asked for, once."""
+    """The members of a batch of inputs; each property is computed once, when it is first read."""
 
     def __init__(self, families: Families, codes: Codes) -> None:
         self.families = families
@@ -215,17 +226,17 @@ class Members:
 
     @cached_property
     def rows(self) -> Codes:
-        """All members, allowed or not: a block of rows for each combination."""
+        """All members, allowed or not, as rows: the first member of every input, then the second, and so on."""
         return self.families.members(self.codes)
 
     @cached_property
     def present(self) -> Mask | None:
-        """Which members exist and are allowed, by member, then input; None if all are."""
+        """Boolean mask of the members that exist and are allowed, by member, then input; None if all are."""
         return None if self.families.is_complete else self.allowed
 
     @cached_property
     def allowed(self) -> Mask:
-        """The same, also where all are."""
+        """Like `present`, but a mask even if all members count."""
         shape = (len(self.families), len(self.codes))
         allowed = self.families._domain.allows(self.rows).reshape(shape)
         links = self.families.links
@@ -235,9 +246,9 @@ class Members:
 
     @cached_property
     def kinds(self) -> Codes | None:
-        """By member, then input: a number that is the same for members which are the same row to the model.
+        """A number by member, then input; members of one input with equal numbers are the same row to the model.
 
-        None if all differ: only where a sensitive parameter is hidden may two be the same.
+        None if all members differ: they can be the same row only if a sensitive parameter is hidden.
         """
         domain = self.families._domain
         if not domain.hidden:
@@ -252,7 +263,7 @@ class Members:
 
     @property
     def sizes(self) -> Codes:
-        """How many members each family has."""
+        """The number of members of each family that count."""
         if self.present is None:
             return np.full(len(self.codes), len(self.families))
         return self.present.sum(axis=0)
@@ -266,7 +277,7 @@ class Members:
         return self._part(slice(n, None))
 
     def _part(self, rows: slice) -> Members:
-        """What is known already is not worked out again."""
+        """The members of some inputs; masks that are known are not computed again."""
         some = Members(self.families, self.codes[rows])
         if "present" in self.__dict__:
             some.__dict__["present"] = None if self.present is None else self.present[:, rows]
@@ -274,7 +285,7 @@ class Members:
 
 
 def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask:
-    """Which of n inputs have two members at least that are not the same row to the model."""
+    """Boolean mask of the n inputs with at least two members that count and are different rows to the model."""
     if kinds is not None:
         exists = np.ones(kinds.shape, dtype=bool) if present is None else present
         lowest = np.where(exists, kinds, np.iinfo(np.int64).max).min(axis=0)
@@ -283,13 +294,13 @@ def comparable(present: Mask | None, n: int, kinds: Codes | None = None) -> Mask
 
 
 def seen_of(members: Codes, domain: Domain) -> Codes:
-    """By member, a number for the sensitive values that the model sees."""
+    """A number for each member; members with equal numbers have equal visible sensitive values."""
     visible = [place for place in range(members.shape[1]) if place not in domain.hidden_places]
     return np.unique(members[:, visible], axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int]) -> Codes:
-    """Numbers that are the same where all of what the model sees is."""
+    """Numbers by member, then input, that are equal where everything visible to the model is."""
     kinds = np.broadcast_to(members[:, None], shape)
     for part in seen:
         ids = np.unique(part, return_inverse=True)[1].reshape(shape)
@@ -298,6 +309,6 @@ def kinds_of(members: Codes, seen: Sequence[NDArray[Any]], shape: tuple[int, int
 
 
 ENUMERABLE = 2_000_000
-"""Up to that many inputs a domain with constraints is counted by looking at each."""
+"""Inputs up to which a domain with constraints is counted by looking at each one; chosen: it takes a second."""
 
 BLOCK = 65_536

@@ -23,12 +23,13 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import is_number
 from fairprobe.domain.atoms import Column, Listed, columns_of
-from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
 from fairprobe.domain.edges import orders, ranges
 from fairprobe.domain.expressions import Formula, Join, Not, leaves_of, names_in
+from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.allowed import operand
-from fairprobe.domain.constraints import Restrictions
 from fairprobe.domain.extended import Held
 from fairprobe.domain.families import kinds_of, seen_of
 from fairprobe.domain.links import NONE, RowRoles, plain_values
+from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import in_dtype
+from fairprobe.domain.variables import operand
 
 if TYPE_CHECKING:
     import pandas as pd

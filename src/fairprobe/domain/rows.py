@@ -100,17 +100,7 @@ def rows_of(
     called: Mapping[str, str] | None = None,
     may_be_empty: bool = False,
 ) -> Rows:
-    """Checked rows; see `Domain.rows`.
-
-    Args:
-        domain: the domain that they belong to.
-        X: the rows.
-        y: their labels.
-        sample_weight: their weights.
-        groups: the groups that they belong to.
-        called: the caller's own names for these arguments, where they differ: {"X": "towards"}.
-        may_be_empty: accept a frame without rows.
-    """
+    """The checked rows; `Domain.rows` says what the arguments are."""
     names = {"X": "X", "y": "y", "sample_weight": "sample_weight", "groups": "groups", **(called or {})}
     frame = frame_of(domain, X, names["X"])
     if not len(frame) and not may_be_empty:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fairprobe.blocks import Remark
@@ -19,8 +19,8 @@ from fairprobe.estimation.exact import Solved, solve
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.estimation.settings import Settings
+from fairprobe.estimation.shards import JudgedShard, JudgingTask, LostInputs, judged_shards
 from fairprobe.estimation.share import Share
-from fairprobe.estimation.spread import JudgingTask, LostInputs, Workers, spread_families
 from fairprobe.estimation.stored_estimate import StoredEstimate
 from fairprobe.estimation.survey import Survey, outcome_table
 from fairprobe.model.tables import N_RANDOM
@@ -39,22 +39,16 @@ def stored_shares(
 ) -> list[list[Share]]:
     """The shares of each target by set; with a store, what the model was asked before is not asked again."""
     settings = replace(settings, favourable=favourable_of(settings.favourable, targets))
-    n_jobs, store = checked_jobs(settings.n_jobs), settings.store
-    is_here = checked_engine(settings.engine, n_jobs)[0] == "local"
-    workers = None if is_here else Workers(n_jobs, settings.engine)
-    model_id = checked_id(settings.model_id, store)
+    store, model_id = settings.store, checked_id(settings.model_id, settings.store)
+    checked_engine(settings.engine, checked_jobs(settings.n_jobs))
     if store is None:
-        return [EstimateRun(target, sets, settings, workers=workers).shares() for target in targets]
+        return [EstimateRun(target, sets, settings).shares() for target in targets]
     seed = recorded_settings(store).get("seed") if settings.seed is None else settings.seed
     settings, shares = replace(settings, seed=checked_seed(seed)), []
     with terminable(), StoredEstimate.opened(store, targets, sets, settings.seed, settings.method, model_id) as kept:
         for target in targets:
-            if workers is None:
-                with kept.listening(target) as log:
-                    shares.append(EstimateRun(target, sets, settings, log.flush).shares())
-            else:
-                with kept.kept_for(target) as log:
-                    shares.append(EstimateRun(target, sets, settings, log.flush, workers, log).shares())
+            with kept.answers(target) as log:
+                shares.append(EstimateRun(target, sets, settings, log).shares())
         return kept.ended(shares)
 
 
@@ -66,14 +60,10 @@ class EstimateRun:
         population: Population,
         sets: Sequence[tuple[str, ...]],
         settings: Settings,
-        after_batch: Callable[[], None] = lambda: None,
-        workers: Workers | None = None,
         log: AnswerLog | None = None,
     ) -> None:
         self.population = population
-        self.workers = workers
         self.log = log
-        self.after_batch = after_batch
         if population.density is not None:
             if settings.method == "exact":
                 raise SettingError.about("method", "must be auto or sample for a density, got 'exact'")
@@ -113,23 +103,23 @@ class EstimateRun:
         elif how != "rows":
             survey.health += health_of_domain(self.population.domain)
         sequences = [ConfidenceSequence(self.settings.confidence) for _ in self.sets] if how == "sequential" else []
-        self._count(self._families(), sequences)
+        self._count(self._judged(), sequences)
         if not sequences:
             return survey.shares(how)
         return survey.shares(how, [(each.low, each.high) for each in sequences], self._not_tight(sequences))
 
-    def _families(self, *, is_enumerated: bool = False) -> Iterator[JudgedFamilies | LostInputs]:
-        """What is judged: here, or by workers."""
-        population, n, seed = self.population, self.settings.n, self.survey.seed
-        if self.workers is not None:
-            task = JudgingTask(population, n, seed, self.sets, is_enumerated, keeps_calls=self.log is not None)
-            return spread_families(task, self.workers, self._count_queries, self._foreseen, self.log)
-        if is_enumerated:
-            return map(population.judged, population.enumerated_parts())
-        return population.families(n, seed, self.sets)
-
-    def _count_queries(self, n: int) -> None:
-        self.population.oracle.asker.n_queries += n
+    def _judged(self, *, is_enumerated: bool = False) -> Iterator[JudgedFamilies | LostInputs]:
+        """The batches of families, judged here or by workers, with what is lost in its place."""
+        population, settings = self.population, self.settings
+        keeps_calls = self.log is not None
+        task = JudgingTask(population, settings.n, self.survey.seed, self.sets, is_enumerated, keeps_calls)
+        n_jobs = checked_jobs(settings.n_jobs)
+        for result in judged_shards(task, n_jobs, settings.engine, self._foreseen, self.log):
+            if isinstance(result, JudgedShard):
+                population.oracle.asker.n_queries += result.n_queries
+                yield result.batch
+            else:
+                yield result
 
     def _foreseen(self, under_way: list[Counts]) -> float:
         """How long it will yet take, if it goes on as it began; of one that ends when tight, that is not known."""
@@ -146,21 +136,21 @@ class EstimateRun:
         settings = self.settings
         # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
         end = math.inf if settings.max_seconds is None else time.monotonic() + settings.max_seconds
-        with self.population.quiet():
-            for batch in families:
-                if isinstance(batch, LostInputs):
-                    self.survey.lose(batch.n, batch.why)
-                    for sequence in sequences:
-                        sequence.lose(batch.n)
-                    continue
-                hits = self.survey.add(batch)
-                self.after_batch()
-                for sequence, mine in zip(sequences, hits, strict=False):
-                    sequence.update(int(mine.sum()), len(mine))
-                if self.progress is not None:
-                    self.progress(self._status(sequences))
-                if sequences and (all(map(settings.is_tight, sequences)) or time.monotonic() >= end):
-                    return
+        for batch in families:
+            if isinstance(batch, LostInputs):
+                self.survey.lose(batch.n, batch.why)
+                for sequence in sequences:
+                    sequence.lose(batch.n)
+                continue
+            hits = self.survey.add(batch)
+            if self.log is not None:
+                self.log.flush()
+            for sequence, mine in zip(sequences, hits, strict=False):
+                sequence.update(int(mine.sum()), len(mine))
+            if self.progress is not None:
+                self.progress(self._status(sequences))
+            if sequences and (all(map(settings.is_tight, sequences)) or time.monotonic() >= end):
+                return
 
     def _status(self, sequences: Sequence[ConfidenceSequence]) -> Status:
         """How far it is with the last set."""
@@ -187,7 +177,7 @@ class EstimateRun:
     def _enumerated(self) -> list[Share]:
         survey, size = self.survey, self.population.domain.size
         survey.detail = f"all {size:,} inputs of the domain were looked at"
-        families = self._families(is_enumerated=True)
+        families = self._judged(is_enumerated=True)
         self._count(each for batch in families for each in self._as_each_member(batch))
         if not survey.counts[0].n + survey.counts[0].n_not_comparable:
             raise DomainError(f"the constraints must allow an input, got none of {size:,}: loosen them")

@@ -5,6 +5,7 @@ Nothing here says what is discriminatory: that is the oracle's. Nor who is compa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -30,6 +31,9 @@ from fairprobe.oracle import ROWS_A_CALL, Oracle
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SAMPLES = 1
+"""Tells the random numbers of an estimate from those of a search with the same seed, whose shards have one number."""
 
 FEW = 256
 """Rows that are enough to measure a model's rounding."""
@@ -238,15 +242,22 @@ class Population:
         return (self.judged(part, sets) for part in self.parts(n, seed))
 
     def parts(self, n: int, seed: int) -> Iterator[Any]:
-        """What is judged, in batches: frames of rows, or inputs drawn."""
+        """The shards in order: frames of rows, or inputs drawn."""
+        return (self.shard(number, n, seed) for number in range(self.n_shards(n)))
+
+    def n_shards(self, n: int) -> int:
+        """The number of batches in which all rows, or so many inputs drawn, are judged."""
+        n = n if self.rows is None else len(self.rows)
+        return math.ceil(n / self.oracle.batch_size(n))
+
+    def shard(self, number: int, n: int, seed: int) -> Any:
+        """One of these batches, from 0 on. Each has random numbers of its own, so that none depends on another."""
         if self.rows is not None:
-            yield from parts_of(self.oracle, self.rows)
-            return
-        rng, done = np.random.default_rng(np.random.SeedSequence(seed)), 0
-        while done < n:
-            codes = (self.density or self.domain).sample_codes(self.oracle.batch_size(n - done), rng)
-            yield codes
-            done += len(codes)
+            size = self.oracle.batch_size(len(self.rows))
+            return self.rows.iloc[number * size : (number + 1) * size]
+        size = self.oracle.batch_size(n)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(SAMPLES, number)))
+        return (self.density or self.domain).sample_codes(min(size, n - number * size), rng)
 
     def judged(self, part: Any, sets: Sequence[Sequence[str]] | None = None) -> JudgedFamilies:
         """A batch of what is judged."""
@@ -254,9 +265,14 @@ class Population:
             return judged_frame(self.oracle, part, sets or [self.domain.sensitive], twice=self.twice)
         return judged(self.oracle, part, twice=self.twice)
 
-    def enumerated_parts(self) -> Iterator[Codes]:
-        """An input of every family of the domain, in batches."""
-        return self.oracle.families.enumerate(self.oracle.batch_size(ROWS_A_CALL))
+    @property
+    def n_enumerated(self) -> int:
+        """The number of batches that hold an input of every family of the domain."""
+        return self.oracle.families.n_blocks(self.oracle.batch_size(ROWS_A_CALL))
+
+    def enumerated(self, number: int) -> Codes:
+        """One of these batches, from 0 on."""
+        return self.oracle.families.block(number, self.oracle.batch_size(ROWS_A_CALL))
 
     def as_each_member(self, batch: JudgedFamilies) -> Iterator[JudgedFamilies]:
         """A batch of such families, counted as each of their members that the constraints allow."""

@@ -51,21 +51,11 @@ class StoredEstimate:
             yield cls(run, Canaries(run, _asker(first), first.rows, first.oracle.resolution))
 
     @contextmanager
-    def listening(self, target: Population) -> Iterator[AnswerLog]:
-        """Inside, what the model says of a population is kept; linked and plain twins are apart."""
-        log = self._log(target)
-        with log.listening(_asker(target)):
-            yield log
-
-    @contextmanager
-    def kept_for(self, target: Population) -> Iterator[AnswerLog]:
-        """The same for what workers are told of it, which they hand over."""
-        log = self._log(target)
+    def answers(self, target: Population) -> Iterator[AnswerLog]:
+        """The log of the model's answers about a population; linked and plain twins have one each."""
+        log = AnswerLog(self._run, "linked-" if target.domain.links else "")
         with log.written():
             yield log
-
-    def _log(self, target: Population) -> AnswerLog:
-        return AnswerLog(self._run, "linked-" if target.domain.links else "")
 
     def ended(self, found: list[list[Share]]) -> list[list[Share]]:
         """The shares, with what is to be said of the run; the model is asked whether it is still the same."""

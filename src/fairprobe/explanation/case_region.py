@@ -1,4 +1,4 @@
-"""Regions as they are reported: measured afresh, on inputs that none was learned from."""
+"""Regions as they are reported: measured on fresh inputs, none of which they were learned from."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Block, Sentence, Table, written
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.explanation.box import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.finding import figures_of, finite
 from fairprobe.explanation.training_data import RegionInData, region_in_data
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
@@ -25,18 +27,20 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 N_MEASURED = 2_000
-"""Fresh inputs of each region."""
+"""Number of fresh inputs judged of each region. Chosen."""
 
 MOST_DRAWN = 400_000
-"""From a density, of which only some are in a region."""
+"""Largest number of inputs drawn from a population to find enough in each region. Chosen."""
 
 BATCH = 50_000
+"""Number of inputs drawn at a time."""
+
 N_DENSITY = 100_000
-"""Drawn to tell how much of a density is in a region."""
+"""Number of inputs drawn to measure the part of a density in a region. Chosen."""
 
 
 class Few(StrEnum):
-    """Why few fresh inputs of a region were judged."""
+    """Reasons for few fresh inputs of a region."""
 
     BUDGET = "budget"
     THIN = "thin"
@@ -47,38 +51,38 @@ class Few(StrEnum):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CaseRegion:
-    """Where cases are: a rule over the other parameters, and how good it is."""
+    """A part of the domain that holds cases, as a rule over the other parameters, with its measurements."""
 
     text: str
-    """As a constraint is written: paste it into a domain file, or use it as a query."""
+    """The rule, as a constraint is written: it can be pasted into a domain file."""
     n: int
-    """Fresh inputs of the region that were judged."""
+    """Number of fresh inputs of the region that were judged."""
     hits: int
-    """The cases among them."""
+    """Number of cases among them."""
     low: float
     high: float
     """The interval of the precision; those of all regions hold at once, at 95% confidence."""
     coverage: float
     """The part of the cases explained that are in it."""
     share_of_population: float
-    """The part of the population's cases that are in it, by a fresh sample; NaN where that has none."""
+    """The part of the population's cases that are in it, by a fresh sample; NaN where the sample has no case."""
     of_domain: float | None
     """The part of the allowed domain that is in it; None where that cannot be counted."""
     of_density: float | None
-    """The part of the density; None without one."""
+    """The part of the density that is in it; None without a density."""
     n_rows: int | None
-    """Real rows in it; None without rows."""
+    """Number of real rows in it; None without rows."""
     of_rows: float | None
     directions: Directions
-    """Who is worse off there."""
+    """Who is worse off in it."""
     example: pd.DataFrame | None
     """A case in it and its twin: the most plausible one, where plausibility is known."""
     in_data: RegionInData | None = None
-    """What the training rows in it say."""
+    """The training rows in it."""
     parameters: tuple[Parameter, ...] = ()
-    """Those of the domain that it is a region of."""
+    """The parameters of the domain."""
     few: Few | None = None
-    """Why fewer inputs were judged than should have been; None if all were."""
+    """The reason why fewer inputs were judged than planned; None if all were."""
 
     @property
     def precision(self) -> float:
@@ -87,7 +91,7 @@ class CaseRegion:
 
     @property
     def touches(self) -> float:
-        """What regions are ordered by: the part of rows (else of the density, else the domain) that are cases in it."""
+        """The part of rows (else of the density, else of the domain) that are cases in it: regions are sorted by it."""
         inside = self.of_rows if self.of_rows is not None else self.of_density
         inside = inside if inside is not None else self.of_domain
         return (inside or 0.0) * (self.precision if self.n else 0.0)
@@ -98,12 +102,12 @@ class CaseRegion:
         return Rule(self.text, parameters=self.parameters)
 
     def matches(self, frame: pd.DataFrame) -> Mask:
-        """Which rows are in it."""
+        """Boolean mask over rows: in the region."""
         return self.rule.matches(frame)
 
     def sentence(self) -> str:
         """The region in a line."""
-        said = "how many of its inputs are cases was not measured"
+        said = "the part of its inputs that are cases was not measured"
         if self.n:
             said = f"{percent(self.precision)} of its inputs are cases ({percent(self.low)} to {percent(self.high)})"
         said = f"{self.text}: {said}, {percent(self.coverage)} of the cases found"
@@ -111,31 +115,53 @@ class CaseRegion:
             said += f", {self.n_rows:,} real rows ({percent(self.of_rows)})"
         return said
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        names = ("text", "n", "hits", "low", "high", "coverage", "of_domain", "of_density", "n_rows", "of_rows")
-        figures = {name: getattr(self, name) for name in names}
-        share = self.share_of_population
+    def sentences(self) -> list[str]:
+        """The region, who is worse off in it, and what the training rows in it say."""
+        in_data = [] if self.in_data is None else self.in_data.sentences()
+        return [f"{self.sentence()}.", *self.directions.sentences(), *in_data]
+
+    def blocks(self) -> Sequence[Block]:
+        """The sentences and the example."""
+        example = [] if self.example is None else [Table.of_frame(self.example, index=True)]
+        return [Sentence(" ".join(self.sentences())), *example]
+
+    def cells(self) -> dict[str, str]:
+        """The figures by column of the table of all regions; empty where a figure is not known."""
         return {
-            **figures,
-            "precision": self.precision if self.n else None,
-            "few": self.few,
-            "share_of_population": None if np.isnan(share) else share,
-            "directions": self.directions.summary(),
-            "in_data": None if self.in_data is None else self.in_data.summary(),
+            "precision": percent(self.precision) if self.n else "",
+            "interval": f"{percent(self.low)} to {percent(self.high)}" if self.n else "",
+            "coverage": percent(self.coverage),
+            "real rows": "" if self.of_rows is None else f"{self.n_rows:,} ({percent(self.of_rows)})",
+            "of the domain": "" if self.of_domain is None else percent(self.of_domain),
+            "of the density": "" if self.of_density is None else percent(self.of_density),
+            "in the data": "" if self.in_data is None else str(self.in_data.verdict or ""),
+        }
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        names = ("text", "n", "hits", "low", "high", "coverage", "of_domain", "of_density", "n_rows", "of_rows")
+        return {
+            **figures_of(self, (*names, "few", "share_of_population")),
+            "precision": finite(self.precision),
+            "directions": self.directions.jsonable(),
+            "in_data": None if self.in_data is None else self.in_data.jsonable(),
         }
 
     def __repr__(self) -> str:
         return f"CaseRegion({self.sentence()})"
 
+    def _repr_html_(self) -> str:
+        return written(self.blocks(), "notebook")
+
 
 def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampled: Judgement) -> list[CaseRegion]:
-    """Regions with what fresh inputs say of them, those first that touch most people."""
+    """Measure regions on fresh inputs, and sort them: those that touch most people come first."""
     n = evidence.budget.inputs(N_MEASURED * len(boxes), part=0.5) // max(1, len(boxes))
     fresh = _fresh(evidence, axes, boxes, n)
-    codes = _density_codes(evidence)
+    density = evidence.density
+    likely = None if density is None else density.sample_codes(N_DENSITY, evidence.rng("density"))
     regions = [
-        _measured(evidence, axes, box, inputs, len(boxes), sampled, codes, n)
+        _measured(evidence, axes, box, inputs, len(boxes), sampled, likely, n)
         for box, inputs in zip(boxes, fresh, strict=True)
     ]
     # With few queries a region may be an accident: one without a case, found or fresh, says nothing.
@@ -144,7 +170,7 @@ def measured_regions(evidence: Evidence, axes: Axes, boxes: Sequence[Box], sampl
 
 
 def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list[Codes]:
-    """Up to n inputs of each region, drawn from the population."""
+    """Draw up to n inputs of each region from the population."""
     population, rng = evidence.population, evidence.rng("measuring")
     parts = [None if population.density is not None else population.domain.part(axes.rules(box)) for box in boxes]
     if all(part is not None and part.n_valid for part in parts):
@@ -162,12 +188,6 @@ def _fresh(evidence: Evidence, axes: Axes, boxes: Sequence[Box], n: int) -> list
     return inside
 
 
-def _density_codes(evidence: Evidence) -> Codes | None:
-    if evidence.density is None:
-        return None
-    return evidence.density.sample_codes(N_DENSITY, evidence.rng("density"))
-
-
 def _measured(
     evidence: Evidence,
     axes: Axes,
@@ -178,16 +198,18 @@ def _measured(
     likely: Codes | None,
     n_wanted: int,
 ) -> CaseRegion:
-    rule, rows = axes.rule(box), evidence.rows
+    """Judge fresh inputs of a region, and count who else is in it."""
+
+    def part_inside(codes: Codes) -> float:
+        return float(axes.inside(box, axes.coordinates(codes)).mean()) if len(codes) else float("nan")
+
+    rule, rows, domain = axes.rule(box), evidence.rows, evidence.domain
     judgement = evidence.judge(inputs)
     n, hits = int(judgement.comparable.sum()), int(judgement.hits.sum())
     low, high = clopper_pearson(hits, n, 1 - (1 - CONFIDENCE) / n_regions)
     cases = axes.inside(box, axes.coordinates(evidence.cases.codes))
-    theirs = axes.inside(box, axes.coordinates(sampled.codes[sampled.hits]))
-    domain, part = evidence.domain, evidence.domain.part(axes.rules(box))
-    counted = domain.n_valid and part.n_valid is not None
+    n_inside = domain.part(axes.rules(box)).n_valid
     matches = None if rows is None else rule.matches(rows)
-    directions = directions_of(evidence, judgement)
     return CaseRegion(
         text=rule.text,
         n=n,
@@ -195,12 +217,12 @@ def _measured(
         low=low,
         high=high,
         coverage=float(cases.mean()),
-        share_of_population=float(theirs.mean()) if len(theirs) else float("nan"),
-        of_domain=part.n_valid / domain.n_valid if counted else None,  # type: ignore[operator]
-        of_density=None if likely is None else float(axes.inside(box, axes.coordinates(likely)).mean()),
+        share_of_population=part_inside(sampled.codes[sampled.hits]),
+        of_domain=n_inside / domain.n_valid if domain.n_valid and n_inside is not None else None,
+        of_density=None if likely is None else part_inside(likely),
         n_rows=None if matches is None else int(matches.sum()),
         of_rows=None if matches is None else float(matches.mean()),
-        directions=directions,
+        directions=directions_of(evidence, judgement),
         example=_example(evidence, cases, judgement),
         in_data=region_in_data(rule, evidence, n_regions=n_regions),
         parameters=domain.parameters,
@@ -209,7 +231,7 @@ def _measured(
 
 
 def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
-    """Why n inputs were judged and not more."""
+    """The reason why n inputs were judged and not more."""
     if n_drawn < n_wanted:
         return Few.THIN
     if n_wanted < N_MEASURED:
@@ -219,8 +241,9 @@ def _why_few(n: int, n_drawn: int, n_wanted: int) -> Few | None:
 
 def _example(evidence: Evidence, cases: Mask, judgement: Judgement) -> pd.DataFrame | None:
     """The most plausible of the cases found in a region, else of the fresh ones, with its twin."""
-    known = evidence.cases.take(np.flatnonzero(cases), np.dtype(np.int64))
-    some = known if len(known.codes) else judgement.take(np.flatnonzero(judgement.hits), np.dtype(np.int64))
+    some = evidence.cases.take(np.flatnonzero(cases), np.dtype(np.int64))
+    if not len(some.codes):
+        some = judgement.take(np.flatnonzero(judgement.hits), np.dtype(np.int64))
     if not len(some.codes):
         return None
     place = 0 if evidence.density is None else int(evidence.density.plausibility_of(some.codes).argmax())

@@ -5,22 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairprobe.arrays import Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
+from fairprobe.explanation.finding import Finding, finite, remarks_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
-from fairprobe.notebook import Health, as_html
-from fairprobe.searching.found import SHOWN
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class ChangedCases:
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class ChangedCases(Finding):
     """Cases with minimal changes; every one was asked about again at the end. All have the index of the cases given."""
 
     domain: Domain
@@ -34,16 +31,15 @@ class ChangedCases:
     n_gone: int
     """Cases given that no longer hold, or not each time that the model is asked; they are left out."""
     n_queries: int
-    health: Health
-    """The name and the text of each remark."""
+    health: tuple[Remark, ...]
 
     @property
     def n_cases(self) -> int:
         """Number of cases that still hold."""
         return len(self.cases)
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         return {
             "n_cases": self.n_cases,
             "n_gone": self.n_gone,
@@ -51,7 +47,7 @@ class ChangedCases:
             "n_queries": self.n_queries,
             "n_changes": mean_of(self.n_changes),
             "distance": mean_of(self.distance),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": remarks_of(self.health),
         }
 
     def sentences(self) -> list[str]:
@@ -64,17 +60,9 @@ class ChangedCases:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({' '.join(self.sentences())})"
 
-    def _repr_html_(self) -> str:
-        figures = {"sensitive": ", ".join(self.domain.sensitive), "no longer hold": self.n_gone}
-        table = self._shown().head(SHOWN).to_html(escape=True, border=0)
-        return as_html(type(self).__name__, " ".join(self.sentences()), figures, self.health, table)
-
     _verb = "change"
 
     def _sentence(self) -> str:
-        raise NotImplementedError
-
-    def _shown(self) -> pd.DataFrame:
         raise NotImplementedError
 
 
@@ -94,7 +82,6 @@ def health_of(
     return remarks
 
 
-def mean_of(figures: pd.Series) -> float | None:
+def mean_of(figures: pd.Series) -> Any:
     """The mean of the figures that are known; None if there are none."""
-    figures = figures.dropna()
-    return float(np.mean(figures.to_numpy(dtype=np.float64))) if len(figures) else None
+    return finite(figures.astype(float).mean())

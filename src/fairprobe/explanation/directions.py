@@ -1,31 +1,30 @@
-"""Who is worse off: which of two twins gets what, among the cases found and among cases that were sampled.
+"""Who is worse off: the outcomes of the two twins of a case, among the cases found and among cases that were sampled.
 
-A directed search finds cases in proportions of its own, so those are counted and no more; whether one side is worse off
-more often than the other is asked of cases sampled afresh.
+A directed search finds cases in proportions of its own, so these are only counted. Whether one side is worse off more
+often than the other is tested on cases sampled afresh.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
+from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.favourable import in_order
+from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.influence import records
-from fairprobe.model.adapters import adapter_for
-from fairprobe.notebook import as_html
+from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.wording import percent
 
@@ -34,61 +33,56 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 SURPRISING = 0.05
-"""What chance does less often, over all rows at once, is told as one-sided."""
+"""Largest adjusted p-value at which a sentence calls a row one-sided. Chosen."""
 
 MOST_PAIRS = 200
-"""Of combinations that are held against each other: if there are more, those at the ends of most cases found."""
+"""Largest number of pairs of sides that are compared; of more, those that most cases found are ends of. Chosen."""
 
-LOWER, HIGHER = 0, 1
+TOLD = 2
+"""Number of rows that sentences tell."""
 
-COLUMNS = (
-    "compared",
-    "first",
-    "second",
-    "first_gets",
-    "second_gets",
-    "found",
-    "found_reversed",
-    "sampled",
-    "sampled_reversed",
-    "fraction",
-    "low",
-    "high",
-    "p",
-    "p_adjusted",
+COUNTED = (
+    *("compared", "first", "second", "first_gets", "second_gets"),
+    *("found", "found_reversed", "sampled", "sampled_reversed"),
 )
+"""Columns of the table before the test."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Directions:
-    """Which of two twins gets what."""
+class Directions(Finding):
+    """The outcomes of the two twins of cases."""
 
     table: pd.DataFrame
-    """A row for two combinations of sensitive values and the two outcomes that part them. `first` is the side that more
-    often gets `first_gets` where `second` gets `second_gets`: in so many cases `found`, and `sampled`; in so many of
-    each it is the other way round (`_reversed`). Of the sampled: the `fraction`, its exact 95% interval, and the chance
-    `p` of a count as one-sided if neither way were likelier, also with all rows in mind (`p_adjusted`, Holm). What is
-    `compared`: whole combinations, or, where several parameters are sensitive, one of them with the others as the input
-    has them."""
+    """A row for each two combinations of sensitive values and each two outcomes that part them.
+
+    - `compared`: "combination" for whole combinations. Where several parameters are sensitive, there are also rows for
+      one of them by its name; the others are as the input has them.
+    - `first`, `second`: the two sides. `first` gets `first_gets` where `second` gets `second_gets` more often than the
+      other way round.
+    - `found`, `found_reversed`: the number of cases found where this is so, and where it is the other way round.
+    - `sampled`, `sampled_reversed`: the same numbers of the cases sampled.
+    - `fraction`, `low`, `high`: the part of the sampled cases where this is so, with its exact 95% interval.
+    - `p`: the probability of a count as one-sided if neither way were likelier; `p_adjusted` with all rows in mind
+      (Holm).
+    """
     sensitive: tuple[str, ...]
     output: str
     favourable: Any
-    """The good outcome, where it was told and seen: then `first` is the side that is worse off."""
+    """The good outcome, if it was given and seen: then `first` is the side that is worse off."""
     n_found: int
     n_sampled: int
     """Cases among the inputs drawn."""
     n_drawn: int
     """Inputs that were drawn afresh."""
     health: tuple[Remark, ...] = ()
-    """What is to be said of it."""
 
     def sentences(self) -> list[str]:
-        """The rows that tell most, two at the most, in words."""
+        """The rows with the smallest p-values in words."""
         if not len(self.table):
             return ["No case tells two sides apart."]
         told = self.table.sort_values("p_adjusted", kind="stable", na_position="last")
         parameters = told[told["compared"] != "combination"]
-        return [self._sentence(row) for _, row in (parameters if len(parameters) else told).head(2).iterrows()]
+        return [self._sentence(row) for _, row in (parameters if len(parameters) else told).head(TOLD).iterrows()]
 
     def _sentence(self, row: pd.Series[Any]) -> str:
         name = self.sensitive[0] if len(self.sensitive) == 1 else row["compared"]
@@ -100,58 +94,53 @@ class Directions:
         if not n:
             total = int(row["found"] + row["found_reversed"])
             return f"{what} in {row['found']:,} of {total:,} cases found, which are no sample."
+        is_chance = row["p_adjusted"] > SURPRISING
+        judged = "this can be chance" if is_chance else "chance alone does not explain this"
         between = f"95% interval {percent(row['low'])} to {percent(row['high'])}"
-        chance = f"p = {row['p_adjusted']:.2g}"
-        judged = f"more than chance would make of it, {chance}"
-        if row["p_adjusted"] > SURPRISING:
-            judged = f"which may be chance, {chance}"
-        return f"{what} in {row['sampled']:,} of {n:,} sampled cases ({between}; {judged})."
+        return (
+            f"{what} in {row['sampled']:,} of {n:,} sampled cases ({between}); {judged}, p = {row['p_adjusted']:.2g}."
+        )
 
     def _gets(self, outcome: Any) -> str:
         return f"gets {outcome!r}" if self.output == "label" else f"has {outcome}"
 
+    def shown_table(self) -> pd.DataFrame:
+        """The sides, their outcomes and the counts."""
+        return self.table[list(COUNTED[1:])]
+
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often it is the one way, and how often the other, as SVG."""
-        from fairprobe.explanation.directions_plot import draw
+        from fairprobe.explanation.plots import draw_directions
 
-        draw(self, path)
+        draw_directions(self, path)
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
         return {
             "sensitive": list(self.sensitive),
-            **{name: getattr(self, name) for name in ("output", "n_found", "n_sampled", "n_drawn")},
-            "favourable": plain(self.favourable),
+            **figures_of(self, ("output", "n_found", "n_sampled", "n_drawn", "favourable")),
             "directions": records(self.table),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": remarks_of(self.health),
             "sentences": self.sentences(),
         }
 
-    def __repr__(self) -> str:
-        return f"Directions({' '.join(self.sentences())})"
-
-    def _repr_html_(self) -> str:
-        figures = {
-            "cases found": f"{self.n_found:,}",
-            "cases sampled": f"{self.n_sampled:,} of {self.n_drawn:,} inputs",
-        }
-        table = self.table.to_html(escape=True, border=0, index=False)
-        return as_html("Directions", " ".join(self.sentences()), figures, self.health, table)
-
 
 def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
-    """Count who gets what, and test whether it is as often the other way round.
+    """Count the outcomes of two sides, and test whether it is as often the other way round.
 
     Args:
         evidence: the cases found.
         sampled: a judgement of inputs drawn afresh: its hits are a sample of cases, as those of a search are not.
     """
     hits = sampled.take(np.flatnonzero(sampled.hits), sampled.codes.dtype)
-    outcomes = _Outcomes.of(evidence, [evidence.cases, hits])
+    outcomes = _outcomes(evidence, [evidence.cases, hits])
     rows = []
-    for compared, first, second, places in _compared(evidence):
-        counts = [outcomes.counted(part, places) for part in (evidence.cases, hits)]
-        rows += [(compared, *row) for row in _rows((first, second), counts[0], counts[1], outcomes)]
+    for pair in _pairs(evidence):
+        found, drawn = (_counts(evidence.oracle, part, pair, outcomes) for part in (evidence.cases, hits))
+        rows += list(_rows(pair, found, drawn, outcomes))
+    n = len(evidence.domain.combinations)
+    text = f"of {math.comb(n, 2):,} pairs of sensitive values those {MOST_PAIRS} that most cases found are ends of"
+    are_many = [Remark("many-pairs", f"{text} were looked at")] if math.comb(n, 2) > MOST_PAIRS else []
     return Directions(
         table=_tested(rows),
         sensitive=evidence.domain.sensitive,
@@ -160,38 +149,59 @@ def directions_of(evidence: Evidence, sampled: Judgement) -> Directions:
         n_found=evidence.n_cases,
         n_sampled=len(hits.codes),
         n_drawn=len(sampled.codes),
-        health=(*outcomes.health, *_left_out(evidence)),
+        health=(*outcomes.health, *are_many),
     )
 
 
-# Who is held against whom
+# The sides
 
 
-Places = tuple[int, int] | tuple[int, int, int]
-"""Two combinations by their position; or a sensitive parameter by its place, and two of its codes."""
+@dataclass(frozen=True)
+class _Pair:
+    """Two values of one sensitive parameter, or two combinations of all."""
+
+    compared: str
+    first: str
+    second: str
+    places: tuple[int, int]
+    """Codes of the parameter, or places of the combinations."""
+    parameter: int | None = None
+    """Place of the parameter among the sensitive ones; None for combinations."""
+
+    def members(self, domain: Domain, codes: Codes) -> list[Codes]:
+        """For each side, the place of the member of each input's family."""
+        if self.parameter is None:
+            return [np.full(len(codes), place) for place in self.places]
+        combinations = domain.families.combinations[domain.families.place(codes)]
+        levels = [domain[name].levels for name in domain.sensitive]
+        sides = []
+        for code in self.places:
+            combinations[:, self.parameter] = code
+            sides.append(np.ravel_multi_index(tuple(combinations.T), levels))
+        return sides
 
 
-def _compared(evidence: Evidence) -> Iterator[tuple[str, str, str, Places]]:
-    """What is compared, both sides in words, and where they stand."""
+def _pairs(evidence: Evidence) -> Iterator[_Pair]:
+    """All pairs of values of each sensitive parameter, where there are several, and of their combinations."""
     domain = evidence.domain
     combinations = domain.combinations
     if len(domain.sensitive) > 1:
         for place, name in enumerate(domain.sensitive):
             alone = domain.with_sensitive([name])
-            for one, other in _pairs(evidence, combinations[:, place]):
-                yield name, combination_words(alone, one), combination_words(alone, other), (place, one, other)
-    for one, other in _pairs(evidence, np.arange(len(combinations))):
-        yield "combination", combination_words(domain, one), combination_words(domain, other), (one, other)
+            for pair in _most_found(evidence, combinations[:, place]):
+                yield _Pair(name, combination_words(alone, pair[0]), combination_words(alone, pair[1]), pair, place)
+    for pair in _most_found(evidence, np.arange(len(combinations))):
+        yield _Pair("combination", combination_words(domain, pair[0]), combination_words(domain, pair[1]), pair)
 
 
-def _pairs(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
-    """All pairs of sides, told by combination; of too many, those that the ends of most cases found are.
+def _most_found(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
+    """All pairs of sides, given by combination; of too many, those that most cases found are ends of.
 
-    The sample has no say in which, so that its test stays exact.
+    The sample does not choose them, so that its test stays exact.
     """
-    every = itertools.combinations(range(int(sides.max()) + 1), 2)
-    if not _are_many(sides) or not evidence.n_cases:
-        return list(itertools.islice(every, MOST_PAIRS))
+    n_sides = int(sides.max()) + 1
+    if math.comb(n_sides, 2) <= MOST_PAIRS or not evidence.n_cases:
+        return list(itertools.islice(itertools.combinations(range(n_sides), 2), MOST_PAIRS))
     ends = evidence.oracle.ends(evidence.cases)
     pairs = np.column_stack([sides[evidence.domain.families.place(codes)] for codes in (ends.case, ends.twin)])
     pairs, counts = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0, return_counts=True)
@@ -199,184 +209,115 @@ def _pairs(evidence: Evidence, sides: Codes) -> list[tuple[int, int]]:
     return [(int(one), int(other)) for one, other in chosen]
 
 
-def _are_many(sides: Codes) -> bool:
-    return math.comb(int(sides.max()) + 1, 2) > MOST_PAIRS
+# The outcomes
 
 
-def _left_out(evidence: Evidence) -> Iterator[Remark]:
-    n = len(evidence.domain.combinations)
-    if _are_many(np.arange(n)):
-        text = f"of {math.comb(n, 2):,} pairs of sensitive values those {MOST_PAIRS} that most cases found are ends of"
-        yield Remark("many-pairs", f"{text} were looked at")
-
-
-# What they get
-
-
+@dataclass(frozen=True)
 class _Outcomes:
-    """What a side gets, as a number, so that two that get the same are no different."""
+    """Outcomes as numbers; two sides with the same number are treated alike."""
 
-    def __init__(self, oracle: Oracle, names: Sequence[Any]) -> None:
-        self._oracle = oracle
-        self._families = oracle.families
-        self.names = list(names)
-        """By number."""
-        self.is_told = False
-        """Whether the good outcome is known: then the lower number is the worse one."""
-        self.health: tuple[Remark, ...] = ()
-
-    @classmethod
-    def of(cls, evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
-        """Those of the model's kind of output; of no case at all, none."""
-        if not any(len(part.codes) for part in judgements):
-            return cls(evidence.oracle, ())
-        if evidence.oracle.is_label:
-            return _Labels(evidence, judgements)
-        n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
-        return _Classes(evidence, n_classes) if n_classes else _Numbers(evidence)
-
-    def counted(self, judgement: Judgement, places: Places) -> dict[tuple[int, int], int]:
-        """How often the first of two sides gets this and the second that, where they differ and both exist."""
-        if not len(judgement.codes):
-            return {}
-        each = np.arange(len(judgement.codes))
-        sides = self._members(judgement.codes, places)
-        exist = np.ones(len(each), dtype=bool)
-        if judgement.present is not None:
-            exist = judgement.present[sides[0], each] & judgement.present[sides[1], each]
-        one, other = (judgement.outputs[side[exist], each[exist]] for side in sides)
-        gets = np.column_stack(self._got(one, other))
-        pairs, counts = np.unique(gets[gets[:, 0] != gets[:, 1]], axis=0, return_counts=True)
-        return {(int(a), int(b)): int(n) for (a, b), n in zip(pairs, counts, strict=True)}
-
-    def _members(self, codes: Codes, places: Places) -> tuple[Codes, Codes]:
-        """By input, the places of the two members that are compared."""
-        if len(places) == 2:
-            return np.full(len(codes), places[0]), np.full(len(codes), places[1])
-        combinations = self._families.combinations[self._families.place(codes)]
-        domain = self._oracle.domain
-        levels = [domain[name].levels for name in domain.sensitive]
-        sides = []
-        for code in places[1:]:
-            changed = combinations.copy()
-            changed[:, places[0]] = code
-            sides.append(np.ravel_multi_index(tuple(changed.T), levels))
-        return sides[0], sides[1]
-
-    def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
-        """By pair, what the two sides get; where there is no case, all the same."""
-        alike = np.zeros(len(one), dtype=np.int64)
-        return alike, alike
-
-    def _ordered(self, differences: Floats) -> tuple[Codes, Codes]:
-        """The lower and the higher of two numbers; the same where they are no farther apart than the threshold."""
-        apart = np.abs(differences) > self._oracle.threshold + self._oracle.resolution
-        one = np.where(apart & (differences > 0), HIGHER, LOWER)
-        return one, np.where(apart, 1 - one, one)
+    names: Sequence[Any]
+    """By number."""
+    read: Callable[[NDArray[Any], NDArray[Any]], tuple[Codes, Codes]]
+    """Numbers of the outcomes of two sides, from their outputs."""
+    is_told: bool
+    """The good outcome is known: the lower number is the worse one."""
+    health: tuple[Remark, ...] = ()
 
 
-class _Labels(_Outcomes):
-    """Names; with a good one, that and all others."""
-
-    def __init__(self, evidence: Evidence, judgements: Sequence[Judgement]) -> None:
-        import pandas as pd
-
-        seen = [part.outputs if part.present is None else part.outputs[part.present] for part in judgements]
-        labels = {plain(label) for part in seen if part.size for label in pd.unique(part.ravel())}
-        super().__init__(evidence.oracle, in_order(labels))
-        self._labels = pd.Index(self.names, dtype=object)
-        good = self._favourable = None if evidence.favourable is None else evidence.favourable.word
-        if evidence.favourable is not None and self.names:
-            self.is_told = good in self.names
-            if not self.is_told:
-                seen_words = ", ".join(map(repr, self.names))
-                self.health = (Remark("favourable-unseen", f"no case gets the outcome {good!r}, only {seen_words}"),)
-        if self.is_told:
-            others = [label for label in self.names if label != good]
-            self.names = [others[0] if len(others) == 1 else f"not {good}", good]
-
-    def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
-        if self.is_told:
-            return (one == self._favourable).astype(np.int64), (other == self._favourable).astype(np.int64)
-        return self._labels.get_indexer(one.astype(object)), self._labels.get_indexer(other.astype(object))
+def _outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
+    if evidence.oracle.is_label:
+        return _label_outcomes(evidence, judgements)
+    n_classes = max((part.outputs.shape[2] for part in judgements if part.outputs.ndim == 3), default=0)
+    return _number_outcomes(evidence, n_classes, is_told=any(len(part.codes) for part in judgements))
 
 
-class _Numbers(_Outcomes):
-    """Scores and values: the lower and the higher."""
+def _label_outcomes(evidence: Evidence, judgements: Sequence[Judgement]) -> _Outcomes:
+    """Labels as they are; with a good one, only this one and all others."""
+    import pandas as pd
 
-    def __init__(self, evidence: Evidence) -> None:
-        names = ["the lower output", "the higher output"]
-        good = evidence.favourable
-        self._sign = -1.0 if good is not None and good.is_low else 1.0
-        super().__init__(evidence.oracle, names if self._sign > 0 else names[::-1])
-        self.is_told = good is not None
+    seen = [part.outputs if part.present is None else part.outputs[part.present] for part in judgements]
+    labels = in_order(label for part in seen if part.size for label in pd.unique(part.ravel()))
+    good = None if evidence.favourable is None else evidence.favourable.word
+    if good is not None and good in labels:
+        others = [label for label in labels if label != good]
+        names = [others[0] if len(others) == 1 else f"not {good}", good]
+        return _Outcomes(names, lambda one, other: ((one == good).astype(int), (other == good).astype(int)), True)
+    health: tuple[Remark, ...] = ()
+    if good is not None and labels:
+        text = f"no case gets the outcome {good!r}, only {', '.join(map(repr, labels))}"
+        health = (Remark("favourable-unseen", text),)
+    index = pd.Index(labels, dtype=object)
 
-    def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
-        return self._ordered(self._sign * (one - other))
+    def read(one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
+        return index.get_indexer(one.astype(object)), index.get_indexer(other.astype(object))
+
+    return _Outcomes(labels, read, False, health)
 
 
-class _Classes(_Outcomes):
-    """Probabilities, or scores, of classes: the lower and the higher of the one that is meant.
+def _number_outcomes(evidence: Evidence, n_classes: int, *, is_told: bool) -> _Outcomes:
+    """The lower and the higher of two numbers; of classes, those of the class that is meant.
 
-    That is the good outcome's, or of two the last one's; else, for each two twins, the one that they differ most in.
+    That is the good outcome's class, or of two the last one; else for each pair the class in which it differs most.
     """
+    oracle, good = evidence.oracle, evidence.favourable
+    sign = -1.0 if good is not None and good.is_low else 1.0
+    order = ("lower", "higher") if sign > 0 else ("higher", "lower")
+    names, place = [f"the {how} output" for how in order], None
+    if n_classes:
+        what = "probability" if oracle.asker.output == "proba" else "score"
+        classes = classes_of(evidence.model) or range(n_classes)
+        names = [f"the {how} {what} of {plain(label)}" for label in classes for how in order]
+        place = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
 
-    def __init__(self, evidence: Evidence, n_classes: int) -> None:
-        given = adapter_for(evidence.model).classes
-        classes = list(range(n_classes)) if given is None else [plain(label) for label in given]
-        what = "probability" if evidence.oracle.asker.output == "proba" else "score"
-        good = evidence.favourable
-        self._class = good.place if good is not None else n_classes - 1 if n_classes == 2 else None
-        self._sign = -1.0 if good is not None and good.is_low else 1.0
-        order = ("lower", "higher") if self._sign > 0 else ("higher", "lower")
-        super().__init__(evidence.oracle, [f"the {how} {what} of {label}" for label in classes for how in order])
-        self.is_told = good is not None
+    def read(one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
+        apart = sign * (one - other).reshape(len(one), -1)
+        widest = np.abs(apart).argmax(axis=1) if place is None else np.full(len(one), place)
+        apart = apart[np.arange(len(one)), widest]
+        differ = np.abs(apart) > oracle.threshold + oracle.resolution
+        is_higher = differ & (apart > 0)
+        return 2 * widest + is_higher, 2 * widest + np.where(differ, ~is_higher, is_higher)
 
-    def _got(self, one: NDArray[Any], other: NDArray[Any]) -> tuple[Codes, Codes]:
-        differences = self._sign * (one - other)
-        each = np.arange(len(one))
-        widest = np.abs(differences).argmax(axis=1) if self._class is None else np.full(len(one), self._class)
-        lower_or_higher = self._ordered(differences[each, widest])
-        return 2 * widest + lower_or_higher[0], 2 * widest + lower_or_higher[1]
-
-
-# How it is counted and tested
+    return _Outcomes(names, read, is_told and good is not None)
 
 
-class _Row(NamedTuple):
-    first: str
-    second: str
-    first_gets: Any
-    second_gets: Any
-    found: int
-    found_reversed: int
-    sampled: int
-    sampled_reversed: int
+# The counts and their test
+
+
+def _counts(oracle: Oracle, judgement: Judgement, pair: _Pair, outcomes: _Outcomes) -> dict[tuple[int, int], int]:
+    """By the outcomes of the first and the second side, where they differ and both exist, the number of cases."""
+    n = len(judgement.codes)
+    if not n:
+        return {}
+    each, sides = np.arange(n), pair.members(oracle.domain, judgement.codes)
+    exist = np.ones(n, dtype=bool)
+    if judgement.present is not None:
+        exist = judgement.present[sides[0], each] & judgement.present[sides[1], each]
+    one, other = (judgement.outputs[side[exist], each[exist]] for side in sides)
+    gets = np.column_stack(outcomes.read(one, other))
+    pairs, counts = np.unique(gets[gets[:, 0] != gets[:, 1]], axis=0, return_counts=True)
+    return {(int(a), int(b)): int(n) for (a, b), n in zip(pairs, counts, strict=True)}
 
 
 def _rows(
-    sides: tuple[str, str],
-    found: dict[tuple[int, int], int],
-    sampled: dict[tuple[int, int], int],
-    outcomes: _Outcomes,
-) -> Iterator[_Row]:
-    """A row for each two outcomes that part two sides; the first side is the one that more often gets the lower."""
-    for low, high in sorted({(min(pair), max(pair)) for pair in (*found, *sampled)}):
-        one_way = (found.get((low, high), 0), sampled.get((low, high), 0))
-        other_way = (found.get((high, low), 0), sampled.get((high, low), 0))
-        names = sides
-        if (one_way[1], one_way[0]) < (other_way[1], other_way[0]):
-            names, one_way, other_way = sides[::-1], other_way, one_way
-        yield _Row(
-            *names, outcomes.names[low], outcomes.names[high], one_way[0], other_way[0], one_way[1], other_way[1]
-        )
+    pair: _Pair, found: dict[tuple[int, int], int], sampled: dict[tuple[int, int], int], outcomes: _Outcomes
+) -> Iterator[tuple[Any, ...]]:
+    """A row for each two outcomes that part two sides; the first side more often gets the lower one."""
+    for low, high in sorted({(min(gets), max(gets)) for gets in (*found, *sampled)}):
+        one_way = (sampled.get((low, high), 0), found.get((low, high), 0))
+        other_way = (sampled.get((high, low), 0), found.get((high, low), 0))
+        sides = (pair.first, pair.second)
+        if one_way < other_way:
+            sides, one_way, other_way = sides[::-1], other_way, one_way
+        counts = (one_way[1], other_way[1], one_way[0], other_way[0])
+        yield (pair.compared, *sides, outcomes.names[low], outcomes.names[high], *counts)
 
 
 def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    """The rows, with the test of symmetry of those sampled; single parameters first, then by how many tell of it."""
+    """Test the symmetry of the rows sampled, and sort: single parameters first, then by the number of cases."""
     import pandas as pd
 
-    table = pd.DataFrame(rows, columns=list(COLUMNS[: len(COLUMNS) - 5]))
+    table = pd.DataFrame(rows, columns=list(COUNTED))
     k, reverse = (table[name].to_numpy(dtype=np.int64) for name in ("sampled", "sampled_reversed"))
     n = k + reverse
     low, high = clopper_pearson(k, n, CONFIDENCE)
@@ -393,7 +334,7 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
 
 
 def symmetry(hits: Codes, n: Codes) -> Floats:
-    """The chance that so many of n, or a count as far from the half, come one way if both were as likely: exact.
+    """The exact probability of a count as far from the half of n, if both ways were as likely.
 
     >>> symmetry(np.array([5, 10]), np.array([10, 10])).round(4).tolist()
     [1.0, 0.002]
@@ -404,7 +345,7 @@ def symmetry(hits: Codes, n: Codes) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """The same chances with all of them in mind (Holm, 1979).
+    """Adjust p-values for their number (Holm, 1979).
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
     [0.03, 0.06, 0.06]
@@ -416,7 +357,7 @@ def holm(p: Floats) -> Floats:
 
 
 def _short(words: str, name: str) -> str:
-    """The words for one sensitive value without its parameter's name, where they speak for themselves.
+    """The words for one sensitive value, without its parameter's name where the value is a word.
 
     >>> _short("sex=Female", "sex"), _short("group=1", "group"), _short("sex=Female, age=20", "combination")
     ('Female', 'group=1', 'sex=Female, age=20')

@@ -1,7 +1,4 @@
-"""What an explanation stands on: the cases that still hold, and a way to ask about others like them.
-
-Everything here is in codes. Who a case's twins are is known by `domain.families`, and whether it is one by the oracle.
-"""
+"""The input of all parts of an explanation: the cases that still hold, the model, the population and real rows."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
 from fairprobe.explanation.budget import Budget
+from fairprobe.explanation.given_cases import given_cases
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.searching import Found
@@ -30,13 +28,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 POPULATIONS = ("domain", "valid")
+MAX_QUERIES = 1_000_000
+"""Largest number of rows that an explanation sends to a model by default. Chosen."""
+
 LEAST_SEEN = 100
-"""Of fewer fresh inputs, that an outcome was not seen among them says little, unless one of nearly its name was."""
+"""Smallest number of fresh inputs after which an outcome that none of them got is refused. Chosen."""
 
 
 @dataclass(frozen=True)
 class DrawnFrom:
-    """Who inputs are drawn from: all that the constraints allow, or a density, above a floor of plausibility."""
+    """The population that inputs are drawn from: all allowed inputs, or a density above a floor of plausibility."""
 
     name: str
     domain: Domain
@@ -45,7 +46,7 @@ class DrawnFrom:
 
     @classmethod
     def of(cls, found: Found | None, domain: Domain, population: str | Density | None) -> DrawnFrom:
-        """The one asked for; by default the search's own, or all that is allowed."""
+        """The population asked for; by default that of the search, or all allowed inputs."""
         if population is None:
             if found is None or found.density is None:
                 return cls("valid" if domain.is_restricted else "domain", domain)
@@ -59,7 +60,7 @@ class DrawnFrom:
         return cls(population, domain.without_constraints() if population == "domain" else domain)
 
     def sample(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs drawn from it."""
+        """Draw inputs."""
         if self.density is None:
             return self.domain.sample_codes(n, rng)
         return self.density.sample_codes(n, rng, self.density.floor(self.min_plausibility))
@@ -67,55 +68,53 @@ class DrawnFrom:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The cases that still hold, the model that judges, and what else is known."""
+    """The cases that still hold, the model that judges, and everything given with them."""
 
     model: Any
     domain: Domain
     oracle: Oracle
-    """Asks the model itself, and counts."""
     budget: Budget
     cases: Judgement
-    """Of the cases that still hold, each as it was shown."""
+    """The cases that still hold."""
+    numbers: Codes
+    """Position of these cases among those given."""
     n_given: int
-    """Cases given, those that no longer hold included."""
+    """Number of cases given, with those that no longer hold."""
     population: DrawnFrom
     density: Density | None
-    """Whatever says how likely inputs are: that of the search, or the population itself."""
+    """The density of the population, or of the search."""
     rows: pd.DataFrame | None
-    """Real rows, as they are, whether or not they lie in the domain."""
+    """Real rows, whether or not they lie in the domain."""
     labels: pd.Series | None
-    """Of the rows."""
+    """The labels of the rows."""
     seed: int
     n_unasked: int = 0
     """Cases given that were not asked about, as the budget left no room."""
     n_off: int = 0
     """Cases given that were not asked about, as they hold values of rows that are none of the domain's."""
     favourable: Favourable | None = None
-    """The good outcome, where it was told."""
-    places: Codes | None = None
-    """Where the cases stand among those given; None where these are all."""
 
     @property
     def n_queries(self) -> int:
-        """Rows sent to the model so far."""
+        """Number of rows sent to the model so far."""
         return self.oracle.asker.n_queries
 
     @property
     def n_cases(self) -> int:
-        """Cases that still hold."""
+        """Number of cases that still hold."""
         return len(self.cases.codes)
 
     @property
     def n_gone(self) -> int:
-        """Cases that the model no longer treats differently."""
+        """Number of cases that the model no longer treats differently."""
         return self.n_given - self.n_cases - self.n_unasked - self.n_off
 
     def rng(self, name: str) -> np.random.Generator:
-        """Random numbers of a part's own, so that no part's draws hang on another's."""
+        """A generator of a part's own, so that the draws of one part do not change those of another."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def judge(self, codes: Codes) -> Judgement:
-        """Inputs judged by the model, in batches that stay in a core's cache."""
+        """Judge inputs by the model."""
         return self.oracle.judge_batches(codes)
 
     @property
@@ -143,14 +142,14 @@ class Evidence:
 
 
 def base_domain(domain: Domain) -> Domain:
-    """The domain without what only stands in rows that a search started from."""
+    """The domain without the values that only occur in the rows that a search started from."""
     if not any(isinstance(each, Extended) for each in domain.parameters):
         return domain
     return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:
-    """Real rows and their labels, made sure of."""
+    """Check real rows and their labels."""
     import pandas as pd
 
     if X is None:
@@ -190,3 +189,53 @@ def _seen(evidence: Evidence, sampled: Judgement) -> list[Any]:
     if seen and evidence.labels is not None:
         seen += evidence.labels.dropna().unique().tolist()
     return in_order(seen)
+
+
+def evidence_of(
+    found: Found | pd.DataFrame,
+    model: Any,
+    X: Any = None,
+    y: Any = None,
+    population: str | Density | None = None,
+    *,
+    domain: Domain | None = None,
+    output: str | None = None,
+    threshold: float | None = None,
+    max_queries: int = MAX_QUERIES,
+    seed: int = 0,
+    batch: str | None = None,
+) -> Evidence:
+    """Ask about the cases given and collect what belongs to them; the arguments are those of `explain`."""
+    own, kept = found if isinstance(found, Found) else None, None
+    if own is not None and (base := base_domain(own.domain)) is not own.domain:
+        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
+        codes = base.encode(own.cases, nearest=True)
+        kept = (codes >= 0).all(axis=1)
+        found = base.decode(codes[kept])
+        domain, output, threshold = base, own.output, own.threshold
+    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
+    given = given_cases(found, model, domain, **asked)
+    n_off = 0 if kept is None else int((~kept).sum())
+    who = DrawnFrom.of(own, given.domain, population)
+    if X is None and own is not None and own.start is not None:
+        X = own.start.frame
+    rows, labels = checked_rows(given.domain, X, y)
+    density = who.density
+    if density is None and own is not None and own.density is not None:
+        density = own.density.within(given.domain)
+    return Evidence(
+        model=model,
+        domain=given.domain,
+        oracle=given.oracle,
+        budget=given.budget,
+        cases=given.cases,
+        n_given=len(given) + given.n_gone + given.n_unasked + n_off,
+        population=who,
+        density=density,
+        rows=rows,
+        labels=labels,
+        seed=seed,
+        n_unasked=given.n_unasked,
+        n_off=n_off,
+        numbers=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
+    )

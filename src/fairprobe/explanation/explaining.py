@@ -1,4 +1,4 @@
-"""`explain`: why a model treats twins differently: where, through what, who is worse off, and what would end it."""
+"""`explain`: where a model treats twins differently, through what, who is worse off, and what would end it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-
 from fairprobe.arguments import Outcome
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
@@ -20,9 +18,9 @@ from fairprobe.errors import HealthWarning
 from fairprobe.explanation.box import Axes, Box
 from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import directions_of
-from fairprobe.explanation.evidence import DrawnFrom, Evidence, base_domain, checked_rows, favourable_among
+from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, evidence_of, favourable_among
 from fairprobe.explanation.explanation import Explanation
-from fairprobe.explanation.given_cases import given_cases
+from fairprobe.explanation.given_cases import case_remarks
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
 from fairprobe.explanation.learning import MAX_REGIONS, learn
@@ -36,21 +34,20 @@ from fairprobe.searching import Found
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_QUERIES = 1_000_000
 N_SAMPLED = 20_000
-"""Fresh inputs of the population: how many of them are cases, and who is worse off in these."""
+"""Number of fresh inputs of the population: the share of cases, and who is worse off in these. Chosen."""
 
 LEARNING_PART = 0.6
-"""Of the queries left, to learn regions by: what follows needs the others."""
+"""Part of the queries left for learning regions; the other findings need the rest. Chosen."""
 
 LEAST_LEARNED = 500
-"""With fewer judged inputs to learn from, that no region was found says nothing; regions are learned from 50,000."""
+"""Smallest number of judged inputs after which it means something that no region was found. Chosen."""
 
 LEAST_MEASURED = 100
-"""With fewer fresh inputs in a region, its precision is little known."""
+"""Smallest number of fresh inputs in a region for its precision to be well known. Chosen."""
 
 MOST_REMEDIED = 3
-"""Regions for which it is simulated what would end the cases there."""
+"""Number of regions for which remedies are simulated. Chosen."""
 
 Result = TypeVar("Result")
 
@@ -72,7 +69,7 @@ def explain(
     batch: str | None = None,
     progress: bool | Progress = False,
 ) -> Explanation:
-    """Explain cases: where they are, through what, who is worse off, whether it was in the data, what would end it.
+    """Explain cases: their regions, influences, who is worse off, whether it was in the data, what would end it.
 
     Args:
         found: what a search found; or a frame of cases, with the `domain` they were found in.
@@ -84,9 +81,9 @@ def explain(
         output: with a frame of cases, what is compared: "label", "score", "proba" or "value".
         threshold: with a frame of cases, the gap above which an input is discriminatory.
         favourable: the good outcome (a label; for scores "highest" or "lowest"), to say who is worse off.
-        max_regions: no more regions.
-        max_queries: never send the model more rows: with fewer, less is judged, and intervals are wider. Of too many
-            cases some are asked about, evenly taken; what there is no room for is said to be not measured.
+        max_regions: largest number of regions.
+        max_queries: largest number of rows sent to the model. With fewer, less is judged and intervals are wider. Of
+            too many cases some are asked about, evenly taken; what there is no room for is said to be not measured.
         seed: the same seed and settings give the same result; None draws one, which the result records.
         batch: "array" or "frame" to say what the model eats; by default as it was fitted.
         progress: True for lines on the standard error, or a callable that takes a `Status`.
@@ -95,7 +92,7 @@ def explain(
     >>> domain = Domain([Integer("age", 17, 90), Integer("grade", 1, 9), Integer("sex", 0, 1)], sensitive=["sex"])
     >>> model = lambda X: (X[:, 0] >= 40) & (X[:, 1] >= 3) & (X[:, 2] == 1)
     >>> why = explain(search(model, domain, max_cases=100), model)
-    >>> why.rules[0].text
+    >>> why.regions[0].text
     'age >= 40 and grade >= 3'
     """
     begun, tell = time.monotonic(), teller(progress)
@@ -125,14 +122,14 @@ def explain(
     learning = replace(evidence, budget=evidence.budget.part(LEARNING_PART))
     pool = Pool(learning, axes, "learning")
     boxes: list[Box] = []
-    if evidence.n_cases and len(axes):  # where nothing but the sensitive parameters can be moved there is no region
+    if evidence.n_cases and len(axes):  # without other parameters there is no region
         boxes = part("where they are", lambda: learn(learning, axes, max_regions, pool))
     regions: list[CaseRegion] = []
     if boxes:
         regions = part("how good the regions are", lambda: measured_regions(evidence, axes, boxes, sampled))
     covered = axes.inside_any(boxes, axes.coordinates(evidence.cases.codes))
     why = Explanation(
-        rules=tuple(regions),
+        regions=tuple(regions),
         coverage=float(covered.mean()) if evidence.n_cases else math.nan,
         influence=part("through what", lambda: influence_of(evidence)),
         directions=part("who is worse off", lambda: directions_of(evidence, sampled)),
@@ -161,71 +158,21 @@ def explain(
     return why
 
 
-def evidence_of(
-    found: Found | pd.DataFrame,
-    model: Model,
-    X: Any = None,
-    y: Any = None,
-    population: str | Density | None = None,
-    *,
-    domain: Domain | None = None,
-    output: str | None = None,
-    threshold: float | None = None,
-    max_queries: int = MAX_QUERIES,
-    seed: int = 0,
-    batch: str | None = None,
-) -> Evidence:
-    """What all parts stand on; the arguments are those of `explain`."""
-    own, kept = found if isinstance(found, Found) else None, None
-    if own is not None and (base := base_domain(own.domain)) is not own.domain:
-        # A search from rows keeps values that are none of the domain's; regions are about the domain's own.
-        codes = base.encode(own.cases, nearest=True)
-        kept = (codes >= 0).all(axis=1)
-        found = base.decode(codes[kept])
-        domain, output, threshold = base, own.output, own.threshold
-    asked: dict[str, Any] = {"output": output, "threshold": threshold, "max_queries": max_queries, "batch": batch}
-    given = given_cases(found, model, domain, **asked)
-    n_off = 0 if kept is None else int((~kept).sum())
-    who = DrawnFrom.of(own, given.domain, population)
-    if X is None and own is not None and own.start is not None:
-        X = own.start.frame
-    rows, labels = checked_rows(given.domain, X, y)
-    density = who.density
-    if density is None and own is not None and own.density is not None:
-        density = own.density.within(given.domain)
-    return Evidence(
-        model=model,
-        domain=given.domain,
-        oracle=given.oracle,
-        budget=given.budget,
-        cases=given.cases,
-        n_given=len(given) + given.n_gone + given.n_unasked + n_off,
-        population=who,
-        density=density,
-        rows=rows,
-        labels=labels,
-        seed=seed,
-        n_unasked=given.n_unasked,
-        n_off=n_off,
-        places=given.numbers if kept is None else np.flatnonzero(kept)[given.numbers],
-    )
-
-
 def _sampled(evidence: Evidence) -> Any:
-    """Fresh inputs of the population, judged."""
+    """Draw fresh inputs of the population and judge them."""
     n = evidence.budget.inputs(N_SAMPLED, part=0.1)
     return evidence.judge(evidence.population.sample(n, evidence.rng("sample")))
 
 
 def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str, str]:
-    """By section, what to say in its place where the limit on queries left no room to measure it."""
+    """By section that the limit on queries left no room for, the sentence that says so."""
     limit = f"Not measured: the limit of {evidence.budget.max_queries or 0:,} queries left "
     n, can_move = len(pool.hits), len(pool.axes)
     missing = {
-        "regions": bool(can_move and not why.rules and n < LEAST_LEARNED),
+        "regions": bool(can_move and not why.regions and n < LEAST_LEARNED),
         "directions": not why.directions.n_found + why.directions.n_sampled,
         "influence": bool(can_move and not why.influence.n_cases),
-        "remedies": bool(why.rules and not why.remedies),
+        "remedies": bool(why.regions and not why.remedies),
     }
     said = {"regions": f"{limit}room for {n:,} inputs to learn regions from, fewer than {LEAST_LEARNED:,}."}
     if not evidence.n_cases and not evidence.n_unasked:
@@ -234,52 +181,37 @@ def _not_measured(evidence: Evidence, pool: Pool, why: Explanation) -> dict[str,
 
 
 def _health(evidence: Evidence, pool: Pool, why: Explanation, missing: Mapping[str, str]) -> list[Remark]:
-    remarks = [*evidence.oracle.health]
+    """Remarks on cases, on sections that are missing, and on regions of which little is known."""
     limit = f"the limit of {evidence.budget.max_queries or 0:,} queries"
-    if evidence.n_unasked:
-        text = (
-            f"{evidence.n_unasked:,} of {evidence.n_given:,} cases were not asked about, as {limit} leaves no room: a "
-            f"case and its twins take {evidence.budget.cost:,}. Those that were are evenly taken"
-        )
-        remarks.append(Remark("fewer-cases", text))
-    if evidence.n_off:
-        text = f"{evidence.n_off:,} of {evidence.n_given:,} cases hold values of rows that are none of the domain's"
-        remarks.append(Remark("cases-outside", f"{text}: they were not asked about"))
-    if evidence.n_gone and not evidence.oracle.health:
-        text = (
-            f"{evidence.n_gone:,} of {evidence.n_given:,} cases are none any more, as the model treats them and their "
-            "twins alike. They are left out: is it the model that was searched?"
-        )
-        remarks.append(Remark("cases-gone", text))
+    counts = (evidence.n_given, evidence.n_unasked, evidence.n_gone, evidence.n_off)
+    remarks = case_remarks(evidence.oracle, evidence.budget, *counts)
     if missing:
-        remarks.append(
-            Remark("not-measured", f"{limit} left no room to measure {', '.join(missing)}: raise max_queries")
-        )
-    if evidence.n_cases and not why.rules and "regions" not in missing:
+        text = f"{limit} left no room to measure {', '.join(missing)}: raise max_queries"
+        remarks.append(Remark("not-measured", text))
+    if evidence.n_cases and not why.regions and "regions" not in missing:
         remarks.append(Remark("no-regions", _no_region(pool)))
-    return remarks + _little_known(why.rules, limit)
+    return remarks + _little_known(why.regions, limit)
 
 
 def _no_region(pool: Pool) -> str:
-    """Why there is none."""
+    """The reason why there is no region."""
     n, hits = len(pool.hits), int(pool.hits.sum())
     if not len(pool.axes):
         return "there are no regions, as nothing but the sensitive parameters can be moved"
     if not hits:
-        return f"none of {n:,} fresh inputs was a case: where cases are cannot be told from so few"
+        return f"none of {n:,} fresh inputs was a case, so their regions cannot be learned"
     return f"no region was found that holds cases and few other inputs, by {n:,} fresh inputs, {hits:,} of them cases"
 
 
 def _little_known(regions: Sequence[CaseRegion], limit: str) -> list[Remark]:
-    """The regions whose precision is little known, by the reason."""
-    said = {
-        Few.BUDGET: Remark("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
-        Few.THIN: Remark(
-            "thin-regions",
-            f"they are so thin in the population that fewer than {LEAST_MEASURED} inputs were found there",
-        ),
-        Few.APART: Remark("few-comparable", f"of their inputs fewer than {LEAST_MEASURED} can be compared with a twin"),
+    """Remarks on regions whose precision is little known, one for each reason."""
+    reasons = {
+        Few.BUDGET: ("few-measured", f"{limit} left room for fewer than {LEAST_MEASURED} fresh inputs in each"),
+        Few.THIN: ("thin-regions", f"fewer than {LEAST_MEASURED} inputs of the population were found in each"),
+        Few.APART: ("few-comparable", f"fewer than {LEAST_MEASURED} of their inputs can be compared with a twin"),
     }
     found = [region.few for region in regions if region.n < LEAST_MEASURED]
     rest = f"of {len(regions)} regions the precision is little known"
-    return [Remark(name, f"of {found.count(why)} {rest}: {text}") for why, (name, text) in said.items() if why in found]
+    return [
+        Remark(name, f"of {found.count(few)} {rest}: {text}") for few, (name, text) in reasons.items() if few in found
+    ]

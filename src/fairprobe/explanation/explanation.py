@@ -1,78 +1,75 @@
-"""What `explain` gives: regions, influence, directions, severity, the model's own parts, and what would end it."""
+"""The result of `explain`: regions, influence, directions, severity, the model's own parts, and remedies."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.blocks import Remark
+from fairprobe.blocks import Block, Remark, Sentence, Table
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.case_region import CaseRegion
+from fairprobe.explanation.case_region import CONFIDENCE, CaseRegion
 from fairprobe.explanation.directions import Directions
+from fairprobe.explanation.finding import Finding, figures_of, remarks_of
 from fairprobe.explanation.influence import Influence
 from fairprobe.explanation.inside import Inside
 from fairprobe.explanation.remedies import Remedies
 from fairprobe.explanation.severity import Severity
-from fairprobe.notebook import as_html
-from fairprobe.wording import percent
+from fairprobe.explanation.training_data import InData
+from fairprobe.wording import NOT_MEASURED, POPULATIONS, capital, closed, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairprobe.domain.domain import Domain
 
-CONFIDENCE = 0.95
-
-
-def nothing_held(n_asked: int, n_given: int, cases: str) -> str:
-    """That no case held of those asked about, in a sentence, or that none was asked about."""
-    if not n_asked:
-        return f"None of {cases} was asked about again, so nothing was measured."
-    asked = "" if n_asked == n_given else f"the {n_asked:,} asked about of "
-    return f"None of {asked}{cases} is one any more: there is nothing to explain."
+TOLD = 3
+"""Number of remedies that sentences tell."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Explanation:
-    """Why: the regions that hold the cases, and what else is known of them."""
+class Explanation(Finding):
+    """The regions that hold the cases, and the other findings about these cases."""
 
-    rules: tuple[CaseRegion, ...]
-    """The regions, those first that touch most people."""
+    regions: tuple[CaseRegion, ...]
+    """Those that touch most people come first."""
     coverage: float
     """The part of the cases explained that are in a region."""
     influence: Influence
     directions: Directions
     severity: Severity
     relabelled: tuple[int, int] | None
-    """Of scores and probabilities: how many cases change their label too, and of how many that was asked."""
+    """Of scores and probabilities: the number of cases whose label changes too, and the number asked about."""
     inside: Inside | None
     """The parts of the model that look at a sensitive parameter; None where it cannot be looked into."""
     remedies: Remedies
-    """What would remain if the first regions were decided otherwise: a simulation."""
+    """Simulations of the first regions decided otherwise."""
     domain: Domain
     population: str
-    """Whose inputs regions were measured on."""
+    """The population on whose inputs regions were measured."""
     n_given: int
-    """Cases given."""
+    """Number of cases given."""
     n_asked: int
-    """Those that were asked about again: as many as the limit on queries has room for."""
+    """Number of these that were asked about again: as many as the limit on queries has room for."""
     n_cases: int
-    """Those that still hold, which this is about."""
+    """Number of these that still hold; the explanation is about them."""
     n_sampled: int
-    """Fresh inputs of the population that can be compared, and the cases among them."""
+    """Number of fresh inputs of the population that are comparable."""
     n_sampled_cases: int
     n_queries: int
     seconds: float
     seed: int
     health: tuple[Remark, ...] = ()
-    """The name and the text of each health check that has something to say."""
     not_measured: Mapping[str, str] = field(default_factory=dict)
-    """By section, what to say in its place where the limit on queries left no room to measure it."""
+    """By section that the limit on queries left no room for, the sentence that says so."""
+
+    @property
+    def rules(self) -> tuple[CaseRegion, ...]:
+        """Another name of `regions`."""
+        return self.regions
 
     @property
     def table(self) -> pd.DataFrame:
@@ -80,67 +77,118 @@ class Explanation:
         import pandas as pd
 
         names = ["text", "precision", "low", "high", "coverage", "of_domain", "of_density", "of_rows", "n_rows"]
-        return pd.DataFrame([[getattr(region, name) for name in names] for region in self.rules], columns=names)
+        return pd.DataFrame([[getattr(region, name) for name in names] for region in self.regions], columns=names)
+
+    # Words
+
+    def title(self) -> str:
+        """The regions and the part of the cases that they hold, in a sentence."""
+        if not self.n_given:
+            return "No cases were given, so there is nothing to explain. The model may still have cases."
+        if not self.n_asked:
+            return f"None of the {self.n_given:,} cases given was asked about again, so nothing was measured."
+        if not self.n_cases:
+            asked = "" if self.n_asked == self.n_given else f"{self.n_asked:,} asked about of the "
+            return f"None of the {asked}{self.n_given:,} cases given is one any more: there is nothing to explain."
+        cases = counted(self.n_cases, "case") + ("" if self.n_asked == self.n_given else f" of {self.n_given:,} given")
+        if not self.regions:
+            return f"No region was found that holds {cases}."
+        holds = "holds" if len(self.regions) == 1 else "hold"
+        return f"{counted(len(self.regions), 'region')} {holds} {percent(self.coverage)} of {cases}."
 
     def sentences(self) -> list[str]:
-        """All of it in plain sentences, the most important first."""
+        """All findings in plain sentences, the most important first."""
         missing = [f"{section}: {why}" for section, why in self.not_measured.items()]
         if not self.n_cases:
-            if self.n_given:
-                return [nothing_held(self.n_asked, self.n_given, f"the {self.n_given:,} cases given"), *missing]
-            return ["No cases were given: there is nothing to explain, which does not say that there are none."]
-        said = []
-        if self.rules:
-            n, among = len(self.rules), "" if self.n_asked == self.n_given else f" of {self.n_given:,} given"
-            said.append(
-                f"{n} region{'s' if n > 1 else ''} hold{'' if n > 1 else 's'} {percent(self.coverage)} of "
-                f"{self.n_cases:,} cases{among}."
-            )
-            said += [f"{place}. {region.sentence()}." for place, region in enumerate(self.rules, start=1)]
-        said += self.directions.sentences()
-        said += self.influence.sentences()
-        said += self.label_sentences()
-        said += (self.inside.sentences() if self.inside is not None else []) + self.remedies.sentences()[:3]
-        return said + missing
+            return [self.title(), *missing]
+        return [
+            self.title(),
+            *(f"{place}. {region.sentence()}." for place, region in enumerate(self.regions, start=1)),
+            *self.directions.sentences(),
+            *self.influence.sentences(),
+            *self.label_sentences(),
+            *([] if self.inside is None else self.inside.sentences()),
+            *self.remedies.sentences()[:TOLD],
+            *missing,
+        ]
 
     def label_sentences(self) -> list[str]:
-        """That an answer moves is not yet that the label changes: both numbers, where they may differ."""
+        """The number of cases whose label changes: a difference between scores need not change the label."""
         if self.relabelled is None:
             return []
         n, asked = self.relabelled
         over = f"with answers more than {self.influence.threshold:g} apart"
         return [f"Of {asked:,} cases {over}, {n:,} have twins with different labels."]
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def blocks(self) -> Sequence[Block]:
+        """The title, the regions, the other findings, the remedies, and what was not measured."""
+        missing = [Sentence(why, capital(section)) for section, why in self.not_measured.items()]
+        title = Sentence(self.title())
+        if not self.n_cases:
+            return [title, *missing, *self.health]
+        findings = {
+            "Who gets what" if self.directions.favourable is None else "Who is worse off": self.directions.sentences(),
+            "Through what": self.influence.sentences(),
+            "How severe": [*self.severity.sentences(), *self.label_sentences()],
+            "What the model looks at": [] if self.inside is None else self.inside.sentences(),
+        }
+        told = [Sentence(" ".join(sentences), name) for name, sentences in findings.items() if sentences]
+        remedies = self.remedies.blocks() if self.remedies else []
+        return [title, *self._region_blocks(), *told, *remedies, *missing, *self.health]
+
+    def _region_blocks(self) -> list[Block]:
+        """A table of the regions, and the meaning of the verdicts in it."""
+        if not self.regions:
+            return []
+        cells = [region.cells() for region in self.regions]
+        columns = [name for name in cells[0] if any(each[name] for each in cells)]
+        rows = [
+            [str(place), *(each[name] or NOT_MEASURED for name in columns), region.text]
+            for place, (region, each) in enumerate(zip(self.regions, cells, strict=True), start=1)
+        ]
+        sampled = ""
+        if self.n_sampled:
+            sampled = f" (of all, {percent(self.n_sampled_cases / self.n_sampled)} are cases)"
+        title = (
+            f"Where. Precision is the part of a region's inputs in {POPULATIONS[self.population]} that are "
+            f"cases{sampled}; coverage is the part of the cases. The 95% intervals hold for all regions at once."
+        )
+        verdicts = {region.in_data.verdict for region in self.regions if region.in_data is not None}
+        legend = [Sentence(closed(verdict.sentence), str(verdict)) for verdict in InData if verdict in verdicts]
+        return [Table.of(["", *columns, "region"], rows, title), *legend]
+
+    # Figures and files
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
         low, high = clopper_pearson(self.n_sampled_cases, self.n_sampled, CONFIDENCE)
         figures = ("population", "n_given", "n_asked", "n_cases", "n_sampled", "n_sampled_cases", "n_queries")
+        n_relabelled, relabelled_of = self.relabelled or (None, None)
         return {
-            "coverage": self.coverage if self.n_cases else None,
-            **{name: getattr(self, name) for name in figures},
+            **figures_of(self, ("coverage", *figures)),
             "share_low": low,
             "share_high": high,
             "seconds": self.seconds,
             "seed": self.seed,
-            "regions": [region.summary() for region in self.rules],
-            "influence": self.influence.summary(),
-            "directions": self.directions.summary(),
-            "severity": self.severity.summary(),
-            "n_relabelled": None if self.relabelled is None else self.relabelled[0],
-            "relabelled_of": None if self.relabelled is None else self.relabelled[1],
+            "regions": [region.jsonable() for region in self.regions],
+            "influence": self.influence.jsonable(),
+            "directions": self.directions.jsonable(),
+            "severity": self.severity.jsonable(),
+            "n_relabelled": n_relabelled,
+            "relabelled_of": relabelled_of,
             "label_sentences": self.label_sentences(),
-            "inside": None if self.inside is None else self.inside.summary(),
-            "remedies": self.remedies.summary(),
+            "inside": None if self.inside is None else self.inside.jsonable(),
+            "remedies": self.remedies.jsonable(),
             "not_measured": dict(self.not_measured),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": remarks_of(self.health),
         }
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write the figures to a file."""
-        Path(path).write_text(json.dumps(self.summary(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        Path(path).write_text(json.dumps(self.jsonable(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def plot(self, folder: str | PathLike[str]) -> list[Path]:
-        """Draw what can be drawn as SVG files in a folder; gives their paths."""
+        """Draw the findings as SVG files in a folder; returns the paths of the files."""
         into = Path(folder)
         into.mkdir(parents=True, exist_ok=True)
         drawings = {
@@ -148,18 +196,10 @@ class Explanation:
             "curves.svg": (self.influence.plot_curves, len(self.influence.curves)),
             "directions.svg": (self.directions.plot, len(self.directions.table)),
         }
-        written = []
-        for name, (draw, n) in drawings.items():
-            if n:
-                draw(into / name)
-                written.append(into / name)
-        return written
+        drawn = {into / name: draw for name, (draw, n) in drawings.items() if n}
+        for path, draw in drawn.items():
+            draw(path)
+        return list(drawn)
 
     def __repr__(self) -> str:
-        return f"Explanation({self.sentences()[0]} {self.n_queries:,} queries, {self.seconds:.1f} s)"
-
-    def _repr_html_(self) -> str:
-        figures = {"cases": f"{self.n_cases:,}", "population": self.population, "queries": f"{self.n_queries:,}"}
-        table = self.table.to_html(escape=True, border=0, index=False) if self.rules else ""
-        more = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.directions.sentences())
-        return as_html("Explanation", self.sentences()[0], figures, self.health, table + more)
+        return f"Explanation({self.title()} {self.n_queries:,} queries, {self.seconds:.1f} s)"

@@ -61,22 +61,31 @@ class GivenCases:
 
     def health(self, n_lost: int = 0) -> list[Remark]:
         """Remarks on cases given that are left out, `n_lost` of them since they were asked about here."""
-        remarks, unasked, gone = list(self.oracle.health), self.n_unasked, self.n_gone + n_lost
-        n_given = len(self) + self.n_gone + unasked
-        if unasked:
-            text = (
-                f"{unasked:,} of {n_given:,} cases were not asked about, as the limit of "
-                f"{self.budget.max_queries or 0:,} queries leaves no room: a case and its twins take "
-                f"{self.budget.cost:,}. Those that were are evenly taken"
-            )
-            remarks.append(Remark("fewer-cases", text))
-        if gone and not self.oracle.health:
-            text = (
-                f"{gone:,} of {n_given:,} cases are none any more, as the model treats them and their twins alike. "
-                "They are left out: is it the model that was searched?"
-            )
-            remarks.append(Remark("cases-gone", text))
-        return remarks
+        n_given = len(self) + self.n_gone + self.n_unasked
+        return case_remarks(self.oracle, self.budget, n_given, self.n_unasked, self.n_gone + n_lost)
+
+
+def case_remarks(
+    oracle: Oracle, budget: Budget, n_given: int, n_unasked: int, n_gone: int, n_off: int = 0
+) -> list[Remark]:
+    """Remarks on a model that contradicts itself, and on cases given that are left out."""
+    remarks = [Remark(*each) for each in oracle.health]
+    if n_unasked:
+        text = (
+            f"{n_unasked:,} of {n_given:,} cases were not asked about, as the limit of {budget.max_queries or 0:,} "
+            f"queries leaves no room: a case and its twins take {budget.cost:,}. Those that were are evenly taken"
+        )
+        remarks.append(Remark("fewer-cases", text))
+    if n_off:
+        text = f"{n_off:,} of {n_given:,} cases hold values of rows that are none of the domain's"
+        remarks.append(Remark("cases-outside", f"{text}: they were not asked about"))
+    if n_gone and not oracle.health:
+        text = (
+            f"{n_gone:,} of {n_given:,} cases are none any more, as the model treats them and their twins alike. They "
+            "are left out: is it the model that was searched?"
+        )
+        remarks.append(Remark("cases-gone", text))
+    return remarks
 
 
 def given_cases(

@@ -1,7 +1,7 @@
-"""Through what: how often another value of a parameter ends a case, which pairs do together, how the gap varies.
+"""How often another value of a parameter ends a case, which pairs of parameters act together, and how the gap varies.
 
-All figures are of the cases given. A directed search finds cases in proportions of its own, so they say how these cases
-hang together, and nothing of how many people are like them.
+All figures are of the cases given. A directed search finds cases in proportions of its own, so the figures do not say
+how many people are like them.
 """
 
 from __future__ import annotations
@@ -18,62 +18,60 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count
-from fairprobe.domain.values import plain_or_none
 from fairprobe.estimation.bounds.clustered import clustered
-from fairprobe.explanation.along import MOST_POINTS, along, values_of
+from fairprobe.explanation.curve_values import MOST_POINTS, along, values_of
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.moving import SOURCES, Moved, Mover, can_move
-from fairprobe.notebook import as_html
+from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
+from fairprobe.explanation.moved_cases import SOURCES, Moved, Mover, can_move
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_JUDGED = 120_000
-"""Inputs, at the default budget."""
+"""Largest number of inputs judged: at the default budget it leaves most queries to the other parts. Chosen."""
 
 CONFIDENCE = 0.95
 
 N_PAIRED = 6
-"""The strongest parameters, of which all pairs are tried."""
+"""Number of the strongest parameters of which all pairs are tried. Chosen."""
 
 N_CURVES = 4
-"""The strongest parameters, along which the gap is followed."""
+"""Number of the strongest parameters along which the gap is followed. Chosen."""
 
 FEWEST_VALUES = 2
-"""Rather than fewer values of a parameter, fewer cases are moved."""
+"""Smallest number of values of a parameter: with fewer queries, fewer cases are moved. Chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Influence:
-    """What moving a parameter does to the cases, all else as it is."""
+class Influence(Finding):
+    """The effect of moving a parameter of the cases to another value while the others stay."""
 
     table: pd.DataFrame
-    """By parameter, the strongest first: `ended`, the fraction of moves that end a case, as the mean over cases, with
-    its 95% interval `low` to `high` over cases (of each parameter by itself); `change`, what becomes of the gap on
-    average; `n_moves` and `n_cases`, the moves tried and the cases that could be moved."""
+    """By parameter, the strongest first: `ended` is the fraction of moves that end a case, as the mean over cases, with
+    its 95% interval from `low` to `high` over cases, for each parameter by itself; `change` is the mean change of the
+    gap; `n_moves` and `n_cases` are the moves tried and the cases that could be moved."""
     pairs: pd.DataFrame
-    """Pairs of the strongest parameters: `ended`, by moving both at once; `expected`, where either of the two moves
-    ends the case alone; `beyond`, the one less the other, with its interval; the farthest from 0 first."""
+    """Pairs of the strongest parameters: `ended` by moving both at once; `expected`, where either of the two moves
+    alone ends the case; `beyond`, their difference with its interval. The farthest from 0 come first."""
     curves: dict[str, pd.DataFrame]
-    """By parameter, the strongest first, a row a `value`: the fraction of cases that are `still` one there, their mean
-    `gap`, and `n`, the cases for whom that value may be."""
+    """By parameter, the strongest first, a row for each `value`: the fraction of cases that are `still` one there,
+    their mean `gap`, and `n`, the number of cases that may have that value."""
     n_cases: int
     """Cases that were moved."""
     n_given: int
     """Cases that they were drawn from."""
     source: str
-    """Where other values were taken from: density, rows or domain."""
+    """The source of other values: density, rows or domain."""
     output: str
     threshold: float
     n_queries: int
     health: tuple[Remark, ...] = ()
-    """What is to be said of it."""
 
     def sentences(self) -> list[str]:
-        """What ends cases most often, and the pair that does most together, in words."""
+        """The parameters that end cases most often, and the pair that does most together."""
         if not self.n_cases:
-            return ["No case was moved, so nothing is known of what ends them."]
+            return ["No case was moved, so it is not known which parameters end them."]
         known = self.table[self.table["n_moves"] > 0]
         if not len(known):
             return [f"For none of {self.n_cases:,} cases was there another value to be moved to among those drawn."]
@@ -86,42 +84,37 @@ class Influence:
         if len(strong):
             pair = strong.iloc[0]
             lines.append(
-                f"{pair['first']} and {pair['second']} hang together: moved at once they end {percent(pair['ended'])} "
-                f"of the cases, where it would be {percent(pair['expected'])} if they acted apart."
+                f"{pair['first']} and {pair['second']} act together: moved at once they end {percent(pair['ended'])} "
+                f"of the cases; {percent(pair['expected'])} would be expected if they acted apart."
             )
         return lines
 
+    def shown_table(self) -> pd.DataFrame:
+        """The parameters, the strongest first."""
+        return self.table.reset_index()
+
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw how often each parameter ends a case, as SVG."""
-        from fairprobe.explanation.influence_plot import draw_bars
+        from fairprobe.explanation.plots import draw_influence
 
-        draw_bars(self, path)
+        draw_influence(self, path, SOURCES[self.source])
 
     def plot_curves(self, path: str | PathLike[str]) -> None:
         """Draw the gap along the strongest parameters, as SVG."""
-        from fairprobe.explanation.influence_plot import draw_curves
+        from fairprobe.explanation.plots import draw_curves
 
         draw_curves(self, path)
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        kept = ("n_cases", "n_given", "source", "output", "threshold", "n_queries")
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
         return {
-            **{name: getattr(self, name) for name in kept},
+            **figures_of(self, ("n_cases", "n_given", "source", "output", "threshold", "n_queries")),
             "parameters": records(self.table.reset_index()),
             "pairs": records(self.pairs),
             "curves": {name: records(curve) for name, curve in self.curves.items()},
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": remarks_of(self.health),
             "sentences": self.sentences(),
         }
-
-    def __repr__(self) -> str:
-        return f"Influence({' '.join(self.sentences())})"
-
-    def _repr_html_(self) -> str:
-        figures = {"cases moved": f"{self.n_cases:,} of {self.n_given:,}", "queries": f"{self.n_queries:,}"}
-        table = self.table.to_html(escape=True, border=0)
-        return as_html("Influence", " ".join(self.sentences()), figures, self.health, table)
 
 
 def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -> Influence:
@@ -157,7 +150,7 @@ def influence_of(evidence: Evidence, *, n_cases: int = 300, n_values: int = 8) -
 
 
 def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int) -> tuple[int, int]:
-    """How many cases, and values of each parameter, there is room for: fewer of both, where it is little."""
+    """How many cases and values of each parameter the budget is enough for: fewer of both, where it is small."""
     n_pairs = math.comb(min(N_PAIRED, n_columns), 2)
 
     def a_case(values: int) -> int:
@@ -172,17 +165,14 @@ def _affordable(evidence: Evidence, n_cases: int, n_values: int, n_columns: int)
 
 
 def _remarks(evidence: Evidence, cases: tuple[int, int], values: tuple[int, int]) -> tuple[Remark, ...]:
+    """The remark that fewer cases, or values, than wanted were moved."""
     if cases[0] == cases[1] and values[0] == values[1]:
         return ()
     why = f"so that {MOST_JUDGED:,} inputs at most are judged"
     if evidence.budget.n_left is not None:
         why = "as the limit on queries leaves no room for more"
-    return (
-        Remark(
-            "fewer-moves",
-            f"{cases[1]:,} of {cases[0]:,} cases were moved, to {values[1]} of {values[0]} values each, {why}",
-        ),
-    )
+    text = f"{cases[1]:,} of {cases[0]:,} cases were moved, to {values[1]} of {values[0]} values each, {why}"
+    return (Remark("fewer-moves", text),)
 
 
 class _Trial:
@@ -313,9 +303,3 @@ def _interval(numbers: Floats, case: Codes) -> tuple[float, float]:
     reach = -float(stdtrit(n - 1, error)) * float(means.std(ddof=1)) / math.sqrt(n)
     reach = max(reach, 1 - error ** (1 / n))  # that all cases seen are alike does not show that all others are
     return max(-1.0, mean - reach), min(1.0, mean + reach)
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of a frame, ready for JSON, which has no NaN."""
-    rows = frame.astype(object).to_dict(orient="records")
-    return [{str(key): plain_or_none(value) for key, value in row.items()} for row in rows]

@@ -1,43 +1,39 @@
-"""Inside a model whose every answer is known: the nodes of its trees, or the coefficients, that tell twins apart.
+"""The nodes of a decision tree, or the coefficients of a linear model, that tell twins apart.
 
-Only the known classes are looked into, as they were shipped (`model/known.py`), alone or at the end of a pipeline whose
-steps work column by column (`model/tables.py`). Nothing is asked of the model.
+Only models of the classes known to `model/known.py` are looked into, alone or at the end of a pipeline whose steps work
+column by column. Nothing is asked of the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.finding import Finding, figures_of
 from fairprobe.model.known import known_kind
-from fairprobe.model.tables import Seen, Table, UnfitError
+from fairprobe.model.tables import Seen, UnfitError
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 20
-"""Nodes that are kept, the strongest."""
+"""Largest number of nodes that are kept, the strongest first. Chosen."""
 
 OTHERS = 10
-"""Coefficients of other columns that are kept, for scale."""
+"""Largest number of coefficients of other columns that are kept, for comparison. Chosen."""
 
 MOST_MEMBERS = 5_000
-"""Members of cases whose paths are followed; of more cases, as many as that are taken evenly."""
+"""Largest number of members of cases whose paths are followed; of more cases, some are taken evenly. Chosen."""
 
 SHOWN = 3
-"""Nodes and coefficients that are told one by one."""
-
-N_CATEGORIES = 256
-"""More than a boosting by histograms can tell apart."""
+"""Number of nodes, coefficients or values that sentences name."""
 
 
 @dataclass(frozen=True)
@@ -49,31 +45,29 @@ class SplitNode:
     depth: int
     parameter: str
     condition: str
-    """Who goes left, in the model's own feature."""
+    """The condition of the left branch, in the model's own feature."""
     left: str
     right: str
-    """The values of the parameter that go either way."""
+    """The values of the parameter that take either branch."""
     path: str
-    """What leads to the node; nothing at the root."""
+    """The conditions that lead to the node; empty at the root."""
     mass: float
     """The fraction of the cases' members that pass it."""
     parted: float
-    """The fraction of the cases whose members go both ways there."""
+    """The fraction of the cases whose members take both branches there."""
 
 
 @dataclass(frozen=True)
 class Total:
-    """All that a parameter in which twins differ does in a model's trees."""
+    """All nodes that split on one parameter in which twins differ."""
 
     parameter: str
     n_nodes: int
-    """Nodes that split on it."""
     n_trees: int
-    """Trees that have one."""
     mass: float
-    """The fraction of the cases' members that pass one at least."""
+    """The fraction of the cases' members that pass at least one."""
     per_member: float
-    """How many a member passes, on average."""
+    """Mean number of these nodes that a member passes."""
 
 
 @dataclass(frozen=True)
@@ -81,35 +75,35 @@ class Weight:
     """A coefficient of a linear model."""
 
     parameter: str | None
-    """The one in which twins differ that makes the column; None of other columns."""
+    """The parameter in which twins differ that makes the column; None of other columns."""
     feature: str
     outcome: Any
     """The class whose score it adds to; None for numbers."""
     coefficient: float
     effect: float
-    """How far it moves the score over the cases' members: the coefficient times the column's range there."""
+    """The coefficient times the range of its column over the cases' members."""
 
 
 @dataclass(frozen=True, repr=False)
-class Inside:
-    """Where a model tells twins apart."""
+class Inside(Finding):
+    """The places where a model tells twins apart."""
 
     model: str
-    """The class at its end."""
+    """The class of the model, or of the last step of a pipeline."""
     n_members: int
     """Members of cases that were looked at."""
     n_trees: int = 0
     n_nodes: int = 0
-    """Nodes of all trees that split."""
+    """Nodes of the tree that split."""
     nodes: tuple[SplitNode, ...] = ()
-    """The strongest: those that most cases part at, then those that most members pass."""
+    """Those that most cases part at come first, then those that most members pass."""
     totals: tuple[Total, ...] = ()
     weights: tuple[Weight, ...] = ()
-    """Of a linear model: those of the columns in which twins differ, then the largest others."""
+    """Those of the columns in which twins differ come first, then the largest others."""
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row a node, or a coefficient."""
+        """A row for each node, or for each coefficient."""
         import pandas as pd
 
         kind = SplitNode if self.n_trees else Weight
@@ -117,100 +111,96 @@ class Inside:
         return pd.DataFrame(rows, columns=list(kind.__dataclass_fields__))
 
     def sentences(self) -> list[str]:
-        """What there is to say, the most important first."""
-        return [*map(self._total_words, self.totals), *map(_node_words, self.nodes[:SHOWN]), *self._weight_words()]
+        """How much of the model looks at what twins differ in, then the strongest nodes or coefficients."""
+        if self.n_trees:
+            return [*map(self._total_words, self.totals), *map(_node_words, self.nodes[:SHOWN])]
+        return list(self._weights_words())
 
     def _total_words(self, total: Total) -> str:
-        said = f"{total.n_nodes:,} of {self.n_nodes:,} nodes, in {total.n_trees:,} of {self.n_trees:,} trees, "
-        said += f"split on {total.parameter}"
+        said = f"{total.n_nodes:,} of {self.n_nodes:,} nodes split on {total.parameter}"
         if not total.n_nodes or not self.n_members:
-            return said
-        return f"{said}; {percent(total.mass)} of the cases' members pass one, {total.per_member:.3g} on average"
+            return f"{said}."
+        return f"{said}; {percent(total.mass)} of the cases' members pass at least one."
 
-    def _weight_words(self) -> Iterator[str]:
-        if self.n_trees:
-            return
+    def _weights_words(self) -> Iterator[str]:
         mine = [each for each in self.weights if each.parameter is not None]
         others = [each for each in self.weights if each.parameter is None]
         if not mine:
-            yield "no column of the linear model depends on what twins differ in"
+            yield "No column of the linear model depends on what twins differ in."
         for each in mine[:SHOWN]:
-            yield f"{_weight_words(each)}, by {each.parameter}"
+            yield f"{_weight_words(each)}, by {each.parameter}."
         if mine and others:
-            yield f"of the other columns, {_weight_words(others[0])}"
+            yield f"Of the other columns, {_weight_words(others[0])}."
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        figures = ("model", "n_members", "n_trees", "n_nodes")
+    def shown_table(self) -> pd.DataFrame:
+        """The nodes or the coefficients."""
+        return self.table
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
         return {
-            **{name: getattr(self, name) for name in figures},
+            **figures_of(self, ("model", "n_members", "n_trees", "n_nodes")),
             **{name: [asdict(each) for each in getattr(self, name)] for name in ("nodes", "totals", "weights")},
             "sentences": self.sentences(),
         }
 
-    def __repr__(self) -> str:
-        return f"Inside({'; '.join(self.sentences())})"
-
 
 def inside_of(evidence: Evidence) -> Inside | None:
-    """The nodes that split on what twins differ in and the mass of cases that passes each, or the coefficients.
+    """List the nodes that split on what twins differ in with the cases that pass each, or the coefficients.
 
-    Twins differ in the sensitive parameters and, where there are links, in what changes along. None for a model that is
-    not known, is no tree, ensemble of trees or linear one, or whose columns do not come from one parameter each.
+    Twins differ in the sensitive parameters and, where there are links, in the linked columns. The result is None for a
+    model that is neither a plain tree nor linear, and for one whose columns do not come from one parameter each.
     """
     if known_kind(evidence.model) is None:
         return None
     try:
         view = _View(evidence)
-        trees = list(_trees(view.seen.final))
-        if trees:
-            return _inside_trees(view, trees)
-        return _inside_linear(view) if (known_kind(view.seen.final) or "").endswith("linear") else None
     except UnfitError:
         return None
+    kind = known_kind(view.seen.final) or ""
+    if kind.removeprefix("regression-") == "tree":
+        return _inside_tree(view)
+    return _inside_linear(view) if kind.endswith("linear") else None
 
 
 class _View:
-    """The cases' members as the estimator at the end sees them, and which of its columns twins differ in."""
+    """The cases' members as the last estimator sees them, and the columns in which twins differ."""
 
     def __init__(self, evidence: Evidence) -> None:
-        asker = evidence.oracle.asker
-        self.domain: Domain = evidence.domain
-        output = "value" if asker.output == "value" else "label"
-        self.seen = Seen(evidence.model, self.domain, np.float64, evidence.batch, output)
-        self.names = _names(self.seen)
-        encoder = getattr(self.seen.final, "_preprocessor", None)
-        if encoder is not None:  # boosting by histograms encodes categories itself, and puts their columns first
-            first = np.asarray(self.seen.final.is_categorical_)
-            self.names = [*np.array(self.names)[first].tolist(), *np.array(self.names)[~first].tolist()]
-            self.seen.steps.append(encoder)
-        varying = [name for name in self.domain.families.varying if name not in self.domain.hidden]
+        self._domain = evidence.domain
+        output = "value" if evidence.oracle.asker.output == "value" else "label"
+        self.seen = Seen(evidence.model, self._domain, np.float64, evidence.batch, output)
+        varying = [name for name in self._domain.families.varying if name not in self._domain.hidden]
         every = np.ones(len(self.seen.base), dtype=bool)
-        self.tables = {name: self.seen.table(self.domain.names.index(name), every) for name in varying}
+        self.tables = {name: self.seen.table(self._domain.names.index(name), every) for name in varying}
+        self.parameters = list(self.tables)
+        """Parameters in which twins differ and that the model takes."""
         self.owner = np.full(len(self.seen.base), -1)
-        """By column, the place of its parameter among those in which twins differ; -1 of other columns."""
+        """By column, the place of its parameter among these; -1 of other columns."""
         for place, table in enumerate(self.tables.values()):
             if (self.owner[table.columns] >= 0).any():
                 raise UnfitError("a column that the preprocessing makes depends on more than one parameter")
             self.owner[table.columns] = place
+        self.names = _feature_names(self.seen)
         if len(self.names) != len(self.owner):
             self.names = [f"column {column}" for column in range(len(self.owner))]
-        self.members, self.case = _members(evidence)
+        members, self.case = _members(evidence)
+        self.rows = self.seen.rows(members) if len(members) else np.zeros((0, len(self.owner)))
+        self.n_cases = int(self.case.max(initial=-1)) + 1
 
-    @property
-    def parameters(self) -> list[str]:
-        """In which twins differ, and which the model takes."""
-        return list(self.tables)
+    def parameter(self, column: int) -> str | None:
+        """The parameter in which twins differ that makes a column."""
+        return None if self.owner[column] < 0 else self.parameters[self.owner[column]]
 
     def values(self, parameter: str, levels: Mask) -> str:
         """Some of a parameter's values, in words."""
         codes = np.flatnonzero(levels)
-        named = [str(plain(value)) for value in self.domain[parameter].decode(codes[:SHOWN])]
+        named = [str(plain(value)) for value in self._domain[parameter].decode(codes[:SHOWN])]
         return ", ".join(named) + (f" and {len(codes) - SHOWN:,} more" if len(codes) > SHOWN else "")
 
 
 def _members(evidence: Evidence) -> tuple[Codes, Codes]:
-    """The members of the cases that exist and are allowed, and the number of the case that each is of."""
+    """The members of the cases that exist and are allowed, and the number of the case that each belongs to."""
     cases, families = evidence.cases, evidence.domain.families
     most = max(1, MOST_MEMBERS // len(families))
     if evidence.n_cases > most:
@@ -223,7 +213,7 @@ def _members(evidence: Evidence) -> tuple[Codes, Codes]:
     return members.rows[present], numbers[present]
 
 
-def _names(seen: Seen) -> list[str]:
+def _feature_names(seen: Seen) -> list[str]:
     """The estimator's columns by the names that the steps before it give them; none where they give none."""
     names: Any = [name for name in seen.order if name not in seen.domain.hidden]
     try:
@@ -237,255 +227,99 @@ def _names(seen: Seen) -> list[str]:
 # Trees
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """One tree as flat arrays."""
-
-    left: Codes
-    """Where to go if the test holds; -1 at a leaf."""
-    right: Codes
-    column: Codes
-    threshold: Floats
-    missing_left: Mask
-    dtype: type
-    """What it makes of its rows."""
-    lists: Codes | None = None
-    """By node, which of the lists of categories go left; -1 of a node that tests a number."""
-    listed: Mask | None = None
-    """By list, then category."""
-    known: dict[int, Mask] | None = None
-    """By column of categories, which were known when it was fitted: others are taken for missing."""
-
-    def goes_left(self, nodes: Codes, values: NDArray[Any]) -> Mask:
-        """Where a value at each node leads."""
-        values = values.astype(self.dtype).astype(np.float64)
-        missing, left = np.isnan(values), values <= self.threshold[nodes]
-        if self.lists is not None and self.listed is not None and self.known is not None:
-            is_list = self.lists[nodes] >= 0
-            category = np.where(is_list & ~missing & (values >= 0), values, 0).astype(np.int64) % N_CATEGORIES
-            left = np.where(is_list, self.listed[self.lists[nodes], category], left)
-            for column, known in self.known.items():
-                missing |= is_list & (self.column[nodes] == column) & ((values < 0) | ~known[category])
-        return np.where(missing, self.missing_left[nodes], left)
-
-    def visits(self, rows: NDArray[Any]) -> Iterator[tuple[Codes, Codes, Mask]]:
-        """Level by level: the rows that are at a node which splits, these nodes, and who goes left."""
-        active, at = np.arange(len(rows)), np.zeros(len(rows), dtype=np.int64)
-        while True:
-            inner = self.left[at] >= 0
-            active, at = active[inner], at[inner]
-            if not len(active):
-                return
-            goes_left = self.goes_left(at, rows[active, self.column[at]])
-            yield active, at, goes_left
-            at = np.where(goes_left, self.left[at], self.right[at])
-
-    def words(self, node: int, name: str, *, goes_left: bool = True) -> str:
-        """What a node asks, or its contrary."""
-        if self.lists is not None and self.listed is not None and self.lists[node] >= 0:
-            codes = ", ".join(map(str, np.flatnonzero(self.listed[self.lists[node]])))
-            return f"{name} {'in' if goes_left else 'not in'} ({codes})"
-        return f"{name} {'<=' if goes_left else '>'} {self.threshold[node]:.6g}"
-
-
-def _trees(final: Any) -> Iterator[_Tree]:
-    """The trees of an estimator, in order; none if it is no tree and not made of trees."""
-    kind = (known_kind(final) or "").removeprefix("regression-")
-    if kind == "tree":
-        yield _of_tree(final.tree_)
-    elif kind == "forest":
-        for member in final.estimators_:
-            yield _of_tree(member.tree_)
-    elif kind == "boosting":
-        for member in final.estimators_.ravel():
-            yield _of_tree(member.tree_)
-    elif kind == "histogram-boosting":
-        yield from _of_histograms(final)
-    elif kind == "vote":
-        for member in final.estimators_:
-            trees = list(_trees(member)) if getattr(member, "_preprocessor", None) is None else []
-            if not trees:
-                raise UnfitError(f"a vote is looked into where all that vote are trees, got {type(member).__name__}")
-            yield from trees
-
-
-def _of_tree(tree: Any) -> _Tree:
-    return _Tree(
-        left=np.asarray(tree.children_left, dtype=np.int64),
-        right=np.asarray(tree.children_right, dtype=np.int64),
-        column=np.asarray(tree.feature, dtype=np.int64),
-        threshold=np.asarray(tree.threshold, dtype=np.float64),
-        missing_left=np.asarray(tree.missing_go_to_left, dtype=bool),
-        dtype=np.float32,
-    )
-
-
-def _of_histograms(final: Any) -> Iterator[_Tree]:
-    """Those of boosting by histograms, which may list categories."""
-    try:
-        bitsets, places = final._bin_mapper.make_known_categories_bitsets()
-        is_list = np.asarray(final._bin_mapper.is_categorical_, dtype=bool)
-        known = {int(column): _bits(bitsets[[places[column]]])[0] for column in np.flatnonzero(is_list)}
-        predictors = [tree for stage in final._predictors for tree in stage]
-        for tree in predictors:
-            nodes, listed = tree.nodes, _bits(tree.raw_left_cat_bitsets)
-            inner = nodes["is_leaf"] == 0
-            yield _Tree(
-                left=np.where(inner, nodes["left"].astype(np.int64), -1),
-                right=np.where(inner, nodes["right"].astype(np.int64), -1),
-                column=nodes["feature_idx"].astype(np.int64),
-                threshold=nodes["num_threshold"].astype(np.float64),
-                missing_left=nodes["missing_go_to_left"].astype(bool),
-                dtype=np.float64,
-                lists=np.where(inner & (nodes["is_categorical"] == 1), nodes["bitset_idx"].astype(np.int64), -1),
-                listed=listed if len(listed) else np.zeros((1, N_CATEGORIES), dtype=bool),
-                known=known,
-            )
-    except (AttributeError, ValueError, IndexError) as error:  # these are no public attributes
-        raise UnfitError(f"this version's boosting by histograms is built otherwise: {error}") from error
-
-
-def _bits(bitsets: NDArray[Any]) -> Mask:
-    """By row, then number from 0 to 255: whether its bit is set."""
-    words = np.asarray(bitsets, dtype=np.uint32).reshape(-1, N_CATEGORIES // 32)
-    return np.asarray((words[:, :, None] >> np.arange(32, dtype=np.uint32)) & 1, dtype=bool).reshape(-1, N_CATEGORIES)
-
-
-@dataclass(frozen=True)
-class _Passed:
-    """What the cases' members do in one tree."""
-
-    members: Codes
-    """By node, how many pass."""
-    parted: Codes
-    """By node, how many cases part, where that is looked at."""
-    n_met: Codes
-    """By parameter in which twins differ, then member: how many nodes that split on it."""
-
-
-def _passed(tree: _Tree, rows: NDArray[Any], case: Codes, owner: Codes, n_kinds: int) -> _Passed:
-    """Follow all members through a tree; `owner` is by node the parameter that it splits on."""
-    n_nodes, n_cases = len(tree.left), int(case.max(initial=-1)) + 1
-    nobody = np.zeros(n_nodes, dtype=np.int64)
-    passed = _Passed(nobody, nobody.copy(), np.zeros((n_kinds, len(rows)), dtype=np.int64))
-    for active, at, goes_left in tree.visits(rows):
-        passed.members[:] += np.bincount(at, minlength=n_nodes)
-        mine = owner[at] >= 0
-        passed.n_met[owner[at[mine]], active[mine]] += 1
-        # Members of a case that are at one node are there at the same time.
-        places = at[mine] * n_cases + case[active[mine]]
-        both = np.intersect1d(places[goes_left[mine]], places[~goes_left[mine]])
-        passed.parted[:] += np.bincount(both // max(1, n_cases), minlength=n_nodes)
-    return passed
-
-
-def _inside_trees(view: _View, trees: Sequence[_Tree]) -> Inside:
-    rows = view.seen.rows(view.members) if len(view.members) else np.zeros((0, len(view.owner)))
-    n, n_cases, kinds = len(rows), max(1, int(view.case.max(initial=-1)) + 1), view.parameters
-    n_met = np.zeros((len(kinds), n), dtype=np.int64)
-    n_nodes = np.zeros((len(trees), len(kinds)), dtype=np.int64)
-    found: list[tuple[float, float, int, int]] = []
-    for number, tree in enumerate(trees):
-        owner = np.where(tree.left >= 0, view.owner[tree.column], -1)
-        splits = np.flatnonzero(owner >= 0)
-        n_nodes[number] = np.bincount(owner[splits], minlength=len(kinds))
-        if len(splits):
-            passed = _passed(tree, rows, view.case, owner, len(kinds))
-            n_met += passed.n_met
-            parted, mass = passed.parted[splits] / n_cases, passed.members[splits] / max(1, n)
-            found += [(-each[0], -each[1], number, each[2]) for each in zip(parted, mass, splits.tolist(), strict=True)]
+def _inside_tree(view: _View) -> Inside:
+    tree, n = view.seen.final.tree_, max(1, len(view.rows))
+    inner = tree.children_left >= 0
+    owner = np.where(inner, view.owner[tree.feature], -1)
+    paths = _paths(tree, view.rows)
+    strengths = []
+    for node in np.flatnonzero(owner >= 0).tolist():
+        left, right = (view.case[paths[:, children[node]]] for children in (tree.children_left, tree.children_right))
+        parted = len(np.intersect1d(left, right)) / max(1, view.n_cases)
+        strengths.append((-parted, -float(paths[:, node].sum() / n), node))
+    totals = []
+    for place, name in enumerate(view.parameters):
+        n_met = paths[:, owner == place].sum(axis=1)
+        n_nodes = int((owner == place).sum())
+        mass, mean = float((n_met > 0).sum() / n), float(n_met.sum() / n)
+        totals.append(Total(name, n_nodes, int(n_nodes > 0), mass, mean))
     return Inside(
         model=type(view.seen.final).__name__,
-        n_members=n,
-        n_trees=len(trees),
-        n_nodes=int(sum((tree.left >= 0).sum() for tree in trees)),
-        nodes=tuple(
-            _node(view, trees[number], number, node, float(-mass), float(-parted))
-            for parted, mass, number, node in sorted(found)[:TOP]
-        ),
-        totals=tuple(
-            Total(
-                name,
-                int(n_nodes[:, place].sum()),
-                int((n_nodes[:, place] > 0).sum()),
-                mass=float((n_met[place] > 0).mean()) if n else 0.0,
-                per_member=float(n_met[place].mean()) if n else 0.0,
-            )
-            for place, name in enumerate(kinds)
-        ),
+        n_members=len(view.rows),
+        n_trees=1,
+        n_nodes=int(inner.sum()),
+        nodes=tuple(_node(view, tree, node, -mass, -parted) for parted, mass, node in sorted(strengths)[:TOP]),
+        totals=tuple(totals),
     )
 
 
-def _node(view: _View, tree: _Tree, number: int, node: int, mass: float, parted: float) -> SplitNode:
+def _paths(tree: Any, rows: Floats) -> Mask:
+    """By row and node, whether the row passes the node."""
+    if not len(rows):
+        return np.zeros((0, tree.node_count), dtype=bool)
+    return np.asarray(tree.decision_path(rows.astype(np.float32)).toarray(), dtype=bool)
+
+
+def _node(view: _View, tree: Any, node: int, mass: float, parted: float) -> SplitNode:
     """A node in words, with the path that leads to it."""
+
+    def condition(at: int, sign: str) -> str:
+        return f"{view.names[tree.feature[at]]} {sign} {tree.threshold[at]:.6g}"
+
     path: list[str] = []
     below = node
     while below:
-        is_left = below in tree.left
-        above = int(np.flatnonzero((tree.left if is_left else tree.right) == below)[0])
-        path.append(tree.words(above, view.names[tree.column[above]], goes_left=is_left))
+        is_left = below in tree.children_left
+        above = int(np.flatnonzero((tree.children_left if is_left else tree.children_right) == below)[0])
+        path.append(condition(above, "<=" if is_left else ">"))
         below = above
-    column = int(tree.column[node])
-    parameter = view.parameters[view.owner[column]]
-    goes_left = _levels_left(view.tables[parameter], tree, node)
+    parameter = view.parameters[view.owner[tree.feature[node]]]
+    table = view.tables[parameter]
+    values = table.values[:, np.flatnonzero(table.columns == tree.feature[node])[0]].astype(np.float32)
+    goes_left = np.where(np.isnan(values), bool(tree.missing_go_to_left[node]), values <= tree.threshold[node])
     return SplitNode(
-        number,
-        node,
-        len(path),
-        parameter,
-        tree.words(node, view.names[column]),
-        view.values(parameter, goes_left),
-        view.values(parameter, ~goes_left),
-        " and ".join(reversed(path)),
-        mass,
-        parted,
+        tree=0,
+        node=node,
+        depth=len(path),
+        parameter=parameter,
+        condition=condition(node, "<="),
+        left=view.values(parameter, goes_left),
+        right=view.values(parameter, ~goes_left),
+        path=" and ".join(reversed(path)),
+        mass=mass,
+        parted=parted,
     )
 
 
-def _levels_left(table: Table, tree: _Tree, node: int) -> Mask:
-    """Which of a parameter's values go left at a node."""
-    values = table.values[:, np.flatnonzero(table.columns == tree.column[node])[0]]
-    return tree.goes_left(np.full(len(values), node), values)
+def _node_words(node: SplitNode) -> str:
+    after = f", after {node.path}," if node.path else ""
+    return (
+        f"Node {node.node} at depth {node.depth}{after} asks for {node.condition}: it sends {node.parameter} "
+        f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other. {percent(node.mass)} of "
+        f"the cases' members pass it, and {percent(node.parted)} of the cases part there."
+    )
 
 
 # Linear models
 
 
-def _inside_linear(view: _View) -> Inside:
+def _inside_linear(view: _View) -> Inside | None:
     final = view.seen.final
     coefficients = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     if coefficients.shape[1] != len(view.owner):
-        raise UnfitError("the model's coefficients are not one for each of its columns")
-    rows = view.seen.rows(view.members) if len(view.members) else view.seen.base[None]
-    ranges = rows.max(axis=0) - rows.min(axis=0)
+        return None
+    ranges = np.ptp(view.rows, axis=0) if len(view.rows) else np.zeros(len(view.owner))
     classes = np.asarray(getattr(final, "classes_", [None])).tolist()
     outcomes = classes[-1:] if len(coefficients) == 1 else classes
     weights = [
-        Weight(
-            None if view.owner[column] < 0 else view.parameters[view.owner[column]],
-            view.names[column],
-            outcome,
-            float(coefficient),
-            abs(float(coefficient * ranges[column])),
-        )
-        for outcome, row in zip(outcomes, coefficients, strict=True)
+        Weight(view.parameter(column), view.names[column], outcome, coefficient, abs(coefficient * ranges[column]))
+        for outcome, row in zip(outcomes, coefficients.tolist(), strict=True)
         for column, coefficient in enumerate(row)
     ]
     weights.sort(key=lambda each: (-each.effect, -abs(each.coefficient)))
     mine = [each for each in weights if each.parameter is not None]
     others = [each for each in weights if each.parameter is None]
-    return Inside(type(final).__name__, len(view.members), weights=(*mine, *others[:OTHERS]))
-
-
-# Words
-
-
-def _node_words(node: SplitNode) -> str:
-    said = f"tree {node.tree}, node {node.node}, depth {node.depth}: {node.condition} sends {node.parameter} "
-    said += f"{node.left or 'of no value'} one way and {node.right or 'of no value'} the other"
-    after = f" after {node.path}" if node.path else ""
-    passed = f"{percent(node.mass)} of the cases' members pass it"
-    return f"{said}{after}; {passed}, {percent(node.parted)} of the cases part there"
+    return Inside(type(final).__name__, len(view.rows), weights=(*mine, *others[:OTHERS]))
 
 
 def _weight_words(weight: Weight) -> str:

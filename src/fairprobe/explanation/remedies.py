@@ -1,8 +1,8 @@
-"""What would end it: a simulation of what would be left if regions were decided in another way.
+"""What would end the cases of a region: a simulation of the share that would be left if it were decided otherwise.
 
-Inputs are drawn and rows taken once, and all their members asked about once; every remedy is worked out from the same
-answers, so that its figures can be held against those of any other. Nothing is trained, and nobody's model is changed:
-a model that is trained anew would differ elsewhere too.
+Inputs are drawn, rows are taken and all their members are asked about once. All remedies are computed from the same
+answers, so that their figures can be compared. Nothing is trained and no model is changed; a model that is trained anew
+would differ elsewhere too.
 """
 
 from __future__ import annotations
@@ -19,149 +19,175 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
+from fairprobe.blocks import Block, Sentence, Table
 from fairprobe.checks import checked_count
-from fairprobe.domain.constraints import Restrictions, Rule, bind
+from fairprobe.domain.constraints import Rule, bind
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
+from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.finding import Finding, finite
 from fairprobe.oracle import Oracle
 from fairprobe.wording import POPULATIONS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_SAMPLES = 2
+"""Largest number of shares side by side in a table that also shows their intervals."""
+
 
 class Decision(StrEnum):
-    """In what other way a region is decided: a word, and the same in more `words`."""
+    """The ways to decide a region otherwise."""
 
-    words: str
+    MEAN = "twins-mean"
+    FAVOURABLE = "favourable"
+    CONSTANT = "constant-sensitive-value"
 
-    def __new__(cls, word: str, words: str) -> Decision:
-        """A word, which it is equal to, with the same in more words."""
-        decision = str.__new__(cls, word)
-        decision._value_ = word
-        decision.words = words
-        return decision
 
-    MEAN = "twins-mean", "by the mean outcome of the twins"
-    FAVOURABLE = "favourable", "always by the favourable outcome"
-    CONSTANT = "constant-sensitive-value", "as if the sensitive value were always the same"
+WAYS = {
+    Decision.MEAN: "by the mean outcome of the twins",
+    Decision.FAVOURABLE: "always by the favourable outcome",
+    Decision.CONSTANT: "as if the sensitive value were always the same",
+}
+"""By decision, its words in a sentence."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """What would be left in one population if a region were decided in another way: simulated."""
+    """The share that would be left in one population if a region were decided in another way: simulated."""
 
     region: str
-    """Which one by its place, or which together."""
+    """The region by its place, or the first ones together."""
     rules: tuple[Rule, ...]
-    """The rules themselves."""
     decision: Decision
     population: str
     """One of domain, valid, density (the sample) and rows."""
     twins: str
-    """Whether linked twins are compared or plain ones."""
+    """The twins that are compared: "linked" or "plain"."""
     n: int
-    """Inputs that are comparable."""
+    """Number of inputs that are comparable."""
     n_inside: int
-    """How many of them are inside the region."""
+    """Number of these that are inside the region."""
     before: float
-    """The share that is discriminatory, as the model is."""
+    """The discriminatory share of the model as it is."""
     after: float
-    """The share that would be."""
+    """The share that would be left."""
     low: float
     high: float
     """The exact interval of `after`."""
     accuracy_before: float = math.nan
     accuracy_after: float = math.nan
-    """Of the rows with a label, those it was fitted to included; NaN elsewhere, and where outputs give no label."""
+    """On the rows with a label, with those it was fitted to; NaN elsewhere, and where outputs give no label."""
     confidence: float = 0.95
 
     def sentence(self) -> str:
         """The remedy in words."""
         where = POPULATIONS[self.population] + (", linked twins" if self.twins == "linked" else "")
         if not self.n:
-            return f"simulated: what deciding {self.region} otherwise would do to {where} was not measured"
+            return f"simulated: the effect of deciding {self.region} otherwise on {where} was not measured"
         said = (
-            f"simulated: with {self.region} decided {self.decision.words}, {percent(self.after)} of {where} would be "
-            f"discriminatory ({percent(self.low)} to {percent(self.high)}), where {percent(self.before)} are"
+            f"simulated: with {self.region} decided {WAYS[self.decision]}, {percent(self.after)} of {where} would be "
+            f"discriminatory ({percent(self.low)} to {percent(self.high)}); now {percent(self.before)} are"
         )
         if math.isnan(self.accuracy_after):
             return said
-        rows = f"accuracy on the rows {percent(self.accuracy_after)}, where it is {percent(self.accuracy_before)}"
-        return f"{said}; {rows}"
+        return f"{said}; accuracy on the rows {percent(self.accuracy_after)}, now {percent(self.accuracy_before)}"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        kept = {name: value for name, value in vars(self).items() if name != "rules"}
-        figures = {
-            name: None if isinstance(value, float) and math.isnan(value) else value for name, value in kept.items()
-        }
-        texts = [rule.text for rule in self.rules]
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentence as plain values of JSON."""
+        figures = {name: finite(value) for name, value in vars(self).items() if name not in ("rules", "decision")}
+        rules = [rule.text for rule in self.rules]
         return {
             **figures,
-            "rules": texts,
+            "rules": rules,
             "decision": str(self.decision),
             "simulated": True,
             "sentence": self.sentence(),
         }
 
 
-class Remedies(list[Remedy]):
-    """Remedies, a simulation of each: region by region, decision by decision, population by population."""
+class Remedies(Finding, list[Remedy]):
+    """Remedies by region, decision and population, each of them simulated."""
 
     @property
     def table(self) -> pd.DataFrame:
         """A row for each."""
         import pandas as pd
 
-        names = {
-            "region": "region",
-            "remedy": "decision",
-            "population": "population",
-            "twins": "twins",
-            "n": "n",
-            "share_before": "before",
-            "share_after": "after",
-            "low": "low",
-            "high": "high",
-            "accuracy_before": "accuracy_before",
-            "accuracy_after": "accuracy_after",
-        }
-        table = [[getattr(each, name) for name in names.values()] for each in self]
-        return pd.DataFrame(table, columns=list(names)).assign(
-            remedy=[str(each.decision) for each in self], simulated=True
-        )
+        names = ["region", "decision", "population", "twins", "n", "before", "after", "low", "high"]
+        names += ["accuracy_before", "accuracy_after"]
+        table = pd.DataFrame([[getattr(each, name) for name in names] for each in self], columns=names)
+        renamed = {"decision": "remedy", "before": "share_before", "after": "share_after"}
+        return table.assign(decision=table["decision"].map(str), simulated=True).rename(columns=renamed)
 
     def sentences(self) -> list[str]:
         """Each in words."""
         return [each.sentence() for each in self]
 
-    def summary(self) -> list[dict[str, Any]]:
-        """The figures, ready for JSON."""
-        return [each.summary() for each in self]
+    def jsonable(self) -> list[dict[str, Any]]:
+        """The remedies as plain values of JSON."""
+        return [each.jsonable() for each in self]
+
+    def blocks(self) -> Sequence[Block]:
+        """A row for each region: the largest share that would be left in each population, and the accuracies."""
+        if not self:
+            return [Sentence("No remedy was simulated.")]
+        samples = list(dict.fromkeys((each.population, each.twins) for each in self))
+        is_linked = any(twins == "linked" for _, twins in samples)
+        titles = [f"{name}, {twins}" if is_linked else name for name, twins in samples]
+        known = [each for each in self if not math.isnan(each.accuracy_after)]
+        decisions = list(dict.fromkeys(each.decision for each in known))
+        first = {(each.population, each.twins): each for each in reversed(self)}
+        now = [percent(each.accuracy_before) for each in known[:1]] * len(decisions)
+        rows = [["as it is", *(percent(first[sample].before) for sample in samples), *now]]
+        for region in dict.fromkeys(each.region for each in self):
+            own = [each for each in self if each.region == region]
+            left = [[each for each in own if (each.population, each.twins) == sample] for sample in samples]
+            after = [
+                percent(e.accuracy_after) for d in decisions for e in known if e.region == region and e.decision == d
+            ]
+            rows.append(
+                [region, *(_most_left(each, with_interval=len(samples) <= MOST_SAMPLES) for each in left), *after]
+            )
+        letters = "ABC"[: len(decisions)]
+        ways = [f"{letter} {WAYS[decision]}" for letter, decision in zip(letters, decisions, strict=True)]
+        accuracy = f" Accuracy on the rows with a region decided {', '.join(ways)}." if ways else ""
+        title = "What would end it, simulated: the share left if all twins in a region got one outcome."
+        columns = ["", *titles, *(f"accuracy {letter}" for letter in letters)]
+        return [Table.of(columns, rows, f"{title}{accuracy}")]
+
+
+def _most_left(remedies: Sequence[Remedy], *, with_interval: bool) -> str:
+    """The largest share that would be left: a constant sensitive value may leave families as they are."""
+    most = max(remedies, key=lambda remedy: remedy.after)
+    return (
+        f"{percent(most.after)} ({percent(most.low)} to {percent(most.high)})" if with_interval else percent(most.after)
+    )
 
 
 def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
-    """What would be left if regions were decided in another way: each alone, and the first ones together.
+    """Simulate the share that would be left if regions were decided otherwise: each alone, and the first ones together.
 
-    The ways are the twins' mean outcome (of labels the most frequent among the members; if two are, the favourable one
-    where it was told, else the first in the order of classes), always the favourable outcome where it was told (of
-    scores the best among the members), and a constant sensitive value: each is judged as the member that has the most
-    frequent combination in the rows, without rows the first. A family without that member is left as it is.
+    The decisions are
+    - the mean outcome of the twins: of labels the most frequent among the members; of several the favourable one if it
+      was given, else the first in the order of classes;
+    - always the favourable outcome, if it was given: of scores the best among the members;
+    - a constant sensitive value: each is judged as the member with the combination that is most frequent in the rows,
+      without rows the first. A family without that member stays as it is.
 
     A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
-    on one side. Plain twins may be on both: of two who are as tall, a link that shifts heights puts one in a region.
+    on one side of a region; plain twins may be on both.
 
     Args:
         rules: the regions, the most important first.
         evidence: the model, the population and the rows.
-        n: inputs drawn from the population, and rows taken at most, for each kind of twins; fewer if the budget ends.
+        n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
         confidence: of each interval.
     """
     checked_count("n", n)
@@ -183,42 +209,42 @@ def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, c
 
 
 def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
-    """Each alone, then the first ones together."""
+    """The names and places of regions: each alone, then the first ones together."""
     for place in range(len(rules)):
         yield f"region {place + 1}", slice(place, place + 1)
     for n in range(2, len(rules) + 1):
         yield f"the first {n} regions", slice(n)
 
 
-# What is asked, once
+# Samples, asked about once
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Inputs or rows, and what the model says of all members of their families."""
+    """Inputs or rows, and the model's outputs for all members of their families."""
 
     population: str
     twins: str
     oracle: Oracle
     inside: Mask
-    """By rule, then member, then input: which of the members present is in which region."""
+    """By rule, member and input: the member is present and in the region."""
     own: Mask
-    """By rule, then input: which inputs themselves are."""
+    """By rule and input: the input itself is in the region."""
     outputs: NDArray[Any]
-    """By member, then input (then class)."""
+    """By member and input, and by class where there are classes."""
     present: Mask
     counted: Mask
-    """Which inputs are comparable."""
+    """By input: it is comparable."""
     labels: NDArray[Any] | None = None
-    """Of rows that have some."""
+    """The labels of rows."""
     labelled: Mask | None = None
-    """Which rows have a label, and an output of their own."""
+    """By row: it has a label, and an output of its own."""
     right: Mask | None = None
-    """Which rows the model labels as they are; None where no label follows from its outputs."""
+    """By row: the model gives it its label; None where outputs give no label."""
 
 
 def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
-    """The population and the rows, with linked twins and plain ones where there are links; each by an equal budget."""
+    """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
     sides = sides_of(evidence.domain, None)
     left = len(sides) * (1 if evidence.rows is None else 2)
     for side in sides:
@@ -231,7 +257,7 @@ def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sam
 
 
 def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
-    """Inputs of the population, drawn with what the links forbid or without."""
+    """Draw inputs of the population, with the links or without."""
     population = evidence.population
     if not side.links:
         domain = population.domain.without_links()
@@ -250,17 +276,17 @@ def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _
 
 
 def _region(rule: Rule, domain: Domain) -> Restrictions:
-    """What a rule leaves of a domain: as `Rule.matches`, but many times as fast."""
+    """A rule as restrictions of a domain: many times as fast as `Rule.matches`."""
     return Restrictions(domain.parameters, [bind(rule, domain.parameters)], ())
 
 
 def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
-    """Real rows as they are, all of them or so many drawn."""
+    """Take all real rows, or `n` of them at random."""
     assert evidence.rows is not None
     try:
         rows, known = known_rows(side.rows(evidence.rows))
     except DataError:
-        return None  # nobody's sensitive value is known
+        return None  # no row has a known sensitive value
     labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
     if len(rows) > n:
         chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
@@ -283,12 +309,12 @@ def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _S
 
 
 def _present(batch: JudgedFamilies) -> Mask:
-    assert batch.present is not None  # of rows it always is told
+    assert batch.present is not None  # rows always have it
     return batch.present
 
 
 def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> Mask:
-    """By region, then member, then row: which members are in it."""
+    """By region, member and row: the member is present and in the region."""
     present = _present(batch)
     inside = np.zeros((len(regions), *present.shape), dtype=bool)
     if batch.rows is not None and present.any():
@@ -297,7 +323,7 @@ def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> M
 
 
 def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
-    """The outputs of all batches; one of which nothing was asked has them in no shape, and takes that of the others."""
+    """Join the outputs of all batches; a batch about which nothing was asked takes the shape of the others."""
     asked = [batch.outputs for batch in batches if _present(batch).any()]
     like = asked[0] if asked else np.zeros((1, 1))
     blank = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
@@ -308,7 +334,7 @@ def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
 def _own_outputs(
     evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
 ) -> tuple[NDArray[Any], Mask]:
-    """The outputs for rows as they are, and which have one: who is no member of the own family is asked about."""
+    """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
     levels = [side[name].levels for name in side.sensitive]
     places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
     everyone = np.arange(len(own))
@@ -325,7 +351,7 @@ def _own_outputs(
 
 @contextmanager
 def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
-    """One that judges as the evidence's oracle does, but inputs of a domain with other rules or links."""
+    """An oracle like that of the evidence, for a domain with other rules or links."""
     if domain == evidence.domain:
         yield evidence.oracle
         return
@@ -334,32 +360,32 @@ def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
 
 
 def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
-    """Labels that are words as objects: an array of words would cut a longer one off."""
+    """Labels that are text as objects: an array of text would cut longer ones off."""
     return outputs.astype(object) if outputs.dtype.kind in "US" else outputs
 
 
-# What follows
+# Simulations
 
 
 @dataclass(frozen=True)
 class _Simulation:
-    """A sample, and what would come of it, were inputs decided in another way."""
+    """A sample, and the outcomes of its inputs if they were decided in another way."""
 
     sample: _Sample
     decision: Decision
     outcome: NDArray[Any]
-    """By input: what the members of its family would get inside the regions."""
+    """By input: the outcome of the members of its family that are inside the regions."""
     exists: Mask
-    """Whether there is such an outcome."""
+    """By input: there is such an outcome."""
     right: Mask | None
-    """Whether it is the row's label."""
+    """By row: the outcome is its label."""
 
     @cached_property
     def _hits(self) -> Mask:
         return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
 
     def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
-        """The figures, if some of the regions are decided so."""
+        """The figures if some of the regions are decided so."""
         sample = self.sample
         inside = np.asarray(sample.own[places].any(axis=0))
         n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
@@ -383,7 +409,7 @@ class _Simulation:
         )
 
     def _hits_after(self, inside: Mask) -> Mask:
-        """Which inputs would be discriminatory, if the members inside were decided otherwise."""
+        """By input: it would be discriminatory if the members inside were decided otherwise."""
         sample, hits = self.sample, self._hits.copy()
         changed = inside & self.exists
         some = np.flatnonzero(changed.any(axis=0))
@@ -394,7 +420,7 @@ class _Simulation:
         return hits
 
     def _accuracies(self, changed: Mask) -> tuple[float, float]:
-        """Of the rows with a label: as the model is, and as it would be."""
+        """The accuracy on rows with a label: of the model as it is, and as it would be."""
         labelled, right = self.sample.labelled, self.sample.right
         if labelled is None or right is None or self.right is None or not labelled.any():
             return math.nan, math.nan
@@ -402,7 +428,7 @@ class _Simulation:
 
 
 Decided = tuple[NDArray[Any], Mask]
-"""By input, what the members of its family would get, and whether there is such an outcome."""
+"""By input, the outcome of the members of its family, and whether there is one."""
 
 
 def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
@@ -459,7 +485,7 @@ _DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
 
 
 def _most_frequent(evidence: Evidence) -> int:
-    """The combination of sensitive values that most rows have; without rows the first."""
+    """Place of the combination of sensitive values that most rows have; without rows the first."""
     if evidence.rows is None:
         return 0
     codes = evidence.row_codes[:, list(evidence.domain.sensitive_columns)]
@@ -468,7 +494,7 @@ def _most_frequent(evidence: Evidence) -> int:
 
 
 def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
-    """Whether outputs, one a row, stand for the rows' labels; None where that can't be told."""
+    """By row: its output stands for its label; None where outputs give no label."""
     named = None if sample.labels is None else _as_labels(outputs, sample.oracle, classes_of(evidence.model))
     return None if named is None else np.asarray(named == sample.labels)
 

@@ -251,7 +251,7 @@ def _asked_again(given: GivenCases, search: MinimalChanges, rows: RealRows | Non
     )
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Repaired(ChangedCases):
     """Cases, and the changes that end them. Where nothing was found, values are missing.
 
@@ -316,10 +316,10 @@ class Repaired(ChangedCases):
             said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
         return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         parameters = {str(name): int(n) for name, n in self.parameters.items()}
-        return {**super().summary(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
+        return {**super().jsonable(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
 
     def _sentence(self) -> str:
         n = self.n_cases - self.n_unrepaired
@@ -331,5 +331,6 @@ class Repaired(ChangedCases):
             "number is enough."
         )
 
-    def _shown(self) -> pd.DataFrame:
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
         return self.cases.assign(changes=self.changes)

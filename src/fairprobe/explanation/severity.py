@@ -1,4 +1,4 @@
-"""How severe: how far apart the model's scores are for the two twins that show a case, and which cases come first."""
+"""How far apart the model's scores are for the two twins that show a case, and which cases come first."""
 
 from __future__ import annotations
 
@@ -12,72 +12,66 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.blocks import Remark
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.explanation.evidence import Evidence
-from fairprobe.explanation.influence import records
+from fairprobe.explanation.finding import Finding, finite, records, remarks_of
 from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Asker
-from fairprobe.notebook import as_html
 
 if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
-MEASURES = {
-    "proba": "probabilities",
-    "score": "scores",
-    "value": "values",
-    "label": "labels, whose gap is 0 or 1",
-}
+MEASURES = {"proba": "probabilities", "score": "scores", "value": "values"}
+"""By output, the name of the numbers whose distance is the severity."""
 
 ROWS_A_CALL = 10_000
+"""Largest number of rows sent in one call: about as many as stay in a core's cache."""
+
+MOST_RANKED = 100
+"""Number of cases of the ranking that are written to JSON. Chosen."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Severity:
-    """How far apart the two ends of each case are."""
+class Severity(Finding):
+    """The distance between the model's outputs for the two ends of each case."""
 
     measure: str
-    """What is apart: proba, score or value; label where the model tells no more than that."""
+    """The output whose distance is measured: proba, score or value; label where the model gives nothing else."""
     gaps: Floats
-    """By case given, in order; NaN for those that do not hold, or that there was no room to ask about."""
+    """By case given, in order; NaN for those that do not hold, or that the budget was not enough for."""
     quantiles: pd.Series[Any]
-    """Of the gaps."""
     ranking: pd.DataFrame
-    """The cases by `product`, of `severity` and `plausibility` (1 without a density), the largest first and those found
-    first before others: `place` is that among the cases given."""
+    """The cases by `product`, of `severity` and `plausibility` (1 without a density), in descending order; `place` is
+    the position among the cases given."""
     n_queries: int
     health: tuple[Remark, ...] = ()
-    """What is to be said of it."""
 
     def sentences(self) -> list[str]:
-        """The middle half of the gaps, in words."""
+        """The quartiles of the gaps."""
         if not len(self.ranking):
             return ["There is no case whose severity was measured."]
         if self.measure == "label":
-            return ["The model tells labels alone: whether some cases are as severe as others cannot be told."]
+            return ["The model gives labels only, so some cases cannot be called more severe than others."]
         low, middle, high, most = (self.quantiles[q] for q in (0.25, 0.5, 0.75, 1.0))
         return [
-            f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case; in half of the "
-            f"cases {low:.3g} to {high:.3g}, and {most:.3g} at the most."
+            f"The {MEASURES[self.measure]} of the two twins are {middle:.3g} apart in the median case, {low:.3g} to "
+            f"{high:.3g} in half of the cases, and at most {most:.3g}."
         ]
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON; of the ranking, the first hundred."""
+    def shown_table(self) -> pd.DataFrame:
+        """The quantiles of the gaps."""
+        return self.quantiles.reset_index()
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentences as plain values of JSON."""
         return {
             "measure": self.measure,
-            "quantiles": {f"{q:g}": float(gap) if len(self.ranking) else None for q, gap in self.quantiles.items()},
-            "ranking": records(self.ranking.head(100)),
+            "quantiles": {f"{q:g}": finite(gap) for q, gap in self.quantiles.items()},
+            "ranking": records(self.ranking.head(MOST_RANKED)),
             "n_queries": self.n_queries,
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": remarks_of(self.health),
             "sentences": self.sentences(),
         }
-
-    def __repr__(self) -> str:
-        return f"Severity({' '.join(self.sentences())})"
-
-    def _repr_html_(self) -> str:
-        figures = {f"{q:.0%} quantile": f"{gap:.4g}" for q, gap in self.quantiles.items()}
-        return as_html("Severity", " ".join(self.sentences()), figures, self.health)
 
 
 def severity_of(evidence: Evidence) -> Severity:
@@ -88,8 +82,7 @@ def severity_of(evidence: Evidence) -> Severity:
     gaps, n_queries = evidence.cases.gaps.astype(np.float64), 0
     health: tuple[Remark, ...] = ()
     if measure != evidence.oracle.asker.output:
-        left = evidence.budget.n_left
-        n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
+        n = _affordable(evidence)
         if n < evidence.n_cases:
             text = f"the limit on queries leaves room to ask about the scores of {n:,} of {evidence.n_cases:,} cases"
             health = (Remark("fewer-scores", text),)
@@ -97,15 +90,14 @@ def severity_of(evidence: Evidence) -> Severity:
         case, twin, n_queries = _asked(evidence, measure, n)
         gaps[:n] = np.abs(case - twin).reshape(n, -1).max(axis=1) if n else 0.0
     known = np.flatnonzero(~np.isnan(gaps))
-    places = np.arange(evidence.n_cases) if evidence.places is None else evidence.places
     of_given = np.full(evidence.n_given, np.nan)
-    of_given[places] = gaps
+    of_given[evidence.numbers] = gaps
     plausibility = np.ones(len(known))
     if evidence.density is not None and len(known):
         plausibility = evidence.density.plausibility_of(evidence.cases.codes[known])
     product = gaps[known] * plausibility
     ranking = pd.DataFrame(
-        {"place": places[known], "severity": gaps[known], "plausibility": plausibility, "product": product}
+        {"place": evidence.numbers[known], "severity": gaps[known], "plausibility": plausibility, "product": product}
     ).iloc[np.argsort(-product, kind="stable")]
     quantiles = np.quantile(gaps[known], QUANTILES) if len(known) else np.full(len(QUANTILES), np.nan)
     return Severity(
@@ -119,21 +111,20 @@ def severity_of(evidence: Evidence) -> Severity:
 
 
 def _measure(evidence: Evidence) -> str:
-    """The output whose gap tells most."""
+    """The output whose gap says most."""
     output = evidence.oracle.asker.output
     if output != "label":
         return output
-    abilities = adapter_for(evidence.model)
-    return "proba" if abilities.probabilities else "score" if abilities.scores else "label"
+    adapter = adapter_for(evidence.model)
+    return "proba" if adapter.probabilities else "score" if adapter.scores else "label"
 
 
 def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
-    """Of cases told by scores or probabilities: how many have twins of another label, and how many were asked about.
+    """Of cases by scores or probabilities: the number whose twins get different labels, and the number asked about.
 
-    None where labels are what is compared, or the model gives none, or there is no room to ask.
+    None where labels are compared, or the model gives none, or the budget is not enough for one case.
     """
-    own, left = evidence.oracle.asker, evidence.budget.n_left
-    n = evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
+    own, n = evidence.oracle.asker, _affordable(evidence)
     if own.output not in ("score", "proba") or not n or not isinstance(own, Asker) or own.adapter.is_function:
         return None
     try:
@@ -143,8 +134,14 @@ def relabelled_of(evidence: Evidence) -> tuple[int, int] | None:
     return int((case != twin).sum()), n
 
 
+def _affordable(evidence: Evidence) -> int:
+    """The number of cases of which the budget is enough for both ends."""
+    left = evidence.budget.n_left
+    return evidence.n_cases if left is None else min(evidence.n_cases, left // 2)
+
+
 def _asked(evidence: Evidence, output: str, n: int) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """That output at both ends of the first n cases, and the rows that were asked about."""
+    """An output at both ends of the first n cases, and the number of rows asked about."""
     if not n:
         return np.empty(0), np.empty(0), 0
     ends = evidence.oracle.ends(evidence.cases)

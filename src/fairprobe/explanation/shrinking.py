@@ -140,7 +140,7 @@ def _shown_places(judgement: Judgement, rows: Codes, own: Codes) -> Codes:
     return np.where(judgement.present[places, each], places, fallback)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shrunk(ChangedCases):
     """Cases near to real rows: `cases` have their row's sensitive values where these are compared and allowed.
 
@@ -177,10 +177,10 @@ class Shrunk(ChangedCases):
         said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
         return f"{', '.join(whose)}: {changed} changes {said}"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         before = {f"{name}_before": mean_of(self.before[name]) for name in ("n_changes", "distance")}
-        return {**super().summary(), **before}
+        return {**super().jsonable(), **before}
 
     def _sentence(self) -> str:
         before, after = self.before["n_changes"].mean(), self.n_changes.mean()
@@ -189,5 +189,6 @@ class Shrunk(ChangedCases):
             f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
         )
 
-    def _shown(self) -> pd.DataFrame:
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
         return self.cases.assign(row=self.rows, n_changes=self.n_changes)

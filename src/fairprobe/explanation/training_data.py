@@ -1,20 +1,20 @@
-"""Was it in the data? The training rows inside a region, by sensitive value, and whether their labels differ.
+"""The training rows inside a region, by sensitive value: whether the model's difference was in the data.
 
 A model can treat people differently because the labels that it learned from do, or because it was never shown such
-people and extrapolates. Counts tell the two apart: with so few rows that even the sharpest difference could not have
-shown, the data say nothing; with more, a test does. That the data have no such difference is said where a test of
-equivalence shows it: the labels differ by less than half of what the model's own answers to the same rows do. The model
-is asked about these rows, and about nothing else.
+people and extrapolates. If so few rows are inside that even the sharpest difference would not be significant, the data
+say nothing; with more rows, a test does. Absence of a difference is claimed only where a test of equivalence shows it:
+the labels differ by less than half of what the model's own answers to the same rows do. The model is asked about these
+rows only.
 
-The region comes from a model that may have been fitted to these very rows, so that a p-value says how plain a
-difference is in them; it is no proof about the people that they were drawn from.
+The region comes from a model that may have been fitted to these very rows. A p-value therefore says how plain a
+difference is in them; it proves nothing about the people that they were drawn from.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -33,48 +33,53 @@ from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_
 from fairprobe.estimation.favourable import in_order
 from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.finding import Finding, figures_of, finite
 from fairprobe.model.adapters import adapter_for
-from fairprobe.wording import percent
+from fairprobe.wording import capital, closed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FARTHEST = 0.5
-"""Groups are compared that the model puts at least so far apart, as a part of its largest difference."""
+"""Smallest difference of two groups that are compared, as a part of the model's largest difference. Chosen."""
 
 MOST_PAIRS = 100
-"""Pairs of groups that are compared at most, those farthest apart."""
+"""Largest number of pairs of groups that are compared: those farthest apart. Chosen."""
 
 MARGIN = 0.5
-"""That the data have no such difference is said of one below this part of the model's own on the same rows: chosen.
+"""Margin of the test of equivalence, as a part of the model's own difference on the same rows. Chosen.
 
-Not of any smaller one: a model that decides by what is likelier makes a large difference in labels of a smaller one in
-rates.
+It is not smaller, because a model that decides by the likelier label makes a large difference in labels of a smaller
+one in rates.
 """
 
 ROWS_PART = 0.2
-"""Of the queries left, to ask the model about the rows inside a region; with fewer, its difference there is unknown."""
+"""Largest part of the queries left that is spent on the rows inside a region. Chosen."""
 
 SHOWN = 4
-"""Groups that are told one by one."""
+"""Number of groups that a sentence names."""
 
 
 class InData(StrEnum):
-    """Where a model's different treatment comes from, as far as training rows tell: a word, and its `sentence`."""
+    """The verdict of training rows on a difference that the model makes."""
 
-    sentence: str
+    IN_THE_DATA = "in-the-data"
+    EXTRAPOLATED = "extrapolated"
+    NOT_IN_THE_DATA = "not-in-the-data"
+    UNCLEAR = "unclear"
 
-    def __new__(cls, word: str, sentence: str) -> InData:
-        """A word, which it is equal to, with the same in more words."""
-        verdict = str.__new__(cls, word)
-        verdict._value_ = word
-        verdict.sentence = sentence
-        return verdict
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        return _VERDICTS[self]
 
-    IN_THE_DATA = "in-the-data", "the difference was in the data"
-    EXTRAPOLATED = "extrapolated", "the data say nothing here: the model extrapolates"
-    NOT_IN_THE_DATA = "not-in-the-data", "the data have no such difference: the model makes it"
-    UNCLEAR = "unclear", "whether the difference was in the data cannot be told from these rows"
+
+_VERDICTS = {
+    InData.IN_THE_DATA: "the difference was in the data",
+    InData.EXTRAPOLATED: "the data say nothing here: the model extrapolates",
+    InData.NOT_IN_THE_DATA: "the data have no such difference: the model makes it",
+    InData.UNCLEAR: "whether the difference was in the data cannot be told from these rows",
+}
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ class Difference:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RegionInData:
+class RegionInData(Finding):
     """The training rows inside a region, and whether they show what the model does there."""
 
     rule: Rule
@@ -161,52 +166,55 @@ class RegionInData:
 
     def sentence(self) -> str:
         """The rows and the verdict in words."""
-        said = f"{self.n:,} of {self.n_rows:,} training rows lie inside"
+        said = f"{self.n:,} of {self.n_rows:,} rows lie inside"
         if self.n:
-            shown = [_group_words(each, is_numeric=self.is_numeric) for each in self.groups[:SHOWN]]
+            shown = [_group_words(each, self._figure) for each in self.groups[:SHOWN]]
             more = len(self.groups) - len(shown)
             said += f" ({'; '.join(shown)}{f'; and {more} more' if more > 0 else ''})"
         if self.verdict is None:
             return said
-        return f"{said}: {self.verdict.sentence}{self._because()}".replace(
-            "these rows", f"these {self.n_known:,} rows", 1
-        )
+        verdict = self.verdict.sentence.replace("these rows", f"these {self.n - self.n_apart:,} rows")
+        return f"{said}: {verdict}{self._because(self.verdict)}"
 
-    @property
-    def n_known(self) -> int:
-        """Rows inside that are compared."""
-        return self.n - self.n_apart
+    def sentences(self) -> list[str]:
+        """The rows and the verdict in words."""
+        return [closed(capital(self.sentence()))]
 
-    def _because(self) -> str:
-        if self.verdict is InData.EXTRAPOLATED:
-            return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
+    def _figure(self, value: float) -> str:
+        """A rate or a mean in words."""
+        return f"{value:.4g}" if self.is_numeric else percent(value)
+
+    def _because(self, verdict: InData) -> str:
+        """The figures that the verdict rests on."""
         told = [each for each in self.differences if each.is_testable]
-        if self.verdict is InData.UNCLEAR:
+        if verdict is InData.EXTRAPOLATED:
+            return f"; with fewer than {self.least} rows in one of two groups no difference is told from chance"
+        if verdict is InData.UNCLEAR:
             unasked = all(each.rows is None for each in told)
-            return ", as what the model makes of them was not measured" if unasked else ""
-        if self.verdict is InData.NOT_IN_THE_DATA:
+            return ", as the model's difference on them was not measured" if unasked else ""
+        if verdict is InData.NOT_IN_THE_DATA:
             widest = max(told, key=lambda each: each.at_most)
+            pair = f"{widest.a} against {widest.b}: the labels differ"
             if not widest.agrees and widest.p_value <= self.level:
-                return f" ({widest.a} against {widest.b}: the labels differ the other way round)"
-            words = f"{widest.at_most:.4g}" if self.is_numeric else percent(widest.at_most)
-            own = abs(widest.rows or 0.0)
-            return (
-                f" ({widest.a} against {widest.b}: the labels differ by at most {words}, the model's answers to these "
-                f"rows by {f'{own:.4g}' if self.is_numeric else percent(own)})"
-            )
+                return f" ({pair} the other way round)"
+            own = self._figure(abs(widest.rows or 0.0))
+            return f" ({pair} by at most {self._figure(widest.at_most)}, the model's answers by {own})"
         found = min((each for each in told if each.agrees), key=lambda each: each.p_value)
         test = "Welch's test" if self.is_numeric else "Fisher's exact test"
-        return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, held against {self.level:.2g})"
+        return f" ({found.a} against {found.b}, p = {found.p_value:.2g} by {test}, significant at {self.level:.2g})"
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
-        figures = ("n", "n_rows", "n_apart", "confidence", "n_regions", "level", "least", "is_numeric")
+    def shown_table(self) -> pd.DataFrame:
+        """The groups."""
+        return self.table
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures and the sentence as plain values of JSON."""
+        names = ("n", "n_rows", "n_apart", "confidence", "n_regions", "level", "least", "is_numeric", "verdict")
         return {
             "region": self.rule.text,
-            "verdict": None if self.verdict is None else str(self.verdict),
-            **{name: getattr(self, name) for name in figures},
-            "groups": [_finite(asdict(each)) for each in self.groups],
-            "differences": [_finite(asdict(each)) for each in self.differences],
+            **figures_of(self, names),
+            "groups": [_finite(each) for each in self.groups],
+            "differences": [_finite(each) for each in self.differences],
             "sentence": self.sentence(),
         }
 
@@ -525,18 +533,17 @@ def _verdict(differences: Sequence[Difference], level: float) -> InData:
 # Words
 
 
-def _group_words(group: GroupRows, *, is_numeric: bool) -> str:
+def _group_words(group: GroupRows, figure: Callable[[float], str]) -> str:
     said = f"{group.group}: {group.n:,}"
     if not group.n or math.isnan(group.value):
         return said
-    if is_numeric:
-        return f"{said} of a mean of {group.value:.4g}, {group.low:.4g} to {group.high:.4g}"
-    return f"{said}, {percent(group.value)} {plain(group.outcome)!r}, {percent(group.low)} to {percent(group.high)}"
+    of = (
+        f"{figure(group.value)} {plain(group.outcome)!r}"
+        if group.outcome is not None
+        else f"mean {figure(group.value)}"
+    )
+    return f"{said}, {of}, {figure(group.low)} to {figure(group.high)}"
 
 
-def _finite(figures: dict[str, Any]) -> dict[str, Any]:
-    """For JSON, which has neither NaN nor infinity."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in figures.items()
-    }
+def _finite(of: GroupRows | Difference) -> dict[str, Any]:
+    return {name: finite(value) for name, value in vars(of).items()}

@@ -24,29 +24,34 @@ class InvalidAnswerError(ValueError):
     """An answer that breaks the protocol: cut short, of the wrong length, not finite."""
 
 
-class Columns:
-    """A batch as plain values by column, None for missing ones; names only if the batch has some."""
+class Batch:
+    """The rows of a batch, each of them encoded once; equal bytes are equal rows."""
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, rows: Any, *, as_objects: bool) -> None:
         self.names: list[str] | None = None
-        columns: Any = list(batch.T) if isinstance(batch, np.ndarray) else None
-        if columns is None:
-            self.names = [str(name) for name in batch.columns]
-            columns = [batch.iloc[:, place] for place in range(batch.shape[1])]
-        self.values = list(map(_plain, columns))
+        """The names of the columns; None for an array."""
+        if isinstance(rows, np.ndarray):
+            columns: list[Any] = list(rows.T)
+        else:
+            self.names = [str(name) for name in rows.columns]
+            columns = [rows.iloc[:, place] for place in range(rows.shape[1])]
+        self.values = list(map(plain_values, columns))
+        """By column, its values, None for a missing one."""
         self._dtypes = [column.dtype for column in columns]
+        plain: Any = zip(*self.values, strict=True)
+        if as_objects and self.names is not None:
+            plain = (dict(zip(self.names, row, strict=True)) for row in plain)
+        self.rows = list(map(encoded, plain))
+        """The rows as JSON, numbers to the last bit: lists, or objects by the columns' names."""
 
     @cached_property
     def kinds(self) -> list[str]:
         """By column, its datatype in the Open Inference Protocol."""
         return [_kind(dtype, values) for dtype, values in zip(self._dtypes, self.values, strict=True)]
 
-    def rows(self, *, as_objects: bool = False) -> list[bytes]:
-        """Each row as JSON, numbers to the last bit: a list, or an object by the columns' names."""
-        rows: Any = zip(*self.values, strict=True)
-        if as_objects and self.names is not None:
-            rows = (dict(zip(self.names, row, strict=True)) for row in rows)
-        return list(map(encoded, rows))
+    def listed(self, places: Sequence[int]) -> bytes:
+        """The JSON of a list of some rows."""
+        return b"[%b]" % b",".join([self.rows[place] for place in places])
 
 
 class Service(Protocol):
@@ -59,38 +64,14 @@ class Service(Protocol):
     """Where the service says what it takes and gives, if it does."""
     takes_frames: bool
     """True if rows always come as a frame; otherwise numbers may come as an array."""
+    as_objects: bool
+    """True if rows with names are sent as objects."""
 
-    def rows(self, columns: Columns) -> list[bytes]:
-        """The rows of a batch, each encoded by itself."""
-
-    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """The JSON that asks about the rows at some places, for an answer by its name."""
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
         """The list of answers, one for each row, out of the JSON that came back."""
-
-
-class MLflow:
-    """The scoring server of MLflow: `dataframe_split` to /invocations."""
-
-    name = "mlflow"
-    about = None
-    takes_frames = True
-
-    def __init__(self, url: str) -> None:
-        self.url = url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations")
-
-    def rows(self, columns: Columns) -> list[bytes]:
-        """Lists."""
-        return columns.rows()
-
-    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
-        """Some rows, with the names of their columns."""
-        return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(columns.names), _listed(rows, places))
-
-    def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """A list named predictions."""
-        return _predictions(content, answer)
 
 
 class Instances:
@@ -99,21 +80,40 @@ class Instances:
     name = "instances"
     about = None
     takes_frames = False
+    as_objects = True
 
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def rows(self, columns: Columns) -> list[bytes]:
-        """Rows with names as objects, others as lists."""
-        return columns.rows(as_objects=True)
-
-    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """Some rows."""
-        return b'{"instances":%b}' % _listed(rows, places)
+        return b'{"instances":%b}' % batch.listed(places)
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
-        """A list named predictions."""
-        return _predictions(content, answer)
+        """A list named predictions; where it gives several answers for each row, the one that counts."""
+        values = content.get("predictions") if isinstance(content, dict) else None
+        if not isinstance(values, list):
+            raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
+        if values and all(isinstance(value, dict) for value in values):
+            return _named(values, answer)
+        if answer is not None:
+            raise InvalidAnswerError(f"answers without names, so none named {answer!r}")
+        return values
+
+
+class MLflow(Instances):
+    """The scoring server of MLflow: `dataframe_split` to /invocations."""
+
+    name = "mlflow"
+    takes_frames = True
+    as_objects = False
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url if _path(url).endswith("/invocations") else _with_path(url, f"{_path(url)}/invocations"))
+
+    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
+        """Some rows, with the names of their columns."""
+        return b'{"dataframe_split":{"columns":%b,"data":%b}}' % (encoded(batch.names), batch.listed(places))
 
 
 class OpenInference:
@@ -121,6 +121,7 @@ class OpenInference:
 
     name = "oip"
     takes_frames = False
+    as_objects = False
 
     def __init__(self, url: str) -> None:
         path = _path(url).removesuffix("/infer")
@@ -134,22 +135,17 @@ class OpenInference:
         self.tensor = "input-0"
         """The name of the one tensor of an array."""
 
-    def rows(self, columns: Columns) -> list[bytes]:
-        """Lists, which tell rows apart; what is sent are tensors."""
-        return columns.rows()
-
-    def request(self, columns: Columns, rows: Sequence[bytes], places: Sequence[int], answer: str | None) -> bytes:
+    def request(self, batch: Batch, places: Sequence[int], answer: str | None) -> bytes:
         """The tensors of some rows, and which output is wanted."""
-        some = [[values[place] for place in places] for values in columns.values]
+        some = [[values[place] for place in places] for values in batch.values]
         content: dict[str, Any] = {}
-        if columns.names is None:
+        if batch.names is None:
             flat = [value for row in zip(*some, strict=True) for value in row]
             shape = [len(places), len(some)]
-            content["inputs"] = [{"name": self.tensor, "datatype": columns.kinds[0], "shape": shape, "data": flat}]
+            content["inputs"] = [{"name": self.tensor, "datatype": batch.kinds[0], "shape": shape, "data": flat}]
         else:
             content["parameters"] = {"content_type": "pd"}
-            tensors = zip(columns.names, columns.kinds, some, strict=True)
-            content["inputs"] = [_tensor(name, kind, values) for name, kind, values in tensors]
+            content["inputs"] = list(map(_tensor, batch.names, batch.kinds, some))
         return encoded(content if answer is None else {**content, "outputs": [{"name": answer}]})
 
     def values(self, content: Any, n_rows: int, answer: str | None) -> Any:
@@ -238,8 +234,9 @@ def joined(answers: list[Any]) -> NDArray[Any]:
 
 def objects(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame, each as an object of plain values by name."""
-    columns = Columns(frame)
-    return [dict(zip(columns.names or (), row, strict=True)) for row in zip(*columns.values, strict=True)]
+    names = [str(name) for name in frame.columns]
+    columns = [plain_values(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _as_array(answers: list[Any]) -> NDArray[Any]:
@@ -264,17 +261,6 @@ def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
     if made.dtype.kind == "f" and not np.isfinite(made).all():
         raise InvalidAnswerError("an answer that is not finite")
     return made
-
-
-def _predictions(content: Any, answer: str | None) -> Any:
-    values = content.get("predictions") if isinstance(content, dict) else None
-    if not isinstance(values, list):
-        raise InvalidAnswerError(f"no list named predictions in {_in_short(content)}")
-    if values and all(isinstance(value, dict) for value in values):
-        return _named(values, answer)
-    if answer is not None:
-        raise InvalidAnswerError(f"answers without names, so none named {answer!r}")
-    return values
 
 
 def _named(values: Sequence[dict[str, Any]], answer: str | None) -> list[Any]:
@@ -318,7 +304,7 @@ def _kind(dtype: Any, values: list[Any]) -> str:
     return {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
 
 
-def _plain(column: Any) -> list[Any]:
+def plain_values(column: Any) -> list[Any]:
     """The values of a column, None for a missing one; no number may be infinite, as JSON has none."""
     import pandas as pd
 
@@ -330,10 +316,6 @@ def _plain(column: Any) -> list[Any]:
     if kind == "f" and np.isinf(np.asarray(column)).any():
         raise DataError("a row that is sent to a service must be of finite numbers, got an infinite one")
     return values
-
-
-def _listed(rows: Sequence[bytes], places: Sequence[int]) -> bytes:
-    return b"[%b]" % b",".join([rows[place] for place in places])
 
 
 def _refused(constant: str) -> Any:

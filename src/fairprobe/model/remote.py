@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -23,7 +23,7 @@ from fairprobe.model.answers import OUTPUTS
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.pacing import BatchSize, Persistence
 from fairprobe.model.protocols import (
-    Columns,
+    Batch,
     InvalidAnswerError,
     OpenInference,
     Service,
@@ -164,8 +164,8 @@ class RemoteModel:
 
     def takes(self, row: Any) -> bool:
         """Whether the service answers a frame of one row. It is asked once, so a False may be by chance."""
-        here, columns = self._here.get(), Columns(row)
-        body = self.service.request(columns, self.service.rows(columns), [0], None)
+        here = self._here.get()
+        body = self.service.request(Batch(row, as_objects=self.service.as_objects), [0], None)
         return here.run(here.transport.takes(body, 1))
 
     def check_needs(self, form: FrameForm, domain: Domain) -> None:
@@ -195,39 +195,33 @@ class RemoteModel:
         """One answer for each row."""
         return self.ask("label", rows)
 
-    def ask(self, output: str, batch: Any) -> NDArray[Any]:
-        """The answers for a batch; of rows answered before, those are remembered."""
-        if not len(batch):
+    def ask(self, output: str, rows: Any) -> NDArray[Any]:
+        """The answers to a frame or an array; of rows answered before, those are remembered."""
+        if not len(rows):
             return np.empty(0)
-        here, answer, columns = self._here.get(), self.answers.get(output), Columns(batch)
-        rows = self.service.rows(columns)
+        here, answer = self._here.get(), self.answers.get(output)
+        batch = Batch(rows, as_objects=self.service.as_objects)
 
         def ask(places: list[int]) -> list[Any]:
             begun = time.monotonic()
-            answers = here.run(self._sent(columns, rows, places, answer))
+            answers = here.run(self._sent(batch, places, answer))
             here.size.timed(len(places), time.monotonic() - begun)
             return answers
 
-        kind = (answer, *(columns.names or ()))
+        kind = (answer, *(batch.names or ()))
         if kind not in here.caches:
             here.caches[kind] = AnswerCache(self._cache_rows)
-        return joined(here.caches[kind].answer(rows, ask, afresh=here.is_afresh))
+        return joined(here.caches[kind].answer(batch.rows, ask, afresh=here.is_afresh))
 
-    async def _sent(self, columns: Columns, rows: Sequence[bytes], places: list[int], answer: str | None) -> list[Any]:
+    async def _sent(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
         """The answers to the rows at some places, in as many requests as they take."""
         from fairprobe.model.transport import all_of
 
-        parts = [places[part] for part in self._here.get().size.parts(len(places))]
-        told = await all_of(self._in_turn(columns, rows, part, answer) for part in parts)
+        parts = self._here.get().size.parts(len(places))
+        told = await all_of(self._request(batch, places[part], answer) for part in parts)
         return [each for answers in told for each in answers]
 
-    async def _in_turn(self, *request: Any) -> list[Any]:
-        async with self._here.get().transport.places:
-            return await self._request(*request)
-
-    async def _request(
-        self, columns: Columns, rows: Sequence[bytes], places: list[int], answer: str | None
-    ) -> list[Any]:
+    async def _request(self, batch: Batch, places: list[int], answer: str | None) -> list[Any]:
         """The answers to one request; where that is too large, to its two halves."""
         from fairprobe.model.transport import TooLargeError
 
@@ -236,15 +230,16 @@ class RemoteModel:
         def read(data: bytes) -> list[Any]:
             return checked_answers(service.values(decoded(data), n, answer), n)
 
-        body, is_bold = service.request(columns, rows, places, answer), n > max(1, here.size.proven)
         try:
-            answers = await here.transport.ask(body, n, read, is_bold=is_bold)
+            async with here.transport.places:
+                body, is_bold = service.request(batch, places, answer), n > max(1, here.size.proven)
+                answers = await here.transport.ask(body, n, read, is_bold=is_bold)
         except TooLargeError as error:
             if n == 1:
                 raise ModelError(f"the service at {self.name} must take a single row, got {error}") from None
             here.size.settle(n // 2)
-            first = await self._request(columns, rows, places[: n // 2], answer)
-            return first + await self._request(columns, rows, places[n // 2 :], answer)
+            halves = places[: n // 2], places[n // 2 :]
+            return [each for half in halves for each in await self._request(batch, half, answer)]
         here.size.proven = max(here.size.proven, n)
         return answers
 

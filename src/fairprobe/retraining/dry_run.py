@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from fairprobe.arguments import filled
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError
-from fairprobe.model.measuring import measured
 from fairprobe.retraining.committee import other_kinds
 from fairprobe.retraining.fitting import Fitter
 from fairprobe.retraining.parts import LabelledRows
@@ -19,10 +17,7 @@ from fairprobe.retraining.recipes import first_tries
 from fairprobe.retraining.retraining import retrain
 from fairprobe.retraining.settings import Settings
 from fairprobe.retraining.task import Task, task_of
-from fairprobe.retraining.time_budget import Speed, TimeBudget, inputs_to_judge
-
-_FEWEST: Final = 200
-"""Rows that fits are timed on first; chosen."""
+from fairprobe.retraining.time_budget import Speed, TimeBudget, inputs_to_judge, time_fits
 
 
 @dataclass(frozen=True)
@@ -89,11 +84,9 @@ class RetrainPlan:
 def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> RetrainPlan:
     """Tell what `retrain` would do with these arguments. Fits are timed for some seconds at most."""
     arguments = filled(retrain, given, ("model", "X", "y", "domain"))
-    settings = Settings.among(arguments)
-    others = {name: value for name, value in arguments.items() if name not in Settings.__dataclass_fields__}
-    task = task_of(model, X, y, domain, settings, **others)
-    parts, n_fit, budget = task.parts, len(task.parts.fit), task.budget
-    n_timed, fitted = _timed(task.fitter.fit, parts.fit)
+    task = task_of(model, X, y, domain, arguments)
+    settings, parts, budget, n_fit = task.settings, task.parts, task.budget, len(task.parts.fit)
+    fitted = time_fits(task.fitter, parts.fit)
     voting = _committee_seconds(task) if settings.labels == "vote" and task.committee is None else 0.0
     # Rounds may be judged by a stand-in, the report by the model itself.
     speed = Speed.measure(fitted if task.refits else model, task.domain, settings)
@@ -117,38 +110,20 @@ def plan(model: Any, X: Any, y: Any, domain: Domain, **given: Any) -> RetrainPla
         n_rounds=settings.most_rounds,
         n_controls=task.n_controls,
         augmentations=tuple("+".join(parts) for parts in task.augmentations),
-        n_timed=n_timed,
+        n_timed=task.fitter.times[-1][0],
         seconds={"prepare": before, "round": a_round, "report": report, "total": total},
     )
 
 
-def _timed(fit: Callable[[LabelledRows], Any], rows: LabelledRows) -> tuple[int, Any]:
-    """Fit to growing numbers of rows for about a second. Gives the last number, and the model fitted to them."""
-    # In random order, but with a row of each label first, because no classifier is fitted to one label.
-    order = np.random.default_rng(0).permutation(len(rows))
-    firsts = np.unique(rows.labels[order], return_index=True)[1]
-    order = np.concatenate([order[firsts], np.delete(order, firsts)])
-    made: list[tuple[int, Any]] = []
-
-    def judge(n: int) -> int:
-        made.append((n, fit(rows.take(order[:n]))))
-        return 0
-
-    measured(judge, len(rows), first=_FEWEST)
-    return made[-1]
-
-
 def _committee_seconds(task: Task) -> float:
     """Foreseen seconds of fitting the default committee, one member after another."""
-    members = other_kinds(task.domain, task.model, len(task.parts.fit), 0)
-    fitters = [Fitter(member, None, task.domain, as_frame=True) for member in members]
-
-    def fit(rows: LabelledRows) -> None:
-        for fitter in fitters:
-            fitter.fit(LabelledRows(rows.frame, rows.labels))
-
-    try:
-        _timed(fit, task.parts.fit)
-    except ModelError as error:
-        raise ModelError(f"the committee must vote on labels: {error}") from error
-    return sum(TimeBudget(None, 0, fitter).foreseen(len(task.parts.fit)) for fitter in fitters)
+    rows = LabelledRows(task.parts.fit.frame, task.parts.fit.labels)
+    seconds = 0.0
+    for member in other_kinds(task.domain, task.model, len(rows), 0):
+        fitter = Fitter(member, None, task.domain, as_frame=True)
+        try:
+            time_fits(fitter, rows)
+        except ModelError as error:
+            raise ModelError(f"the committee must vote on labels: {error}") from error
+        seconds += TimeBudget(None, 0, fitter).foreseen(len(rows))
+    return seconds

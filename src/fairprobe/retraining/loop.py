@@ -15,9 +15,7 @@ from fairprobe.retraining.recipes import Recipe, first_tries, less_flipped, neig
 from fairprobe.retraining.rounds import Round, best_of, decide, left_of
 from fairprobe.retraining.start import Start
 from fairprobe.retraining.task import Task
-
-_TRIALS: Final = (1000, 4000)
-"""Rows of two fits that are only timed, which tells how time grows; chosen."""
+from fairprobe.retraining.time_budget import time_fits
 
 _LEFT_OUT: Final = 4
 """Recipes that would take too long, after which the others are assumed to take too long as well; chosen."""
@@ -146,6 +144,5 @@ def _would_take_too_long(task: Task, rows: LabelledRows) -> bool:
     if task.settings.max_seconds is None:
         return False
     if not task.fitter.times:
-        for n in sorted({min(len(rows), n) for n in _TRIALS}):
-            task.fitter.fit(rows.take(np.linspace(0, len(rows) - 1, n).astype(np.int64)))
+        time_fits(task.fitter, rows)
     return task.budget.is_too_short_for(len(rows))

@@ -194,11 +194,9 @@ def _numbered(frames: Sequence[pd.DataFrame]) -> list[Codes]:
     """By frame, a number for each row. Rows with equal values have equal numbers; missing is a value."""
     import pandas as pd
 
-    columns = [pd.concat([frame[name].astype(object) for frame in frames]) for name in frames[0].columns]
-    codes = np.column_stack([pd.factorize(column)[0] for column in columns]) if columns else np.zeros((1, 0))
-    n = [len(frame) for frame in frames]
-    numbers = np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1) if columns else np.zeros(sum(n), int)
-    return np.split(numbers, np.cumsum(n)[:-1])
+    table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).assign(**{"": 0})
+    numbers = table.groupby(list(table.columns), dropna=False, sort=False).ngroup().to_numpy()
+    return np.split(numbers, np.cumsum([len(frame) for frame in frames])[:-1])
 
 
 def _with_labels(parts: Sequence[LabelledRows]) -> list[Codes]:
@@ -209,11 +207,9 @@ def _with_labels(parts: Sequence[LabelledRows]) -> list[Codes]:
 
 def _ranks(numbers: Codes) -> Codes:
     """By row, the number of rows before it that have its number."""
-    order = np.argsort(numbers, kind="stable")
-    _, first, counts = np.unique(numbers[order], return_index=True, return_counts=True)
-    ranks = np.empty_like(order)
-    ranks[order] = np.arange(len(order)) - np.repeat(first, counts)
-    return ranks
+    import pandas as pd
+
+    return np.asarray(pd.Series(numbers).groupby(numbers).cumcount())
 
 
 def _n_alike(numbers: Codes) -> Codes:

@@ -15,7 +15,6 @@ from fairprobe.retraining.fitting import Train
 from fairprobe.retraining.loop import Course, run_rounds
 from fairprobe.retraining.report import reported
 from fairprobe.retraining.retrained import Retrained
-from fairprobe.retraining.settings import Settings
 from fairprobe.retraining.start import started
 from fairprobe.retraining.task import Task, task_of
 
@@ -118,42 +117,36 @@ def retrain(
     Returns:
         The model and the evidence. If the trainer fails in a later round, the result of the rounds before.
     """
-    settings = Settings(
-        accept=accept,
-        prove_accuracy=prove_accuracy,
-        max_rounds=max_rounds,
-        search_seconds=search_seconds,
-        strategy=strategy,
-        n_select=n_select,
-        n_report=n_report,
-        confidence=confidence,
-        threshold=threshold,
-        output=output,
-        batch=batch,
-        controls=controls,
-        labels=labels,
-        augment=augment,
-        max_accuracy_loss=max_accuracy_loss,
-        max_seconds=max_seconds,
-    )
-    task = task_of(
-        model,
-        X,
-        y,
-        domain,
-        settings,
-        cases=cases,
-        committee=committee,
-        trainer=trainer,
-        held_out=held_out,
-        sample_weight=sample_weight,
-        groups=groups,
-        favourable=favourable,
-        seed=seed,
-        n_jobs=n_jobs,
-        engine=engine,
-        progress=progress,
-    )
+    arguments = {
+        "cases": cases,
+        "labels": labels,
+        "committee": committee,
+        "augment": augment,
+        "trainer": trainer,
+        "held_out": held_out,
+        "sample_weight": sample_weight,
+        "groups": groups,
+        "strategy": strategy,
+        "threshold": threshold,
+        "output": output,
+        "batch": batch,
+        "accept": accept,
+        "max_accuracy_loss": max_accuracy_loss,
+        "prove_accuracy": prove_accuracy,
+        "n_select": n_select,
+        "n_report": n_report,
+        "confidence": confidence,
+        "controls": controls,
+        "max_rounds": max_rounds,
+        "max_seconds": max_seconds,
+        "search_seconds": search_seconds,
+        "favourable": favourable,
+        "seed": seed,
+        "n_jobs": n_jobs,
+        "engine": engine,
+        "progress": progress,
+    }
+    task = task_of(model, X, y, domain, arguments)
     result = _retrained(task)
     for remark in result.health:
         warnings.warn(f"{remark.check}: {remark.message}", HealthWarning, stacklevel=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from fairprobe.estimation.favourable import favourable_label
 from fairprobe.frames import is_array
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.retraining.cases import checked_cases, given_labels
-from fairprobe.retraining.fitting import Fitter, Train, is_fitted
+from fairprobe.retraining.fitting import Fitter, is_fitted
 from fairprobe.retraining.labels import check_choice, check_committee
 from fairprobe.retraining.parts import (
     Parts,
@@ -107,29 +107,20 @@ def task_of(
     X: Any,
     y: Any,
     domain: Domain,
-    settings: Settings,
-    *,
-    cases: Any,
-    committee: Sequence[Any] | None,
-    trainer: Train | None,
-    held_out: Any,
-    sample_weight: Any,
-    groups: Any,
-    favourable: Any,
-    seed: int | None,
-    n_jobs: int,
-    engine: str | None,
-    progress: bool | Progress,
+    arguments: Mapping[str, Any],
 ) -> Task:
     """Check the arguments of `retrain` and split the rows. No model is fitted or asked."""
+    settings = Settings.among(arguments)
+    cases, committee, held_out = arguments["cases"], arguments["committee"], arguments["held_out"]
+    sample_weight, favourable, engine = arguments["sample_weight"], arguments["favourable"], arguments["engine"]
     augmentations = augmentations_for(checked_domain(domain), settings.augment)
     linked, domain = (domain, domain.without_links()) if domain.links else (None, domain)
     check_choice(settings.labels, committee)
-    n_jobs = checked_jobs(n_jobs)
+    n_jobs = checked_jobs(arguments["n_jobs"])
     checked_engine(engine, n_jobs)
     if settings.labels == "given" and cases is None:
         raise SettingError("labels='given' needs cases with a column of labels, got no cases")
-    own_groups, unseen_groups = groups_of(groups, held_out)
+    own_groups, unseen_groups = groups_of(arguments["groups"], held_out)
     rows = checked_rows(domain, X, y, sample_weight, own_groups)
     classes = classes_of(rows)
     names = classes.tolist()
@@ -139,11 +130,11 @@ def task_of(
     if wrong:
         raise DataError.about("y", f"must have labels that the model was fitted to, {wrong}")
     codes = None if cases is None else checked_cases(domain, cases)
-    seed = checked_seed(seed)
+    seed = checked_seed(arguments["seed"])
     seeds = Seeds(*np.random.SeedSequence(seed).spawn(len(Seeds._fields)))
     unseen = None if held_out is None else checked_held_out(domain, held_out, names, unseen_groups)
     is_weighted = sample_weight is not None
-    fitter = Fitter(model, trainer, domain, as_frame=not is_array(X), is_weighted=is_weighted)
+    fitter = Fitter(model, arguments["trainer"], domain, as_frame=not is_array(X), is_weighted=is_weighted)
     parts = split(domain, rows, unseen, np.random.default_rng(seeds.split))
     is_given = settings.labels == "given" and codes is not None
     n_controls = N_CONTROLS + (linked is not None) if settings.controls else 0
@@ -164,7 +155,7 @@ def task_of(
         is_fitted=is_fitted(model),
         refits=held_out is None or not is_fitted(model),
         budget=TimeBudget(settings.max_seconds, n_controls, fitter),
-        progress=teller(progress),
+        progress=teller(arguments["progress"]),
         seed=seed,
         seeds=seeds,
     )

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.retraining.fitting import Fitter
 from fairprobe.retraining.judging import target_of
-from fairprobe.retraining.parts import Parts
+from fairprobe.retraining.parts import LabelledRows, Parts
 from fairprobe.retraining.settings import Settings
 
 N_SELECT: Final = 50_000
@@ -40,6 +42,9 @@ _STEEPEST: Final = 2.5
 _UNKNOWN: Final = 2.0
 """Power of the rows that fit times grow with: the most, and the assumption before two fits tell; that is the power of a
 kernel machine."""
+
+_TRIALS: Final = (1000, 4000)
+"""Rows of two fits that are only timed, which tells how time grows; chosen."""
 
 _APART: Final = 1.3
 """Factor between the rows of two fits from which on they tell how time grows; chosen."""
@@ -91,6 +96,15 @@ def steepness(small: tuple[int, float], large: tuple[int, float]) -> float:
     if many < _APART * few:
         return _UNKNOWN
     return min(_STEEPEST, max(1.0, math.log(slow / quick) / math.log(many / few)))
+
+
+def time_fits(fitter: Fitter, rows: LabelledRows) -> Any:
+    """Fit to some of the rows, and to more of them, only to see how long that takes. Gives the last model."""
+    firsts = np.unique(rows.labels, return_index=True)[1]  # no classifier is fitted to one label
+    for n in sorted({min(len(rows), n) for n in _TRIALS}):
+        spread = np.linspace(0, len(rows) - 1, n).astype(np.int64)
+        model = fitter.fit(rows.take(np.union1d(spread, firsts)))
+    return model
 
 
 @dataclass(frozen=True)

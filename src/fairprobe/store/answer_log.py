@@ -44,12 +44,6 @@ class AnswerLog:
         self._since = 0.0
 
     @contextmanager
-    def listening(self, asker: Asker) -> Iterator[None]:
-        """Inside, what an asker is told is kept, and what it was told before is not asked again."""
-        with self.written(), _asking_by(asker, self._remembering):
-            yield
-
-    @contextmanager
     def written(self) -> Iterator[None]:
         """Whatever happens inside, all is written in the end."""
         try:

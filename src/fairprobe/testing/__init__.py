@@ -1,4 +1,4 @@
-"""Conformance suites and toy models with known shares, for us and for others."""
+"""Conformance suites for models and strategies, and toy models with known shares."""
 
 from fairprobe.testing.contract import contract_checks, model_contract
 from fairprobe.testing.models import check_model, model_checks

@@ -1,4 +1,4 @@
-"""The contract of models: all that this package counts on of a model and of the adapter that asks it."""
+"""The contract of models: everything that this package assumes of a model and of the adapter that asks it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fairprobe.testing.models import checks_among, inputs_of, model_checks, requ
 
 @dataclass(frozen=True)
 class Contracted:
-    """A model, the domain that it is held to the contract on, and how it is asked."""
+    """A model under contract, the domain that it is checked on, and how it is asked."""
 
     model: Any
     domain: Domain
     batch: str | None = None
     told: tuple[str, ...] | None = None
-    """The outputs, where they are told."""
+    """The outputs named by the caller."""
 
     @cached_property
     def adapter(self) -> Adapter:
@@ -36,7 +36,7 @@ class Contracted:
 
     @cached_property
     def outputs(self) -> tuple[str, ...]:
-        """Those told, or every one that follows from what is declared; a plain function gives labels, it is taken."""
+        """The outputs named, or all that the adapter declares. A plain function is assumed to give labels."""
         if self.told is not None:
             return self.told
         if Asker(self.model, self.domain, output="value", batch=self.batch).adapter.is_function:
@@ -50,28 +50,28 @@ class Contracted:
 
     @cached_property
     def codes(self) -> Codes:
-        """Inputs to ask about."""
+        """Codes of the inputs to ask about."""
         return inputs_of(self.domain)
 
     def asker(self, output: str, model: Any = None) -> Asker:
-        """The model, or a copy of it, to be asked for an output."""
+        """An asker of the model, or of a copy of it, for one output."""
         return Asker(self.model if model is None else model, self.domain, output=output, batch=self.batch)
 
 
 def model_contract(
     model: Any, domain: Domain, *, outputs: Sequence[str] | None = None, batch: str | None = None
 ) -> None:
-    """Hold a model, and the adapter that asks it, to the contract: an AssertionError says which rule is broken.
+    """Check that a model, and the adapter that asks it, keep to the contract. An AssertionError names a broken rule.
 
-    It is for every kind of model that this package comes with, and for yours: one that keeps it can be searched,
-    estimated, audited and explained, for every output that its adapter declares, in several processes.
+    A model that keeps to it can be searched, estimated, audited and explained, for every output that its adapter
+    declares, in several processes.
 
     Args:
         model: anything with `predict`, a callable, or what an adapter of your own accepts.
-        domain: what an input may be: best one with all kinds of parameters that the model takes.
-        outputs: what it gives, of "label", "score", "proba" and "value"; by default all that its adapter declares, of a
-            plain function labels.
-        batch: "array" or "frame" to say what the model eats.
+        domain: what an input may be, at best with all kinds of parameters that the model takes.
+        outputs: the outputs to check, of "label", "score", "proba" and "value"; by default all that its adapter
+            declares, and labels for a plain function.
+        batch: "array" or "frame" to say what the model takes.
 
     >>> from fairprobe.testing import box
     >>> toy = box()
@@ -83,7 +83,7 @@ def model_contract(
 
 
 def contract_checks() -> list[tuple[str, Any]]:
-    """The rules by name, to make one test of each; each takes a `Contracted`, and raises if it is broken."""
+    """The rules by name, for a test of each. A rule takes a `Contracted`, and raises if it is broken."""
     return checks_among(globals())
 
 
@@ -142,7 +142,7 @@ def _check_probabilities_add_to_one(it: Contracted) -> None:
 
 
 def _check_labels_follow(it: Contracted) -> None:
-    """What is declared, so that asking for labels can be spared."""
+    """The declaration by which labels are derived from probabilities instead of being asked for."""
     if it.adapter.labels_follow != "proba" or it.adapter.classes is None or "proba" not in it.outputs:
         return
     given = it.asker("proba").ask(it.codes)
@@ -165,7 +165,7 @@ def _check_gradients_are_those_of_scores(it: Contracted) -> None:
 
 
 def _check_a_copy_answers_alike(it: Contracted) -> None:
-    """Other processes get one."""
+    """Other processes get a copy."""
     import cloudpickle
 
     try:

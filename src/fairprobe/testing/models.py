@@ -1,4 +1,4 @@
-"""Conformance suite for models: whether a model can be tested by this package, on a domain."""
+"""Conformance suite for models: checks that this package can test a model on a domain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_model(model: Any, domain: Domain, *, output: str = "label", batch: str
         model: anything with `predict`, or a callable that takes a batch and returns one output a row.
         domain: what an input may be.
         output: "label", "score", "proba" or "value", as for `search`.
-        batch: "array" or "frame" to say what the model eats.
+        batch: "array" or "frame" to say what the model takes.
 
     >>> from fairprobe.testing import box
     >>> toy = box()
@@ -46,13 +46,13 @@ def model_checks() -> list[tuple[str, ModelCheck]]:
 
 
 def _asking_afresh(check: ModelCheck, asker: Asker) -> None:
-    """What a model said before, and is remembered, shows nothing of it."""
+    """Run a check without remembered answers, which would hide faults."""
     with asker.afresh():
         check(asker)
 
 
 def checks_among(names: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The checks among a module's names, in their order: all of them, so that none is written and never run."""
+    """All checks among a module's names, in their order, so that no check is left out by mistake."""
     prefix = "_check_"
     return [
         (name.removeprefix(prefix).replace("_", "-"), check) for name, check in names.items() if name.startswith(prefix)
@@ -97,7 +97,7 @@ def _check_batch_is_left_alone(asker: Asker) -> None:
 
 
 def inputs_of(domain: Domain) -> Codes:
-    """The ends of every parameter, its missing value too, in inputs that are uniform otherwise; then uniform ones."""
+    """Uniform inputs with the ends of each parameter and its missing value put in, then uniform inputs."""
     rng = np.random.default_rng(SEED)
     ends = [
         (column, code)
@@ -116,7 +116,7 @@ def _require(holds: bool, asker: Asker, rule: str) -> None:
 
 
 def require_same(asker: Asker, codes: Codes, one: NDArray[Any], other: NDArray[Any], rule: str) -> None:
-    """Labels must be equal; numbers may differ in the last bits, as sums over batches of other sizes do."""
+    """Refuse different labels, or numbers that differ by more than their last bits, which depend on the batch size."""
     if asker.output == "label":
         differs = one != other
     else:

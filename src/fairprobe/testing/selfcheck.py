@@ -1,4 +1,4 @@
-"""Does it measure right on this machine? Models with planted cases, and what is said of them."""
+"""The selfcheck: whether searches, shares and explanations of models with planted cases are right on this machine."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from fairprobe.searching import Found, search
 from fairprobe.testing import toys
 
 PACKAGES = ("numpy", "scikit-learn")
-"""Those whose versions are said."""
+"""Packages whose versions the line for a report names."""
 
 N_SAMPLED = 20_000
 CONFIDENCE = 0.999999
-"""Of each sampled share: of a hundred thousand seeds, one would make a right interval miss a planted share."""
+"""Confidence of each sampled share; chosen, so that about one of 100,000 seeds makes a right interval miss."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was tried."""
+    """The result of one check."""
 
     name: str
     ok: bool
     detail: str = ""
-    """What came instead, if it was not right."""
+    """The wrong result, if there was one."""
 
 
 @dataclass(frozen=True)
 class Selfcheck:
-    """What came of all checks. The clock is no part of it: the same machine gives the same bytes."""
+    """The results of all checks. They hold no times, so one machine always gives equal bytes."""
 
     checks: tuple[Check, ...]
     seed: int
 
     @property
     def ok(self) -> bool:
-        """Whether all passed."""
+        """Whether all checks passed."""
         return all(check.ok for check in self.checks)
 
     @property
     def line(self) -> str:
-        """For a report."""
+        """The result as a line for a report."""
         passed = sum(check.ok for check in self.checks)
         versions = ", ".join([f"fairprobe {__version__}", *(f"{name} {_version(name)}" for name in PACKAGES)])
         failed = ", ".join(check.name for check in self.checks if not check.ok)
@@ -65,7 +65,7 @@ class Selfcheck:
 
 
 def selfcheck(seed: int = 0) -> Selfcheck:
-    """Search, estimate and explain models whose cases are planted: some seconds.
+    """Search, estimate and explain models with planted cases. It takes some seconds.
 
     >>> result = selfcheck()
     >>> result.ok
@@ -73,14 +73,14 @@ def selfcheck(seed: int = 0) -> Selfcheck:
     """
     number = checked_seed(seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HealthWarning)  # they are looked for where they matter
+        warnings.simplefilter("ignore", HealthWarning)  # the checks read them from the results
         return Selfcheck(tuple(_tried(name, check, number) for name, check in CHECKS.items()), number)
 
 
 def _tried(name: str, check: Callable[[int], str | None], seed: int) -> Check:
     try:
         wrong = check(seed)
-    except Exception as error:  # whatever is broken here is what this is to find out
+    except Exception as error:  # any error is a failed check
         wrong = f"{type(error).__name__}: {error}"
     return Check(name, wrong is None, wrong or "")
 
@@ -105,22 +105,6 @@ def _untrue(toy: toys.Toy, found: Found) -> str | None:
     is_numeric = all(parameter.is_numeric for parameter in toy.domain.parameters)
     are_cases = toy.is_case(found.cases.to_numpy() if is_numeric else found.cases)
     return None if are_cases.all() else f"{(~are_cases).sum()} of {found.n_cases} cases are none"
-
-
-def _labels(seed: int) -> str | None:
-    return _finds_all(toys.box(n_free=2), seed)
-
-
-def _combinations(seed: int) -> str | None:
-    return _finds_all(toys.odd_one_out(), seed) or _finds_all(toys.pair(), seed)
-
-
-def _scores(seed: int) -> str | None:
-    return _finds_all(toys.score(), seed)
-
-
-def _probabilities(seed: int) -> str | None:
-    return _finds_all(toys.proba(), seed)
 
 
 def _words(seed: int) -> str | None:
@@ -185,7 +169,7 @@ def _verdicts(seed: int) -> str | None:
 
 
 def _refuses_wives(frame: Any) -> NDArray[Any]:
-    """Looks at the relationship alone."""
+    """A model that uses the relationship alone."""
     return np.where(frame["kin"].to_numpy() == "Wife", "no", "yes")
 
 
@@ -215,7 +199,7 @@ def _region(seed: int) -> str | None:
 
 
 class _Wavering:
-    """Answers by chance: nothing that it says of twins is their doing."""
+    """A model that answers at random."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -233,10 +217,10 @@ def _stochastic(seed: int) -> str | None:
 
 
 CHECKS: dict[str, Callable[[int], str | None]] = {
-    "search finds all that is planted": _labels,
-    "search over combinations": _combinations,
-    "search by scores": _scores,
-    "search by probabilities": _probabilities,
+    "search finds all that is planted": lambda seed: _finds_all(toys.box(n_free=2), seed),
+    "search over combinations": lambda seed: _finds_all(toys.odd_one_out(), seed) or _finds_all(toys.pair(), seed),
+    "search by scores": lambda seed: _finds_all(toys.score(), seed),
+    "search by probabilities": lambda seed: _finds_all(toys.proba(), seed),
     "search of frames": _words,
     "search finds nothing where nothing is": _nothing,
     "search repeats itself": _repeats,
@@ -248,4 +232,4 @@ CHECKS: dict[str, Callable[[int], str | None]] = {
     "a planted region is explained": _region,
     "a stochastic model is found out": _stochastic,
 }
-"""What is tried, by name: None if it is right, else what came instead."""
+"""The checks by name; each takes a seed and gives None, or the wrong result in words."""

@@ -1,8 +1,8 @@
-"""Toy models whose discriminatory inputs are planted, so that their share of the domain is known exactly.
+"""Toy models with planted discriminatory inputs, so that their share of the domain is known exactly.
 
-Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch; they can be
-sent to another process, and compute in numbers that floats hold exactly. `CountingModel` goes around any model, for
-tests of what promises a number of queries.
+Every toy is a model, its domain, and the share as a fraction. The models are plain callables over a batch. They can be
+sent to another process, and compute in numbers that floats hold exactly. `CountingModel` wraps any model and counts
+its queries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Batch = NDArray[Any]
 Rule = Callable[[Any], Mask]
-"""Which rows of a batch are discriminatory, whatever their sensitive values."""
+"""Gives a mask of the rows of a batch that are discriminatory; it ignores their sensitive values."""
 
 
 @dataclass(frozen=True)
@@ -46,36 +46,18 @@ class Toy:
     model: Callable[[Any], Any]
     domain: Domain
     share: Fraction
-    """Discriminatory inputs / all inputs of the domain; the same for families."""
+    """Fraction of the inputs of the domain that are discriminatory; also the fraction of the families."""
     is_case: Rule
-    """The planted truth: which rows of a batch, as the model gets it, are discriminatory."""
+    """The planted truth: a mask of the discriminatory rows of a batch, as the model gets it."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """What `search` has to be told beside the model and the domain: the output and the threshold."""
+    """Further arguments of `search`: the output and the threshold."""
 
     @property
     def n_cases(self) -> int:
-        """How many families are discriminatory."""
+        """Number of discriminatory families."""
         n_families = self.domain.n_families
         assert n_families is not None  # no toy is too large to be counted
         return int(self.share * n_families)
-
-
-class _With(partial[Any]):
-    """A function with some of its arguments, which are its attributes too.
-
-    It can be sent to another process, and compares by content as toys do.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self.keywords:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self.keywords[name]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _With) and (self.func, self.keywords) == (other.func, other.keywords)
-
-    def __hash__(self) -> int:
-        return hash((self.func, tuple(self.keywords.items())))
 
 
 # Rules: where a toy discriminates
@@ -143,7 +125,7 @@ def _probabilities(X: Batch, levels: int) -> Floats:
 
 
 def _lend(frame: pd.DataFrame) -> NDArray[Any]:
-    """Lends to whoever is 30 or older; never to a woman who is a clerk and would pay a rate of a half or more."""
+    """Lends to people of 30 or older, but never to a woman who is a clerk and would pay a rate of a half or more."""
     refused = _depends_on_sex(frame) & (frame["sex"].to_numpy() == "Female")
     return np.where((frame["age"].to_numpy() >= 30) & ~refused, "lend", "refuse")
 
@@ -154,7 +136,7 @@ def _lend(frame: pd.DataFrame) -> NDArray[Any]:
 def box(n_free: int = 3, levels: int = 10, low: int = 2, high: int = 4, n_groups: int = 2) -> Toy:
     """Discriminatory exactly where all free parameters lie between `low` and `high`."""
     share = Fraction(max(0, min(high, levels - 1) - max(low, 0) + 1), levels) ** n_free
-    return _labels(_With(_is_inside, n_free=n_free, low=low, high=high), share, n_free, levels, n_groups)
+    return _labels(partial(_is_inside, n_free=n_free, low=low, high=high), share, n_free, levels, n_groups)
 
 
 def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
@@ -166,14 +148,14 @@ def checkerboard(n_free: int = 2, levels: int = 8, every: int = 2) -> Toy:
             for value in range(levels):
                 wider[(remainder + value) % every] += count
         counts = wider
-    return _labels(_With(_is_nth, n_free=n_free, n=every), Fraction(counts[0], levels**n_free), n_free, levels)
+    return _labels(partial(_is_nth, n_free=n_free, n=every), Fraction(counts[0], levels**n_free), n_free, levels)
 
 
 def sparse(n_cases: int = 10, n_free: int = 3, levels: int = 20, seed: int = 0) -> Toy:
-    """Discriminatory in so many families, strewn over the domain."""
+    """Discriminatory in `n_cases` families that are scattered over the domain."""
     n_families = levels**n_free
     numbers = np.random.default_rng(seed).choice(n_families, size=n_cases, replace=False)
-    rule = _With(_is_listed, n_free=n_free, levels=levels, numbers=tuple(sorted(numbers.tolist())))
+    rule = partial(_is_listed, n_free=n_free, levels=levels, numbers=tuple(sorted(numbers.tolist())))
     return _labels(rule, Fraction(n_cases, n_families), n_free, levels)
 
 
@@ -190,17 +172,17 @@ def always(n_free: int = 3, levels: int = 10) -> Toy:
 def odd_one_out(odd: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
     """Ten combinations of two sensitive parameters, one of which is treated apart where both free ones are below 3."""
     rule, share, domain = _corner(n_free, levels)
-    return Toy(_With(_say_no_to, rule=rule, combination=odd), domain, share, rule)
+    return Toy(partial(_say_no_to, rule=rule, combination=odd), domain, share, rule)
 
 
 def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free: int = 2, levels: int = 10) -> Toy:
     """Ten combinations of two sensitive parameters, of which only two differ by more than the threshold.
 
-    Either of the two is within the threshold of all others: who compares neighbours only finds nothing.
+    Each of the two is within the threshold of all others, so a comparison with neighbours only finds nothing.
     """
     rule, share, domain = _corner(n_free, levels)
     return Toy(
-        _With(_shift_two, rule=rule, more=more, less=less),
+        partial(_shift_two, rule=rule, more=more, less=less),
         domain,
         share,
         rule,
@@ -210,16 +192,16 @@ def pair(more: tuple[int, int] = (0, 1), less: tuple[int, int] = (1, 3), n_free:
 
 def score(levels: int = 8, threshold: Fraction | float = 0.5) -> Toy:
     """Scores whose gaps are 0, 1/levels, 2/levels, ...: equally many families have each."""
-    return _graded(_With(_score, levels=levels), "score", levels, threshold, Fraction(threshold) * levels)
+    return _graded(partial(_score, levels=levels), "score", levels, threshold, Fraction(threshold) * levels)
 
 
 def proba(levels: int = 8, threshold: Fraction | float = 0.25) -> Toy:
     """Probabilities of three classes whose gaps are 0, 1/(2 levels), 2/(2 levels), ...; the second class has none."""
-    return _graded(_With(_probabilities, levels=levels), "proba", levels, threshold, Fraction(threshold) * 2 * levels)
+    return _graded(partial(_probabilities, levels=levels), "proba", levels, threshold, Fraction(threshold) * 2 * levels)
 
 
 def loans() -> Toy:
-    """Words, truth values, fractions and a missing value: a model that eats a frame and answers in words."""
+    """A domain of words, truth values, fractions and a missing value, and a model that takes a frame."""
     jobs, rates = ("clerk", "farmer", "nurse", "smith"), Real("rate", 0, 1, 0.25, missing=True)
     domain = Domain(
         [
@@ -248,7 +230,7 @@ def all_toys() -> list[tuple[str, Toy]]:
 
 
 def _labels(rule: Rule, share: Fraction, n_free: int, levels: int, n_groups: int = 2) -> Toy:
-    model = _With(_label, rule=rule, middle=levels / 2, group=n_groups - 1)
+    model = partial(_label, rule=rule, middle=levels / 2, group=n_groups - 1)
     return Toy(model, _domain(n_free, levels, n_groups), share, rule)
 
 
@@ -264,7 +246,7 @@ def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
     """Where all free parameters are below 3, the share of that, and a domain with two sensitive parameters."""
     parameters = [*_free(n_free, levels), Integer("sex", 0, 1), Integer("race", 0, 4)]
     share = Fraction(min(3, levels), levels) ** n_free
-    return _With(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])
+    return partial(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])
 
 
 def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: Any, bound: Fraction) -> Toy:
@@ -273,14 +255,14 @@ def _graded(model: Callable[[Any], Any], output: str, levels: int, threshold: An
         raise ValueError(f"levels must be a power of two, so that floats hold the gaps exactly, got {levels!r}")
     share = Fraction(sum(value > bound for value in range(levels)), levels)
     settings = {"output": output, "threshold": float(threshold)}
-    return Toy(model, _domain(2, levels, 2), share, _With(_is_first_above, bound=bound), settings)
+    return Toy(model, _domain(2, levels, 2), share, partial(_is_first_above, bound=bound), settings)
 
 
 # Counting
 
 
 class CountingModel(Wrapper):
-    """Wraps a model: answers as it does, and counts.
+    """Wraps a model, answers as it does, and counts its calls and rows.
 
     Args:
         model: anything with `predict`, or a callable.
@@ -298,9 +280,9 @@ class CountingModel(Wrapper):
         self.fail_after = fail_after
         self.delay = delay
         self.n_calls = 0
-        """Calls, those that raised included."""
+        """Number of calls, including those that raised."""
         self.n_rows = 0
-        """Rows sent, those of calls that raised included."""
+        """Number of rows sent, including those of calls that raised."""
 
     def _ask(self, function: Any, batch: Any) -> Any:
         self.n_calls += 1

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fairprobe.checks import shown
-from fairprobe.domain.allowed import TooManyError
 from fairprobe.domain.boxes import Part
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import ModelError
 from fairprobe.estimation.exact.linear import balanced, is_linear, solve_linear
 from fairprobe.estimation.exact.regions import too_many

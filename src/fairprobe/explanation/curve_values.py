@@ -1,4 +1,4 @@
-"""The values of a parameter one after the other, and how they are shown."""
+"""The values of a parameter along which cases are moved for a curve, and their names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_POINTS = 24
-"""Values of a parameter that are looked at."""
+"""Largest number of values of a curve. Chosen."""
 
 
 def along(domain: Domain, column: int, inputs: Codes) -> Codes:
-    """Inputs that have one value of a parameter each: those along its order that occur, or the commonest names."""
+    """One input for each value of a parameter: evenly spread along its order, or the most frequent names."""
     roles, firsts, counts = np.unique(
         domain.families.canonical(inputs)[:, column], return_index=True, return_counts=True
     )
@@ -32,7 +32,7 @@ def along(domain: Domain, column: int, inputs: Codes) -> Codes:
 
 
 def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
-    """By member, then input: the code that it has in what is linked, and whether the role of the input is played so."""
+    """By member and input: its code in a linked column, and whether this code has the input's role."""
     families = domain.families
     rows = families.members(inputs)
     roles = families.canonical(rows)[:, column].reshape(len(families), -1)
@@ -40,7 +40,7 @@ def _players(domain: Domain, column: int, inputs: Codes) -> tuple[Codes, Mask]:
 
 
 def _shown_as(domain: Domain, column: int, inputs: Codes) -> Codes:
-    """The code that stands for an input's value: of what is linked, that of the first member who has one."""
+    """The code that stands for an input's value: in a linked column, that of the first member that has one."""
     if not _is_linked(domain, column):
         return inputs[:, column]
     codes, exist = _players(domain, column, inputs)
@@ -48,7 +48,7 @@ def _shown_as(domain: Domain, column: int, inputs: Codes) -> Codes:
 
 
 def values_of(domain: Domain, column: int, inputs: Codes) -> pd.Series[Any]:
-    """The values of a parameter: numbers, NaN where missing, or names; of what is linked, those of all members."""
+    """The values of a parameter: numbers, NaN where missing, or names; in a linked column, those of all members."""
     import pandas as pd
 
     parameter = domain.parameters[column]

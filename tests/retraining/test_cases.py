@@ -61,12 +61,6 @@ def test_cases_given_are_drawn_at_random():
     assert p_if_uniform(drawn, 60) > SURPRISING
 
 
-def test_no_more_than_there_are():
-    codes, votes = supply(planted_cases(7)).draw(1000, np.random.default_rng(0))
-    assert len(codes) == 7
-    check_votes(codes, votes)
-
-
 def test_more_are_searched_for_when_they_are_needed():
     pool = supply(planted_cases(10), hunt())
     rng = np.random.default_rng(0)
@@ -78,13 +72,6 @@ def test_more_are_searched_for_when_they_are_needed():
     assert families(planted_cases(10)) <= families(pool.codes)
     check_votes(codes, votes)
     assert all(MODEL.cases[x, z] for x, z in families(codes))
-
-
-def test_without_cases_given_all_are_searched_for():
-    pool = supply(NONE, hunt())
-    codes, votes = pool.draw(50, np.random.default_rng(0))
-    assert len(families(codes)) == 50
-    check_votes(codes, votes)
 
 
 def test_a_search_ends_when_there_are_no_more_not_when_one_is_found_again():

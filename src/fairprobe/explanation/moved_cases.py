@@ -1,7 +1,7 @@
-"""Cases moved: a parameter of theirs, or several, at another value that is plausible, and all else as it is.
+"""Cases with one or two parameters moved to another plausible value, while the others stay.
 
-A value is taken from somebody else: an input drawn from the density, a real row, or anybody. What is linked moves by
-role: the other is seen as if they had the case's own sensitive values, so that a woman gets a wife's place of a man.
+Values are taken from other inputs: drawn from the density, real rows, or inputs of the domain. Linked columns move by
+role: the other input is seen with the case's own sensitive values, so that a woman gets "Wife" from a husband.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from fairprobe.domain.families import comparable
 from fairprobe.explanation.evidence import Evidence
 
 N_OTHERS = 50_000
-"""Inputs that values are taken from: so many that it hardly matters which they happen to be."""
+"""Number of inputs that values are taken from: so large that chance hardly matters. Chosen."""
 
 MOST_ROUNDS = 16
-"""So often another value is drawn where one would not do."""
+"""Number of times that another value is drawn where one is not allowed. Chosen."""
 
 PLAUSIBLE = 0.05
-"""As plausible a moved case must be, unless the population says how much, or the case itself is less."""
+"""Smallest plausibility of a moved case, unless the population gives one, or the case itself is less plausible."""
 
 SOURCES = {"density": "the density", "rows": "the rows", "domain": "all values alike"}
-"""Where values are taken from."""
+"""By source of values, its name in a sentence."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """Cases at other values: a row a move."""
+    """Cases at other values: one row for each move."""
 
     case: Codes
-    """Which case was moved, by its number; moves of one case stand together."""
+    """Number of the case that was moved; moves of one case stand together."""
     codes: Codes
 
     def __len__(self) -> int:
         return len(self.case)
 
     def by_turn(self, n_cases: int, n_turns: int) -> Codes:
-        """By case, then turn: the number of that move; -1 where there is none."""
+        """By case and turn, the number of the move; -1 where there is none."""
         table = np.full((n_cases, n_turns), -1, dtype=np.int64)
         firsts = np.searchsorted(self.case, self.case)
         table[self.case, np.arange(len(self)) - firsts] = np.arange(len(self))
@@ -62,7 +62,7 @@ class Mover:
         self._least = self._least_chances()
 
     def _least_chances(self) -> Floats | None:
-        """By case, how likely it must be when it is moved: the logarithm."""
+        """By case, the smallest log probability that it may have when it is moved."""
         density = self._evidence.density
         if density is None or not len(self.cases):
             return None
@@ -70,7 +70,7 @@ class Mover:
         return np.minimum(density.log_chances(self.cases), floor)
 
     def moved(self, column: int, n_values: int) -> Moved:
-        """Every case at up to so many other values of a parameter, drawn anew where one may not be."""
+        """Each case at up to `n_values` other values of a parameter; values that are not allowed are drawn again."""
         n = len(self.cases)
         lacks = np.full(n, n_values)
         cases, moved = [np.empty(0, dtype=np.int64)], [self.cases[:0]]
@@ -89,19 +89,19 @@ class Mover:
         return Moved(case[order], np.concatenate(moved)[order])
 
     def with_value(self, case: Codes, column: int, others: Codes) -> tuple[Codes, Mask]:
-        """Cases with the value of a parameter that others have, and which of them are moved and may be."""
+        """Cases with the value of a parameter that others have, and a mask of those that moved and are allowed."""
         role = self._families.canonical(others)[:, column]
         codes = self.cases[case]
         codes[:, column] = self._families.member(others, self._places[case])[:, column]
         codes = self._domain.completed(codes)
-        # A role that nobody plays with the case's sensitive values is not taken on.
+        # A role that does not exist with the case's sensitive values is not taken over.
         taken = self._families.canonical(codes)[:, column]
         may = np.asarray((taken == role) & (role >= 0) & (role != self.roles[case, column]))
         may[may] = self.may_be(case[may], codes[may])
         return codes, may
 
     def may_be(self, case: Codes, codes: Codes) -> Mask:
-        """Which moved cases are allowed, plausible, and can be compared."""
+        """Boolean mask over moved cases: allowed, plausible and comparable."""
         may = np.asarray(self._domain.allows(codes)).copy()
         if self._least is not None and self._evidence.density is not None and may.any():
             may[may] = self._evidence.density.log_chances(codes[may]) >= self._least[case[may]]
@@ -124,7 +124,7 @@ def can_move(domain: Domain) -> list[int]:
 
 
 def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
-    """Whom values are taken from, and what they are drawn from."""
+    """The inputs that values are taken from, and their source."""
     domain = evidence.domain
     if evidence.density is not None:
         return evidence.density.sample_codes(N_OTHERS, rng), "density"
@@ -134,5 +134,5 @@ def _others(evidence: Evidence, rng: np.random.Generator) -> tuple[Codes, str]:
             return domain.completed(
                 rows if len(rows) <= N_OTHERS else rng.choice(rows, N_OTHERS, replace=False)
             ), "rows"
-    # Whether a value is allowed hangs on the case, so every one is tried: no rule has a say yet.
+    # Rules depend on the whole case, so values are drawn without rules and checked with the case.
     return domain.without_constraints().sample_codes(N_OTHERS, rng), "domain"

@@ -1,0 +1,249 @@
+"""Restrictions of a domain: which inputs its rules and callables allow, how many there are, and how to draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.domain import radix
+from fairprobe.domain.allowed import Block
+from fairprobe.domain.boxes import Part, make_part
+from fairprobe.domain.derived import Derived
+from fairprobe.domain.expressions import Formula, Operand, evaluate, names_in
+from fairprobe.domain.extended import Held
+from fairprobe.domain.parameter import Parameter
+from fairprobe.domain.variables import TooManyError, Variable, make_variable, operand
+from fairprobe.errors import DomainError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Constraint = Callable[["pd.DataFrame"], Any]
+
+PATIENCE = 1_000_000
+"""Candidates drawn before a domain that allows too few of them is given up; chosen: some seconds."""
+
+THINNEST = 1e-4
+"""Smallest fraction of allowed candidates with which drawing goes on after `PATIENCE` of them; chosen."""
+
+PROBE = 20_000
+"""Candidates drawn to estimate the fraction that the rules allow; chosen: it is then known within 1%."""
+
+
+class Restrictions:
+    """The rules and callables of a domain. Rules that share parameters form a block."""
+
+    def __init__(
+        self, parameters: Sequence[Parameter], rules: Sequence[Formula], callables: Sequence[Constraint]
+    ) -> None:
+        self._parameters = parameters
+        self._names = [parameter.name for parameter in parameters]
+        self._rules = list(rules)
+        self.callables = tuple(callables)
+
+    def also(self, rule: Formula) -> Restrictions:
+        """These restrictions and another rule."""
+        return Restrictions(self._parameters, [*self._rules, rule], self.callables)
+
+    def __bool__(self) -> bool:
+        return bool(self._rules or self.callables)
+
+    @cached_property
+    def levels(self) -> Codes:
+        """The number of values of each parameter; 1 for a derived parameter, whose source decides its value."""
+        return np.array([1 if isinstance(p, Derived) else p.levels for p in self._parameters], dtype=np.int64)
+
+    @cached_property
+    def blocks(self) -> list[Block | _Rejecting]:
+        """The blocks: tables of states where these are small enough, or else blocks that are drawn by rejection."""
+        return [self._block(columns, rules) for columns, rules in self._tied(self._rules)]
+
+    def _tied(self, rules: Sequence[Formula]) -> list[tuple[list[int], list[Formula]]]:
+        """Groups of rules that share parameters, directly or through other rules, each with its columns in order."""
+        groups: list[tuple[set[int], list[Formula]]] = []
+        for rule in rules:
+            columns, mine = {self._source(name) for name in names_in(rule)}, [rule]
+            apart = []
+            for group in groups:
+                if group[0] & columns:
+                    columns, mine = columns | group[0], group[1] + mine
+                else:
+                    apart.append(group)
+            groups = [*apart, (columns, mine)]
+        return [(sorted(columns), mine) for columns, mine in groups]
+
+    def _source(self, name: str) -> int:
+        """The column of a parameter, or of its source if it is derived."""
+        parameter = self._parameters[self._names.index(name)]
+        return self._names.index(parameter.source if isinstance(parameter, Derived) else name)
+
+    def _block(self, columns: Sequence[int], rules: Sequence[Formula]) -> Block | _Rejecting:
+        try:
+            return Block([self._variable(column, rules) for column in columns], (frozenset(rules),))
+        except TooManyError:
+            return _Rejecting(self, columns, rules)
+
+    def parts(self, sensitive: Sequence[int], combinations: Codes, most: int) -> list[Part]:
+        """For each block, boxes of parameters that are not sensitive; in a box, the same combinations are allowed.
+
+        Raises:
+            TooManyError: a block has more than `most`, or its table would be too large.
+        """
+        codes = np.zeros((len(combinations), len(self._parameters)), dtype=np.int64)
+        codes[:, list(sensitive)] = combinations
+        return [
+            make_part([self._variable(column, rules) for column in columns], rules, sensitive, codes, most)
+            for columns, rules in self._tied(self._rules)
+        ]
+
+    def _variable(self, column: int, rules: Sequence[Formula]) -> Variable:
+        parameter = self._parameters[column]
+        named = frozenset().union(*map(names_in, rules))
+        derived = {
+            other.name: other.by_code
+            for other in self._parameters
+            if isinstance(other, Derived) and other.source == parameter.name and other.name in named
+        }
+        return make_variable(column, parameter, derived, rules)
+
+    def operands(self, names: Iterable[str], codes: Codes) -> dict[str, Operand]:
+        """The values of parameters, as `evaluate` takes them."""
+        found = {}
+        for name in names:
+            parameter = self._parameters[self._names.index(name)]
+            found[name] = operand(parameter, codes[:, self._source(name)])
+        return found
+
+    def allows(self, codes: Codes, decode: Callable[[Codes], pd.DataFrame]) -> Mask:
+        """Boolean mask of the inputs that all rules and callables allow."""
+        allowed = np.ones(len(codes), dtype=bool)
+        for block in self.blocks:
+            allowed &= block.allows(codes)
+        if self.callables and allowed.any():
+            allowed[allowed] = self.callables_hold(decode(codes[allowed]))
+        return allowed
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The names of the parameters in the rules."""
+        return frozenset().union(*map(names_in, self._rules)) if self._rules else frozenset()
+
+    def hold(self, operands: Mapping[str, Operand], n: int) -> Mask:
+        """Boolean mask of the n inputs or real rows that keep all rules; `operands` has their values by name."""
+        kept = np.ones(n, dtype=bool)
+        for rule in self._rules if n else ():
+            kept &= evaluate(rule, operands, n)
+        return kept
+
+    def allows_rows(self, frame: pd.DataFrame) -> Mask:
+        """Boolean mask of the real rows that are allowed; their values may lie off the grid."""
+        held = {name: Held.of(self._parameters[self._names.index(name)], frame[name]) for name in self.named}
+        operands = {name: operand(each.parameter, each.codes) for name, each in held.items()}
+        return self.hold(operands, len(frame)) & self.callables_hold(frame)
+
+    def callables_hold(self, frame: pd.DataFrame) -> Mask:
+        """Boolean mask of the rows that all callables allow."""
+        mask = np.ones(len(frame), dtype=bool)
+        for constraint in self.callables if len(frame) else ():
+            mask &= _answer(constraint, frame)
+        return mask
+
+    # Counting and sampling
+
+    @cached_property
+    def n(self) -> int | None:
+        """The number of allowed inputs; None if callables or large blocks make it unknown."""
+        if self.callables or any(isinstance(block, _Rejecting) for block in self.blocks):
+            return None
+        tied = {column for block in self.blocks for column in block.columns}
+        n = 1
+        for column, n_levels in enumerate(self.levels.tolist()):
+            n *= 1 if column in tied else n_levels
+        for block in self.blocks:
+            n *= block.n  # type: ignore[union-attr]  # all are tables
+        return n
+
+    @property
+    def n_states(self) -> int:
+        """The number of states of all tables."""
+        return sum(len(step.table) for block in self.blocks if isinstance(block, Block) for step in block.steps)
+
+    def candidates(self, n: int, rng: np.random.Generator) -> Codes:
+        """Inputs drawn uniformly from those that the rules allow. The callables may still forbid some."""
+        codes = radix.sample(n, self.levels, rng)
+        for block in self.blocks:
+            block.sample(codes, rng)
+        return codes
+
+    @cached_property
+    def acceptance(self) -> float:
+        """The fraction of drawn candidates that blocks without a table keep; 1 if all blocks have tables."""
+        rng = np.random.default_rng(0)
+        parts = [block.acceptance(rng) for block in self.blocks if isinstance(block, _Rejecting)]
+        return float(np.prod(parts)) if parts else 1.0
+
+
+class _Rejecting:
+    """A block whose table would be too large. Its columns are drawn until the rules hold."""
+
+    def __init__(self, restrictions: Restrictions, columns: Sequence[int], rules: Sequence[Formula]) -> None:
+        self._restrictions = restrictions
+        self.columns = list(columns)
+        self._rules = list(rules)
+        self._named = sorted(frozenset().union(*map(names_in, rules)))
+
+    def allows(self, codes: Codes) -> Mask:
+        """Boolean mask of the inputs that the block's rules allow."""
+        operands = self._restrictions.operands(self._named, codes)
+        allowed = np.ones(len(codes), dtype=bool)
+        for rule in self._rules:
+            allowed &= evaluate(rule, operands, len(codes))
+        return allowed
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> None:
+        """Write allowed values into the block's columns."""
+        waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
+        while len(waiting):
+            drawn = self._draw(max(len(waiting), 1024), codes.shape[1], rng)
+            kept = drawn[self.allows(drawn)][: len(waiting)]
+            for column in self.columns:
+                codes[waiting[: len(kept)], column] = kept[:, column]
+            waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
+            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
+                raise too_thin(n_kept, n_drawn)
+
+    def _draw(self, n: int, n_columns: int, rng: np.random.Generator) -> Codes:
+        codes = np.zeros((n, n_columns), dtype=np.int64)
+        codes[:, self.columns] = radix.sample(n, self._restrictions.levels[self.columns], rng)
+        return codes
+
+    def acceptance(self, rng: np.random.Generator) -> float:
+        """The fraction of drawn candidates that the rules allow."""
+        return float(self.allows(self._draw(PROBE, len(self._restrictions.levels), rng)).mean())
+
+
+def too_thin(n_kept: int, n_drawn: int) -> DomainError:
+    """The refusal of a domain that allows too few of the candidates drawn."""
+    return DomainError(
+        f"the constraints must allow 1 in {round(1 / THINNEST):,} inputs at least, "
+        f"got {n_kept:,} allowed of {n_drawn:,} drawn: loosen them or narrow the parameters"
+    )
+
+
+def _answer(constraint: Constraint, frame: pd.DataFrame) -> Mask:
+    name = getattr(constraint, "__name__", repr(constraint))
+    try:
+        answer: NDArray[Any] = np.asarray(constraint(frame))
+    except Exception as error:
+        raise DomainError(f"constraint {name} raised {type(error).__name__}: {error}") from error
+    if answer.shape != (len(frame),) or answer.dtype != bool:
+        raise DomainError(
+            f"constraint {name} must return one truth value a row, got the shape {answer.shape} of {answer.dtype} "
+            f"for {len(frame)} rows"
+        )
+    return answer
