@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
+from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.families import comparable
 from fairprobe.domain.row_members import RowMembers
@@ -149,7 +149,7 @@ class Survey:
         self._confidence = confidence
         self._favourable = favourable
         self._rows_are = checked_role(rows_are)
-        self._started = time.monotonic()
+        self._clock = Clock()
         self._n_contradicted = 0
         self._n_at_threshold = 0
         self._contradicted: Any = None
@@ -311,7 +311,7 @@ class Survey:
             population=self.population.name,
             confidence=self._confidence,
             threshold=self.population.oracle.threshold,
-            seconds=time.monotonic() - self._started,
+            seconds=self._clock.seconds,
             seed=self.seed,
             detail=self.detail,
             n_left_out=self.population.n_left_out,
