@@ -32,7 +32,7 @@ SMALL = {"n_walkers": 50, "n_global": 500, "n_local": 40, "max_cases": None}
 
 
 def run(model, domain=DOMAIN, **settings):
-    return search(model, domain, **(SMALL | {"max_inputs": 8_000} | settings))
+    return search(model, domain, **(SMALL | {"max_judged": 8_000} | settings))
 
 
 def only_true_cases(found, model):
@@ -81,7 +81,7 @@ def test_yields_on_the_census(name, strategy, least, cache_folder):
     from fairprobe import subjects
     from fairprobe.datasets import census_domain
 
-    found = search(subjects.load(name), census_domain(), strategy=strategy, max_cases=None, max_inputs=150_000, seed=3)
+    found = search(subjects.load(name), census_domain(), strategy=strategy, max_cases=None, max_judged=150_000, seed=3)
     assert found.yield_ > least
     assert coverage_of(found).hamming > 10
 
@@ -93,7 +93,7 @@ def test_yields_on_the_census(name, strategy, least, cache_folder):
 @pytest.mark.parametrize("model", [Scored(), Failing()], ids=["scored", "failing"])
 def test_hints_are_queries_within_the_limit(n, model):
     counting = CountingModel(model)
-    found = run(counting, strategy="guided", max_inputs=None, max_queries=n)
+    found = run(counting, strategy="guided", max_judged=None, max_queries=n)
     assert found.n_queries == counting.n_rows <= n
     assert found.stop_reason == "max-queries"
     if n > 1500:
@@ -288,20 +288,20 @@ def test_auto_picks_by_what_the_model_offers():
     assert choose_strategy(LogisticRegression().fit(X, y)) == "guided"
     assert choose_strategy(lambda X: X) == "anchored"
     assert choose_strategy(LogisticRegression(), "score") == "anchored"
-    found = run(Scored(), strategy="auto", max_inputs=2_000)
+    found = run(Scored(), strategy="auto", max_judged=2_000)
     assert found.settings.strategy == "guided"
 
 
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        ({"max_inputs": 1_250}, ["guided", "guided", "guided", "anchored"]),
-        ({"max_inputs": 1_249}, ["anchored"] * 4),
+        ({"max_judged": 1_250}, ["guided", "guided", "guided", "anchored"]),
+        ({"max_judged": 1_249}, ["anchored"] * 4),
         ({"max_queries": 2_500}, ["guided", "guided", "anchored", "anchored"]),
         ({"max_queries": 2_499}, ["anchored"] * 4),
-        ({"max_queries": 20_000, "max_inputs": 1_000}, ["anchored"] * 4),
+        ({"max_queries": 20_000, "max_judged": 1_000}, ["anchored"] * 4),
         ({"max_seconds": 1.0}, ["anchored", "guided", "anchored", "anchored"]),
-        ({"max_seconds": 1.0, "max_inputs": 2_000}, ["anchored", "guided", "anchored", "anchored"]),
+        ({"max_seconds": 1.0, "max_judged": 2_000}, ["anchored", "guided", "anchored", "anchored"]),
         ({"max_cases": 1_000}, ["guided", "guided", "anchored", "anchored"]),
     ],
 )
@@ -318,7 +318,7 @@ def test_auto_picks_by_the_limits(limits, expected):
 
 
 def test_one_walker_is_the_papers():
-    found = run(Scored(), strategy="auto", n_walkers=1, max_inputs=100)
+    found = run(Scored(), strategy="auto", n_walkers=1, max_judged=100)
     assert found.settings.strategy == "fully-directed"
 
 
@@ -341,6 +341,6 @@ def test_auto_hurries_where_seconds_alone_are_few_and_large_calls_save_some(limi
 
 def test_a_few_seeds_are_enough_to_start():
     """With a thousand inputs a search beyond the paper walks, and finds more than sampling does."""
-    sampled = [run(Linear(), strategy="uniform", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
-    found = [run(Linear(), strategy="anchored", max_inputs=1000, seed=seed).n_cases for seed in range(5)]
+    sampled = [run(Linear(), strategy="uniform", max_judged=1000, seed=seed).n_cases for seed in range(5)]
+    found = [run(Linear(), strategy="anchored", max_judged=1000, seed=seed).n_cases for seed in range(5)]
     assert min(found) > 2 * max(sampled)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -276,7 +275,7 @@ def test_what_a_stand_in_proposes_is_confirmed_in_time(monkeypatch):
 
     plain = shard.confirm
     monkeypatch.setattr(shard, "confirm", slowly)
-    monkeypatch.setattr(shard, "time", SimpleNamespace(monotonic=tick))
+    monkeypatch.setattr("fairprobe.clock.now", tick)
     X = BOX.domain.sample(4000, seed=0).to_numpy()
     forest = RandomForestClassifier(12, random_state=0).fit(X, BOX.model(X))
     found = run(model=forest, max_seconds=2.0, n_walkers=1000, max_barren=None)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from fairprobe import Domain, Integer
 from fairprobe.store import Coverage, Distinct, Keys, distinct, first_seen
-from fairprobe.store.distinct import numbered
 from random_domains import domains, inputs
 
 
@@ -103,14 +102,6 @@ def test_first_seen(words, mix):
         seen.add(key)
     with mixed_by(mix):
         assert first_seen(words).tolist() == expected
-
-
-@given(WORDS, MIXES)
-def test_keys_are_numbered_as_they_are_met(words, mix):
-    numbers = {}
-    expected = [numbers.setdefault(key, len(numbers)) for key in map(tuple, words.tolist())]
-    with mixed_by(mix):
-        assert numbered(words).tolist() == expected
 
 
 @given(st.data(), st.integers(1, 3), MIXES, st.sampled_from([0, 6, 10_000]))
