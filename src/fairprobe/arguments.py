@@ -157,8 +157,8 @@ class Argument:
 
 
 @functools.cache
-def arguments_of(function: Callable[..., Any], described_by: Callable[..., Any] | None = None) -> dict[str, Argument]:
-    """The arguments of a function by name, in order; another function's docstring may hold their help.
+def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
+    """The arguments of a function, or of the class that it makes, by name and in order.
 
     >>> def search(model, *, max_cases: int | None = 10_000):
     ...     '''Search.
@@ -170,7 +170,7 @@ def arguments_of(function: Callable[..., Any], described_by: Callable[..., Any] 
     >>> argument.sentence, argument.default, argument.kind.rule, argument.may_be_none
     ('Stop after this many cases.', 10000, 'a whole number', True)
     """
-    help_of = dict(_described(inspect.getdoc(described_by or function) or ""))
+    help_of = dict(_described(inspect.getdoc(function) or ""))
     old: Mapping[str, str] = vars(function).get("old_names", {}) if callable(function) else {}
     return {
         name: Argument(

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from importlib import import_module
 
 import pandas as pd
 import pytest
-from fairprobe.auditing.audit_settings import AuditSettings
 
 import fairprobe
 from fairprobe.arguments import KINDS, REQUIRED, accepts_old_names, arguments_of, filled
+from fairprobe.auditing.settings import AuditSettings
 from fairprobe.cli.app import COMMANDS, _made
-from fairprobe.cli.config import NOT_KEYS, RULES
+from fairprobe.cli.config import RULES
 from fairprobe.cli.data import Source
 from fairprobe.cli.flags import flag, help_of
 from fairprobe.cli.init import KEYS, config_text
-from fairprobe.cli.options import declared_name
+from fairprobe.cli.options import NOT_SETTINGS, declared_name
 from fairprobe.errors import SettingError
 from fairprobe.estimation.share import ROLES
 from fairprobe.model.answers import OUTPUTS
@@ -89,10 +88,9 @@ def test_every_argument_is_described(function):
 
 def test_settings_of_an_audit_are_its_arguments():
     """What audit.json lists as the configuration."""
-    arguments = arguments_of(fairprobe.audit)
-    for name, field in inspect.signature(AuditSettings).parameters.items():
-        default = arguments[name].default
-        assert field.default == default or (name, default) == ("rows_are", None)
+    settings, arguments = AuditSettings.of(), arguments_of(fairprobe.audit)
+    for name in AuditSettings.__dataclass_fields__:
+        assert getattr(settings, name) == arguments[name].default or name == "rows_are"
 
 
 def test_words_in_quotes_are_the_choices():
@@ -102,7 +100,7 @@ def test_words_in_quotes_are_the_choices():
 
 
 def test_a_config_may_say_all_that_the_command_line_may(tmp_path):
-    assert set(KEYS) == set(options_of("audit")) - set(NOT_KEYS)
+    assert set(KEYS) == set(options_of("audit")) - NOT_SETTINGS
     assert all(argument.kind.rule in RULES for argument in KEYS.values())
     rows = pd.DataFrame({"age": [30, 40], "sex": ["f", "m"], "income": ["yes", "no"]})
     text = config_text("rows.csv", None, rows, "income", ["sex"], None, tmp_path / "fairprobe.toml")

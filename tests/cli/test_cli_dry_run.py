@@ -1,4 +1,4 @@
-"""`--dry-run`: what would be done, and what it would take."""
+"""`--dry-run`, the same for all commands: the settings, a bound on the queries of each part, and the time they take."""
 
 from __future__ import annotations
 
@@ -6,71 +6,78 @@ import json
 
 import pytest
 
-from fairprobe.domain import Domain, Integer
-from fairprobe.engine import Counts
-from fairprobe.searching.forecast import Pilot, costs
-from fairprobe.searching.run import status_of
-from fairprobe.searching.settings import Limits
+from fairprobe.cli.command import Cost
+
+ROWS = ("--data", "rows.csv", "--label", "income")
 
 
-def test_says_what_it_would_do_and_writes_nothing(search, folder):
-    outcome = search("--dry-run", "--out", "cases.csv", "--max-judged", 1_000_000, "--seed", 7)
-    assert outcome.code == 0
+@pytest.mark.parametrize("command", ["search", "estimate", "explain"])
+def test_says_what_it_would_do_and_writes_nothing(fairprobe, folder, command):
+    where = {"search": ("--out", "x.csv"), "estimate": ("--out", "x.csv"), "explain": ("--out", "x.json")}[command]
+    model = ("--model", "toys:flips", "--domain", "domain.toml")
+    before = sorted(folder.iterdir())
+    outcome = fairprobe(command, *model, *ROWS, "--dry-run", *where, "--seed", 7, "--threshold", 0)
+    assert outcome.code == 0, outcome.err
     for part in (
+        f"A dry run: this is what the {command.replace('explain', 'explanation')} would do. Nothing is written.",
         "toys:flips",
-        "sex (2 values)",
-        "1 twin",
-        "2 queries",
-        "anchored, seed 7",
+        "sex (2 values): an input has 1 twin and costs 2 queries",
+        "--seed 7",
+        f"{where[0]} {where[1]}",
         "3 parameters, 740,000 inputs",
         "integer, 17 to 90",
-        "--max-judged 1,000,000: 2,000,000 queries at most",
-        "--max-cases 10,000: if every input were a case: 20,000 queries",
+        "It would take at most:",
     ):
         assert part in outcome.out
-    assert not (folder / "cases.csv").exists()
+    assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
 
 
-def test_as_json(search):
-    content = json.loads(search("--dry-run", "--json", "--max-queries", 5001).out)
+@pytest.mark.parametrize(
+    ("arguments", "n_queries"),
+    [
+        (["--max-judged", 1000], 2000),
+        (["--max-queries", 5001], 5001),
+        (["--max-judged", 5000, "--max-queries", 5001], 5001),
+        ([], 740_000),
+    ],
+)
+def test_a_search_is_bound_by_its_limits_or_its_domain(search, arguments, n_queries):
+    content = json.loads(search("--dry-run", "--json", *arguments).out)
     assert content["dry_run"] is True
+    assert content["n_queries"] == {"search": n_queries}
     assert content["domain"]["n_twins"] == 1
-    assert content["settings"]["n_walkers"] == 1000
-    by_limit = {estimate["limit"]: estimate for estimate in content["estimates"]}
-    assert by_limit["max_queries"]["n_queries"] == 5000
-    assert content["pilot"]["seconds_per_input"] > 0
+    assert (content["settings"]["strategy"], content["settings"]["n_walkers"]) == ("anchored", 1000)
 
 
-def test_slow_model_is_asked_little(search):
-    content = json.loads(search("--dry-run", "--json", "--walkers", 10**6, model="toys:slow").out)
-    assert content["pilot"]["how"] == "uniform inputs"
+@pytest.mark.parametrize(
+    ("arguments", "n_queries"),
+    [
+        ([], 740_000),
+        (["--exact-limit", 5], 800_000),
+        (["--method", "sample", "--width", 0.01], 200_000_000),
+        (["--method", "sample", "--experiments", 5, "--samples", 10], 100),
+    ],
+)
+def test_an_estimate_is_bound_by_its_method(estimate, arguments, n_queries):
+    content = json.loads(estimate("--dry-run", "--json", *arguments).out)
+    assert content["n_queries"] == {"domain": n_queries}
+    assert content["seconds"]["domain"] > 0
 
 
-def test_estimates():
-    domain = Domain([Integer("age", 1, 50), Integer("sex", 0, 2)], sensitive=["sex"])
-    limits = Limits(max_cases=100, max_seconds=2.0, max_queries=100, max_judged=1000, max_barren=500)
-    seen = Pilot(n_inputs=40, n_queries=120, seconds_per_input=0.01, how="uniform inputs")
-    found = [(e.limit, e.n_inputs, e.n_queries) for e in costs(domain, limits, seen)]
-    assert found == [
-        ("max_judged", 1000, 3000),
-        ("max_queries", 33, 99),
-        ("max_seconds", 200, 600),
-        ("max_cases", 100, 300),
-        ("max_barren", 500, 1500),
-        ("exhausted", 50, 150),
-    ]
-    assert costs(domain, limits, seen)[0].seconds == pytest.approx(10.0)
+def test_each_population_has_a_bound(estimate):
+    content = json.loads(estimate(*ROWS, "--dry-run", "--json", "--max-share", 0.5, "--method", "sample").out)
+    assert content["n_queries"] == {"rows": 6, "domain": 800_000}
+    assert (content["gate"], content["settings"]["confidence"]) == ("rows", 0.95)
 
 
-def test_progress_in_words():
-    told = status_of(Counts(n_cases=50, n_judged=200, n_queries=400), Limits(), 2.0)
-    assert told.text == "50 cases, yield >=25.0%, 25 cases/s"
-    assert status_of(Counts(0, 0, 0), Limits(), 0.0).text == "0 cases, yield >=0.0%, 0 cases/s"
+def test_a_slow_model_is_asked_little(search, folder):
+    outcome = search("--dry-run", "--json", "--max-queries", 10**6, model="toys:slow")
+    assert json.loads(outcome.out)["seconds"]["search"] > 0.2
+    assert len((folder / "called").read_text()) < 400
 
 
-def test_progress_is_about_the_nearest_limit():
-    snapshot = Counts(n_cases=50, n_judged=200, n_queries=400)
-    assert status_of(snapshot, Limits(max_cases=100, max_judged=1000), 1.0).fraction == 0.5
-    assert status_of(snapshot, Limits(max_cases=100, max_seconds=1.25), 1.0).fraction == 0.8
-    assert status_of(snapshot, Limits(), 1.0).fraction == 0.0
-    assert status_of(snapshot, Limits(max_queries=100), 1.0).fraction == 1.0
+def test_costs_in_words():
+    assert Cost("rows", 2000, 0.2).words() == "rows: 2,000 queries, under a second"
+    assert Cost("rows", 2000).words() == "rows: 2,000 queries, time not measured"
+    assert Cost("search").words() == "search: no limit on queries"
+    assert Cost("a round", None, 50).words() == "a round: about 50 s"

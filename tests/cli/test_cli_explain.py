@@ -117,14 +117,10 @@ def test_nothing_found(explain):
     assert "may still have cases" in outcome.out
 
 
-def test_dry_run(explain, search, folder):
-    outcome = explain(*FEW, "--dry-run", "--out", "why.json")
-    assert outcome.code == 0, outcome.err
-    assert "Then explaining: 20,000 queries at most" in outcome.out
-    assert not (folder / "why.json").exists()
+def test_dry_run_of_cases_given(explain, search):
     search("--max-cases", 50, "--out", "cases.csv")
     content = json.loads(explain("--cases", "cases.csv", "--dry-run", "--json").out)
-    assert (content["n_cases"], content["explain_queries"]) == (50, 1_000_000)
+    assert (content["cases"], content["n_queries"]) == ("cases.csv", {"explain": 1_000_000})
 
 
 def test_cases_are_as_many_as_can_be_asked_about(explain):

@@ -8,7 +8,6 @@ import pytest
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, search
 from fairprobe.errors import HealthWarning
-from fairprobe.searching.forecast import plan
 
 PARAMETERS = [
     Integer("age", 20, 79),
@@ -129,24 +128,3 @@ def test_thinness_is_a_remark_of_searches_and_shares():
     assert "thin-domain" not in dict(search(model, domain, start=rows, max_changes=1, max_inputs=20).health)
     assert "thin-domain" not in dict(estimate(model, domain, "domain", n_experiments=1).health)
     assert "thin-domain" not in dict(estimate(model, domain, rows).health)
-
-
-def test_a_plan_asks_about_what_it_starts_from():
-    import inspect
-    import time
-
-    defaults = {
-        name: p.default for name, p in inspect.signature(search).parameters.items() if name not in ("model", "domain")
-    }
-    seen = []
-
-    def slow(frame):
-        seen.append(frame)
-        time.sleep(0.05)
-        return by_role(frame)
-
-    domain = Domain(PARAMETERS, ["sex"], links=[LINK])
-    planned = plan(slow, domain, **{**defaults, "start": ROWS, "max_changes": 1})
-    assert (planned.settings.strategy, planned.pilot.how) == ("nearby", "rows")
-    assert np.isin(pd.concat(seen)["age"], ROWS["age"]).all()
-    assert plan(slow, domain, **{**defaults, "linked": False}).pilot.how == "uniform inputs"

@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 
 from fairprobe import Density, Derived, Domain, Integer, Link, search
-from fairprobe.arguments import filled
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.searching import STRATEGIES
-from fairprobe.searching.forecast import plan
 from fairprobe.searching.registry import load_strategy
 from fairprobe.searching.shard import _Shard
 
@@ -233,10 +231,3 @@ def test_nothing_is_found_where_cases_are_implausible():
         n_global=1000,
     )
     assert (found.n_cases, found.stop_reason) == (0, "nothing-found")
-
-
-def test_a_dry_run_draws_from_the_density(density):
-    arguments = filled(search, {**QUICK, "density": density, "strategy": "anchored"})
-    planned = plan(model, DOMAIN, **arguments)
-    assert planned.pilot.n_inputs
-    assert planned.pilot.how == "inputs drawn from the density"

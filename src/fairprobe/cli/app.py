@@ -123,7 +123,7 @@ def _made(name: str) -> Any:
     file = import_module(f"fairprobe.cli.{name}")
 
     def call(context: typer.Context, **given: Any) -> int:
-        return int(file.run(Request(context, given)))
+        return int(file.run(Request(context, given, file.OPTIONS)))
 
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [context, *(option.parameter() for option in file.OPTIONS)]

@@ -16,18 +16,18 @@ from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.settings import AuditSettings
 from fairprobe.blocks import Remark
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request, check_linked
+from fairprobe.cli.command import Command, Request, check_linked
 from fairprobe.cli.config import OUTSIDE, Config
 from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
-from fairprobe.cli.words import note, progress, say, say_blocks, to_copy
+from fairprobe.cli.words import note, progress, say, say_blocks
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
 from fairprobe.oracle import checked_threshold
-from fairprobe.wording import counted, duration, percent
+from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
 TOLD = "What is told"
@@ -80,7 +80,7 @@ class AuditCommand(Command):
     def __init__(self, request: Request, config: Config) -> None:
         given = request.given
         self.config = config
-        super().__init__(Request(request.context, given | config.settings))
+        super().__init__(Request(request.context, given | config.settings, OPTIONS))
         self.is_run = not given["dry_run"] or self._is_harmless(given, self.config.dangers)
         for name, what in (("model", "the model"), ("data", "the rows")):
             if self.request[name] is None:
@@ -144,7 +144,7 @@ class AuditCommand(Command):
                     domain=self.domain,
                     folder=self.request["out"],
                     data_name=Path(str(self.request["data"])).name,
-                    command=self._again(),
+                    command=self._command(),
                     progress=show,
                     **self.keywords,
                 )
@@ -154,12 +154,6 @@ class AuditCommand(Command):
         self.interrupted = self.audit is not None and self.audit.interrupted is not None and not self.failures
         if self.html is not None and self.audit is not None:
             self.html.write_by(self.audit.to_html)
-
-    def _again(self) -> str:
-        """The command, without what only says where the results go."""
-        gone = dict.fromkeys(("out", "html", "json", "dry_run", "config", "trust_config"))
-        given = {name: value for name, value in self.request.given.items() if name not in gone}
-        return Request(self.request.context, {**given, **gone}).again(seed=self.keywords["seed"])
 
     # What came of it
 
@@ -182,8 +176,6 @@ class AuditCommand(Command):
                 say(f"The report is in {name}.")
         if not (self.request["out"] or self.request["html"]):
             say("No report was written: --out FOLDER keeps everything, --html FILE the page alone.")
-        if not (self.interrupted or self.failures):
-            to_copy("The same again", str(about["command"]))
 
     def kept(self) -> str:
         """The phases that are done."""
@@ -196,11 +188,22 @@ class AuditCommand(Command):
         """That of the verdict."""
         return 0 if self.audit is None else self.audit.verdict.exit_code
 
-    def plan(self) -> DryRun:
-        """How each population would be looked at; what the search and the explanation take at most."""
-        keywords, settings = self.keywords, self.settings
+    def _command(self) -> str:
+        """The command, without the options that only say where the results go."""
+        return self.request.again(seed=self.keywords["seed"], **dict.fromkeys((*o.NOT_SETTINGS, "out", "html")))
+
+    def again(self) -> tuple[str, str] | None:
+        """The command as the report has it."""
+        if self.audit is None or self.interrupted or self.failures:
+            return None
+        return "The same again", str(self.audit.content["about"]["command"])
+
+    # The dry run
+
+    def bounds(self) -> dict[str, int | None]:
+        """The queries of each population, of the search and of the explanation."""
         if self.is_run:
-            begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+            begin(self.model, self.domain, self.rows, self.labels, self.settings, 0)  # which refuses what does not fit
         else:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
         every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
@@ -211,34 +214,14 @@ class AuditCommand(Command):
         except DataError as error:
             note(f"no-density: {error}")
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {name: keywords[name] for name in names}
-        costs = {
-            name: plan(self.model, self.domain, population, **arguments)
+        arguments = {name: self.keywords[name] for name in names}
+        bounds: dict[str, int | None] = {
+            name: plan(None, self.domain, population, **arguments).n_queries
             for name, population in every.items()
-            if settings.populations is None or name in settings.populations
+            if self.settings.populations is None or name in self.settings.populations
         }
-        most = settings.max_judged * len(self.domain.families)
-        figures = {
-            "settings": settings.plain(),
-            "seed": keywords["seed"],
-            "n_queries": {**{name: cost.n_queries for name, cost in costs.items()}, "search": most}
-            | {"why": settings.explain_queries},
-            "seconds": {name: cost.seconds if self.is_run else None for name, cost in costs.items()},
-            "out": self.request["out"],
-        }
-        limit = ", ".join(f"{percent(each)} {who}".strip() for who, each in settings.limits.items()) or "none"
-        lines = [
-            f"  settings   confidence {percent(settings.confidence)}, seed {keywords['seed']}",
-            f"  limit      {limit}",
-            f"  out        {self.request['out'] or 'nothing'}",
-        ]
-        took = {name: duration(cost.seconds) if self.is_run else "not measured" for name, cost in costs.items()}
-        shares = [(f"  {name}: {counted(c.n_queries, 'query')}, {took[name]}", 4) for name, c in costs.items()]
-        others = [
-            (f"  search: {counted(most, 'query')} at most", 4),
-            (f"  why: {counted(settings.explain_queries, 'query')} at most", 4),
-        ]
-        return DryRun(figures, lines, [("What it would ask:", 0), *shares, *others])
+        searched = self.settings.max_judged * len(self.domain.families)
+        return {**bounds, "search": searched, "why": self.settings.explain_queries}
 
 
 _SETTINGS = AuditSettings.__dataclass_fields__

@@ -15,14 +15,12 @@ from fairprobe import arguments
 from fairprobe.arguments import Argument, Danger
 from fairprobe.checks import is_number, nearest, read_toml
 from fairprobe.cli.flags import flag
+from fairprobe.cli.options import NOT_SETTINGS
 from fairprobe.errors import InputError, SettingError
 from fairprobe.model.sources.load import SCHEMES, SUBJECT
 
 OWN = "fairprobe.toml"
 PROJECT = "pyproject.toml"
-
-NOT_KEYS = ("config", "trust_config", "json", "dry_run")
-"""Options that a file cannot hold."""
 
 OUTSIDE = "lies outside of its folder"
 
@@ -39,7 +37,7 @@ class Config:
     """
 
     def __init__(self, given: Mapping[str, Any], options: Iterable[Argument]) -> None:
-        self.keys: Keys = {each.name: each for each in options if each.name not in NOT_KEYS}
+        self.keys: Keys = {each.name: each for each in options if each.name not in NOT_SETTINGS}
         self.file, settings = _found(given["config"], given["model"], is_trusted=bool(given["trust_config"]))
         self.settings: dict[str, Any] = {}
         """What the options do not say: by the name of the option, as the option would have it."""

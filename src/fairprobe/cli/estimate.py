@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.blocks import Block, Sentence
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request, check_linked
+from fairprobe.cli.command import Command, Request, check_linked
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import (
-    between,
-    figure_parts,
-    side_by_side,
-    verdict_lines,
-)
 from fairprobe.cli.flags import flag
-from fairprobe.cli.words import note, progress, say, say_parts, sent_words, to_copy
+from fairprobe.cli.words import note, progress, say, say_blocks, sent_words
 from fairprobe.domain import Density
-from fairprobe.errors import DomainError, RunError, SettingError
+from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.estimation.estimation import plan, settings_of
@@ -32,7 +27,8 @@ from fairprobe.estimation.populations import sides_of
 from fairprobe.estimation.settings import EstimatePlan
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
-from fairprobe.wording import POPULATIONS, counted, duration, percent
+from fairprobe.report.shares import blocks_of, side_by_side, verdict_blocks
+from fairprobe.wording import POPULATIONS, between, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,17 +177,10 @@ class Estimate(Command):
 
     def _check_populations(self) -> None:
         """Refuse what cannot work, before the model is loaded."""
-        hows = {}
-        for name in self.populations:
-            n_rows = len(self.rows) if name == "rows" and self.rows is not None else None
-            domain = self.domain if name == "valid" else self.domain.without_constraints()
-            hows[name] = settings_of(**self._arguments(name)).plan(domain, n_rows, self.keywords["output"]).how
-            if name == "density":
-                hows[name] = "sample"
+        hows = {name: each.how for name, each in self._plans().items()}
         if self.plot is not None and set(hows.values()) <= {"rows", "enumerate"}:
-            if list(hows) == ["rows"]:
-                got, instead = "only rows, all of which are judged", "give no --plot"
-            else:
+            got, instead = "only rows, all of which are judged", "give no --plot"
+            if list(hows) != ["rows"]:
                 got = f"a domain of {self.domain.size:,} inputs, all of which are judged"
                 instead = "add --method sample, or give no --plot"
             raise SettingError(f"--plot shows how a sample converges, got {got}: {instead}")
@@ -202,35 +191,34 @@ class Estimate(Command):
                 f"the constraints must allow an input at least, got 0 allowed of {self.domain.size:,}: loosen them"
             )
 
+    def _plans(self) -> dict[str, EstimatePlan]:
+        """By population, the way it is judged and the number of queries, without asking the model."""
+        return {
+            name: plan(None, self.domain, population, **self._arguments(name))
+            for name, population in self.populations.items()
+        }
+
     # The work
 
     def work(self) -> None:
-        """One population after the other; what is known when one fails or is interrupted is kept."""
-        try:
-            for name in self.populations:
-                self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
-                sets = self._estimate(name)
-                self.unfinished = None
-                self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
-                if self.by_parameter:
-                    self.breakdowns[name] = sets
-            if self.keywords["max_share"] is not None:
-                gate = f"{self.gate} {self.which or ''}"
-                self.verdict = verdict(self.shares, self.keywords["max_share"], gate=gate)
-            if self.out is not None:
-                self.out.write_frame(self._rows_that_flip())
-                self.written = self.out.name
-        except RunError as failure:
-            self.failures.append(failure)
-        except KeyboardInterrupt:
-            self.interrupted = True
-        if self.plot is None or self.failures or self.interrupted:
-            return
+        """One population after the other; the shares from before a failure or an interruption are kept."""
+        for name in self.populations:
+            self.unfinished = {"population": name, "n": 0, "hits": 0, "low": 0.0, "high": 1.0}
+            sets = self._estimate(name)
+            self.unfinished = None
+            self.shares[name] = list(sets.values())[-1]  # that of all sensitive parameters together
+            if self.by_parameter:
+                self.breakdowns[name] = sets
+        if self.keywords["max_share"] is not None:
+            self.verdict = verdict(self.shares, self.keywords["max_share"], gate=f"{self.gate} {self.which or ''}")
+        if self.out is not None:
+            self.out.write_frame(self._rows_that_flip())
+            self.written = self.out.name
         sampled = [share for share in self.shares.values() if has_history(share)]
-        if sampled:
+        if self.plot is not None and sampled:
             self.plot.write_by(lambda part: convergence(sampled, part))
             self.drawn = self.plot.name
-        else:
+        elif self.plot is not None:
             note("nothing-to-plot: no population was sampled in whole experiments, so nothing converges; no plot")
 
     def _estimate(self, name: str) -> dict[str, Share]:
@@ -298,22 +286,19 @@ class Estimate(Command):
         if not self.shares:
             return
         seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
-        rows = self._row_lines() if self._first_rows() else []
-        verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
-        limit = self.keywords["max_share"]
-        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.keywords["favourable"], limit)
+        limit, good = self.keywords["max_share"], self.keywords["favourable"]
+        blocks = [*blocks_of(self.shares, self.breakdowns, self._row_blocks(), good, limit)]
+        blocks += [] if self.verdict is None else verdict_blocks(self.verdict, self.which)
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()
-        say_parts([(line, 4) for line in part] for part in parts)
+        say_blocks(blocks)
         say()
         say(f"{counted(n_queries, 'query')}{sent_words(shares)}, {seconds:.2f} s, seed {seed}")
         if self.written is not None:
             say(f"The rows that are discriminatory are in {self.written}.")
         if self.drawn is not None:
             say(f"The convergence plot is in {self.drawn}.")
-        if not (self.interrupted or self.failures):
-            to_copy("The same again", self.request.again(seed=seed))
 
     def _title(self) -> str:
         names = " or ".join(self.domain.sensitive)
@@ -332,11 +317,15 @@ class Estimate(Command):
         texts = shown.rows_in_words(N_SHOWN)
         return self.request.source.with_lines(texts, shown.cases.index) if shown.cases is not None else []
 
-    def _row_lines(self) -> list[str]:
-        n = max(share.hits for share in (self.shares["rows"], self.shares["rows"].plain) if share is not None)
+    def _row_blocks(self) -> list[Block]:
+        """Some rows that are discriminatory, in words."""
+        texts = self._first_rows()
+        if not texts:
+            return []
+        n = max(share.hits for share in self.shares["rows"].sides)
         more = "" if self.written is not None or n <= N_SHOWN else " (--out FILE writes all of them)"
         title = f"Some of these rows{more}:" if n > N_SHOWN else "These rows:" if n > 1 else "This row:"
-        return [title, *(f"  {text}" for text in self._first_rows())]
+        return [Sentence(title), *(Sentence(f"  {text}") for text in texts)]
 
     def kept(self) -> str:
         """The populations that are done, and the figures of the one under way."""
@@ -351,49 +340,14 @@ class Estimate(Command):
 
     # The dry run
 
-    def plan(self) -> DryRun:
-        """How each population would be looked at, and a guess of the seconds from asking about some inputs of it."""
-        keywords, limit, plot = self.keywords, self.keywords["max_share"], self.request["plot"]
-        costs = {
-            name: plan(self.model, self.domain, population, **self._arguments(name))
-            for name, population in self.populations.items()
-        }
-        figures = {
-            "settings": keywords,
-            "gate": f"{self.gate} {self.which}" if self.which else self.gate,
-            "compared": self.sides,
-            "out": self.request["out"],
-            "by_parameter": self.by_parameter,
-            "populations": {name: asdict(cost) for name, cost in costs.items()},
-            "plot": plot,
-        }
-        confidence, seed = percent(keywords["confidence"]), keywords["seed"]
-        which = f", {self.which}" if self.which else ""
-        settings = [
-            f"  settings   confidence {confidence}, method {keywords['method']}, seed {seed}",
-            *([f"  compared   {' and '.join(self.sides)} twins"] if self.domain.links else []),
-            *(f"  {option:9}  column {self.request[option]}" for option in BESIDE if self.request[option] is not None),
-            *([f"  limit      {percent(limit)} of the {self.gate}{which}"] if limit is not None else []),
-            *([f"  out        {self.out.name}"] if self.out is not None else []),
-            *([f"  plot       {plot}"] if plot else []),
-        ]
-        title = ("Populations, with a guess of the time from asking about some inputs:", 0)
-        return DryRun(
-            figures, settings, [title, *((f"  {name}: {self._cost_words(cost)}", 4) for name, cost in costs.items())]
-        )
+    def shown_settings(self) -> dict[str, Any]:
+        """The options, with the populations and the twins that they come to."""
+        settled = {"population": list(self.populations), "compared": self.sides, "gate": self.gate}
+        return {**super().shown_settings(), **settled}
 
-    def _cost_words(self, cost: EstimatePlan) -> str:
-        samples = self.keywords["n_samples"]
-        experiments = f"{counted(cost.n_inputs // samples, 'experiment')} of {counted(samples, 'input')}"
-        words = {
-            "rows": f"all {counted(cost.n_inputs, 'row')}",
-            "enumerate": f"all {counted(cost.n_inputs, 'input')}",
-            "sample": f"a sample of {experiments}",
-            "sequential": f"a sample until the share is settled, at most {experiments}",
-        }[cost.how]
-        most = " at most" if cost.how == "sequential" else ""
-        solved = "exact if the model is of a kind that can be solved, else " if cost.may_be_solved else ""
-        return f"{solved}{words}: {counted(cost.n_queries, 'query')}, {duration(cost.seconds)}{most}"
+    def bounds(self) -> dict[str, int | None]:
+        """The queries of each population."""
+        return {name: each.n_queries for name, each in self._plans().items()}
 
 
 def so_far(figures: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
-from fairprobe.cli.command import DryRun, Request
+from fairprobe.cli.command import Command, Request
 from fairprobe.cli.destination import Destination, checked_folder
 from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.search import Search
-from fairprobe.cli.words import note, progress, say, say_blocks, to_copy
+from fairprobe.cli.words import note, progress, say, say_blocks
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.estimation.favourable import classes_of
@@ -24,13 +24,11 @@ from fairprobe.explanation import Explanation, explain
 from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.evidence import MAX_QUERIES
 from fairprobe.explanation.given_cases import as_inputs
-from fairprobe.explanation.learning import MAX_REGIONS
+from fairprobe.explanation.region_learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
-from fairprobe.model.measuring import measured
 from fairprobe.oracle import Oracle
-from fairprobe.searching import StopReason
 from fairprobe.searching.settings import settled
-from fairprobe.wording import counted, duration, listed
+from fairprobe.wording import counted, listed
 
 POPULATIONS = ("domain", "valid", "density")
 EXPLAINING = "How it is explained"
@@ -181,18 +179,13 @@ class Explain(Search):
     # The work
 
     def work(self) -> None:
-        """Search, explain and write; what is done when one of these fails or is interrupted is kept."""
-        try:
-            if self.cases is None:
-                self.find()
-                if self.interrupted or self.failures or self.found is None:
-                    return
-            self._explain()
-            self._write()
-        except RunError as failure:
-            self.failures.append(failure)
-        except KeyboardInterrupt:
-            self.interrupted = True
+        """Search, explain and write; the results from before a failure or an interruption are kept."""
+        if self.cases is None:
+            self.find()
+            if self.interrupted or self.failures or self.found is None:
+                return
+        self._explain()
+        self._write()
 
     def _explain(self) -> None:
         told: dict[str, Any] = {}
@@ -262,8 +255,6 @@ class Explain(Search):
             say(f"All figures are in {self.written}.")
         if self.drawn:
             say(f"Drawn: {', '.join(map(str, self.drawn))}.")
-        if not (self.interrupted or self.failures):
-            to_copy("The same again", self.request.again(**self._changes()))
 
     def _effort(self, why: Explanation) -> str:
         took = f"{counted(why.n_queries, 'query')} and {why.seconds:.1f} s to explain, seed {why.seed}"
@@ -273,11 +264,11 @@ class Explain(Search):
         searched = f"{counted(self.found.n_queries, 'query')} and {self.found.seconds:.1f} s to search"
         return f"{searched} {counted(self.found.n_distinct, 'distinct input')} ({reason}), {took}"
 
-    def _changes(self) -> dict[str, Any]:
-        changes: dict[str, Any] = {"seed": self.keywords["seed"]}
-        if self.found is not None and self.found.stop_reason is StopReason.MAX_SECONDS and self.found.n_judged:
-            changes |= {"max_seconds": None, "max_judged": self.found.n_judged}
-        return changes
+    def again(self) -> tuple[str, str] | None:
+        """As after a search, unless cases were given."""
+        if self.why is not None and (self.interrupted or self.failures):
+            return None
+        return super().again() if self.cases is None else Command.again(self)
 
     def kept(self) -> str:
         """What was found or written."""
@@ -290,24 +281,6 @@ class Explain(Search):
 
     # The dry run
 
-    def plan(self) -> DryRun:
-        """What a search takes, and what explaining takes at most."""
-        rng, oracle = np.random.default_rng(0), self._oracle()
-        seen = measured(lambda n: int(oracle.judge(self.compared.sample_codes(n, rng)).hits.sum()), 10_000)
-        seconds = self.max_queries / self._cost() * seen.per_input
-        files = {name: self.request[name] for name in ("cases", "out", "plots")}
-        how = {"max_regions": self.max_regions, "explain_queries": self.max_queries, "explain_seconds": seconds}
-        rows = "no rows" if self.rows is None else counted(len(self.rows), "row")
-        labels = "" if self.rows is None else ", with labels" if self.labels is not None else ", without labels"
-        lines = [
-            f"  explain    {counted(self.max_regions, 'region')} at most, {rows}{labels}",
-            *(f"  {name:9}  {file}" for name, file in files.items() if file is not None),
-        ]
-        cost = f"explaining: {counted(self.max_queries, 'query')} at most, {duration(seconds)}, and a while to learn"
-        if self.cases is not None:
-            figures = {name: self.keywords[name] for name in ("output", "threshold", "seed")}
-            what = f"{counted(len(self.cases), 'case')}, of {self.request['cases']}"
-            return DryRun({**figures, "n_cases": len(self.cases), **how, **files}, lines, [(f"{what}; {cost}", 0)])
-        search = super().plan()
-        settings = [line for line in search.settings if not line.startswith("  out ")]
-        return DryRun({**search.figures, **how, **files}, [*settings, *lines], [*search.costs, (f"Then {cost}.", 0)])
+    def bounds(self) -> dict[str, int | None]:
+        """The queries of the search and of the explanation."""
+        return {**(super().bounds() if self.cases is None else {}), "explain": self.max_queries}

@@ -16,7 +16,7 @@ from fairprobe.arguments import REQUIRED
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
 from fairprobe.cli.command import Request
-from fairprobe.cli.config import NOT_KEYS, OWN, danger_of
+from fairprobe.cli.config import OWN, danger_of
 from fairprobe.cli.data import read_frame
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.flags import reworded
@@ -36,7 +36,7 @@ OPTIONS = [
     o.own("overwrite", "Flag", "overwrite a file that is there."),
 ]
 
-KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in NOT_KEYS}
+KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
 """What a config may set."""
 
 FIRST = ("model", "data", "rows_are", "label", "ignore", "sensitive", "max_share", "favourable", "out", "seed")

@@ -100,7 +100,6 @@ def options_of(
     but: Collection[str] = (),
     names: Mapping[str, str] | None = None,
     panel: str = HOW,
-    described_by: Callable[..., Any] | None = None,
 ) -> list[Option]:
     """Options for the arguments of a function that a text can stand for.
 
@@ -108,7 +107,7 @@ def options_of(
     called as their arguments are.
     """
     panel_of = {name: title for title, each in (panels or {}).items() for name in each}
-    arguments = arguments_of(function, described_by).values()
+    arguments = arguments_of(function).values()
     return [
         Option(each.named((names or {}).get(each.name, each.name)), panel_of.get(each.name, panel))
         for each in arguments
@@ -180,6 +179,9 @@ def declared_name(option: Option) -> str:
 
 ASKED = ("output", "threshold", "batch", "seed")
 """Arguments that say how the model is asked."""
+
+NOT_SETTINGS = frozenset({"json", "dry_run", "config", "trust_config"})
+"""Options that say nothing about the work: no config can hold them."""
 
 PRINTED = [
     own("json", "Flag", "Print the figures as one JSON object."),

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import REQUIRED
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.command import Command, Request
 from fairprobe.cli.data import Source, as_options, labels_of
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.words import note, say, say_parts, to_copy
+from fairprobe.cli.words import note, say, say_parts
 from fairprobe.domain import Domain
-from fairprobe.errors import DataError, RunError, SettingError
+from fairprobe.errors import DataError, SettingError
 from fairprobe.model.known import is_repeatable
 from fairprobe.oracle import checked_threshold
 from fairprobe.replaying import CaseStatus, Replayed, replay
 from fairprobe.replaying.runs import ROW, RunCases, of_table, read_run
 from fairprobe.replaying.saved import Question
-from fairprobe.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,18 +147,11 @@ class Replay(Command):
 
     def work(self) -> None:
         """Ask, and write."""
-        try:
-            parts = [self._replayed(*each) for each in zip(self.runs, self.asked, strict=True)]
-            self.result = Replayed.join(parts)
-            self.names = [
-                domain.names for part, (_, domain) in zip(parts, self.asked, strict=True) for _ in part.statuses
-            ]
-            if self.out is not None:
-                self.out.write_frame(self._table(self.result))
-        except RunError as failure:
-            self.failures.append(failure)
-        except KeyboardInterrupt:
-            self.interrupted = True
+        parts = [self._replayed(*each) for each in zip(self.runs, self.asked, strict=True)]
+        self.result = Replayed.join(parts)
+        self.names = [domain.names for part, (_, domain) in zip(parts, self.asked, strict=True) for _ in part.statuses]
+        if self.out is not None:
+            self.out.write_frame(self._table(self.result))
 
     def _replayed(self, run: RunCases, asked: tuple[Question, Domain]) -> Replayed:
         question, domain = asked
@@ -212,7 +204,6 @@ class Replay(Command):
             say("There was no case to ask about, which passes nothing.")
         if self.request["out"]:
             say(f"What became of each is in {self.request['out']}.")
-        to_copy("The same again", self.request.again())
 
     def _case_words(self, label: Any, row: Any, names: Sequence[str]) -> str:
         names = self.domain.sensitive if str(label).startswith(ROW) else names
@@ -226,12 +217,8 @@ class Replay(Command):
         """Against the limit of no case."""
         return 0 if self.result is None else self.result.exit_code
 
-    def plan(self) -> DryRun:
-        """How many cases, and what it takes to ask about them."""
-        n_cases = sum(len(run.cases) + len(run.in_part) for run in self.runs)
-        cost = len(self.domain.families) * (1 if is_repeatable(self.model) else 2)
+    def bounds(self) -> dict[str, int | None]:
+        """The queries of all cases; those of a model that may not repeat itself are asked about twice."""
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
-        figures = {"run": self.request["run"], "n_cases": n_cases, "n_queries": n_cases * cost}
-        lines = [f"  run        {self.request['run']}", f"  out        {self.request['out'] or 'nothing'}"]
-        asked = f"{counted(n_cases, 'case')}, {counted(n_cases * cost, 'query')} at most"
-        return DryRun(figures, lines, [(asked, 0)])
+        n_cases = sum(len(run.cases) + len(run.in_part) for run in self.runs)
+        return {"cases": n_cases * len(self.domain.families) * (1 if is_repeatable(self.model) else 2)}

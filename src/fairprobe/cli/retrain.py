@@ -8,7 +8,7 @@ from typing import Any
 
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request
+from fairprobe.cli.command import Command, Cost, Request
 from fairprobe.cli.data import check_columns, labels_of, names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.flags import in_flags
@@ -26,7 +26,7 @@ from fairprobe.retraining.labels import NAMES
 from fairprobe.retraining.parts import checked_rows, classes_of
 from fairprobe.retraining.settings import Settings
 from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
-from fairprobe.wording import counted, duration, listed
+from fairprobe.wording import counted, listed
 
 LIMITS = "Limits (none for no limit of time)"
 MEASURE = "How it is measured"
@@ -102,6 +102,7 @@ class Retrain(Command):
         # Refuse before anything is loaded what the library would refuse later.
         Settings.among(keywords)
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
+        self.result: Retrained | None = None
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
         """The files there are now; an older one of --out, if nothing took its place."""
 
@@ -193,24 +194,21 @@ class Retrain(Command):
             warnings.filterwarnings("ignore", check, HealthWarning)
         with progress() as show:
             arguments = {**self.keywords, "progress": show}
-            self.result: Retrained = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
+            self.result = retrain(self.model, self.rows, self.labels, self.domain, **arguments)
         result, out = self.result, self.out
         self.interrupted = result.stop_reason == "interrupted"
-        try:
-            if self.plot is not None and result.rounds:
-                self.plot.write_by(result.plot)
-                self.written["plot"] = self.plot.name
-            if out is not None and result.accepted:
-                model, batch = result.model, self.keywords["batch"]
-                with spinner(f"writing {out.name}"):
-                    out.write_by(lambda part: write_model(model, part, self.domain, self.rows, batch))
-                self.written["out"] = out.name
-        except RunError as failure:
-            self.failures.append(failure)
         if result.failure is not None:
             self.failures.append(RunError(result.failure))
-        if out is not None and self.written["out"] is None and out.path.exists():
+        if out is not None and out.path.exists():
             self.written["older_out"] = out.name
+        if self.plot is not None and result.rounds:
+            self.plot.write_by(result.plot)
+            self.written["plot"] = self.plot.name
+        if out is not None and result.accepted:
+            model, batch = result.model, self.keywords["batch"]
+            with spinner(f"writing {out.name}"):
+                out.write_by(lambda part: write_model(model, part, self.domain, self.rows, batch))
+            self.written |= {"out": out.name, "older_out": None}
 
     # What came of it
 
@@ -218,7 +216,7 @@ class Retrain(Command):
         """All of it."""
         return {
             "model": self.request.model_name,
-            **self.result.jsonable(),
+            **({} if self.result is None else self.result.jsonable()),
             "exit_code": self.exit_code(),
             **self.written,
             "interrupted": self.interrupted,
@@ -227,6 +225,8 @@ class Retrain(Command):
     def show(self) -> None:
         """Tables, files, and how to load the model."""
         result, written = self.result, self.written
+        if result is None:
+            return
         say(f"Retraining {self.request.model_name}:")
         say(in_flags(result.text()), 4)
         if self.out is not None and not result.accepted:
@@ -241,22 +241,25 @@ class Retrain(Command):
             say(f"Share against accuracy of the rounds is drawn in {written['plot']}.")
         if written["out"] is not None:
             to_copy("To load the model", loading_line(written["out"]))
-        if not result.failure and not self.interrupted:
-            # A clock that ended it, or left a round out, may do so elsewhere the next time.
-            is_timed = result.stop_reason == "max-seconds" or "left-out" in dict(result.health)
-            # As many inputs, where the time allowed made them fewer; and over the file that is there now.
-            usual = {"select": N_SELECT, "report": N_REPORT}
-            changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != usual[name]}
-            changes |= {"overwrite": True} if written["out"] else {}
-            title = "Much the same again" if is_timed else "The same again"
-            to_copy(title, self.request.again(seed=result.seed, **changes))
+
+    def again(self) -> tuple[str, str] | None:
+        """The same numbers of inputs, where the time allowed made them fewer; over the file that is there now."""
+        result = self.result
+        if result is None or result.failure or self.interrupted:
+            return None
+        # A clock that ended the run, or left a round out, may do so elsewhere the next time.
+        is_timed = result.stop_reason == "max-seconds" or "left-out" in dict(result.health)
+        usual = {"select": N_SELECT, "report": N_REPORT}
+        changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != usual[name]}
+        changes |= {"overwrite": True} if self.written["out"] else {}
+        return "Much the same again" if is_timed else "The same again", self.request.again(seed=result.seed, **changes)
 
     def _older_line(self) -> str:
         return f"{self.written['older_out']} is older and untouched: it holds no model of this run."
 
     def kept(self) -> str:
         """The rounds done, and the model of the best."""
-        if not self.result.rounds:
+        if self.result is None or not self.result.rounds:
             return "nothing, as no round was over"
         done, out = counted(len(self.result.rounds), "round"), self.written["out"]
         if self.result.chosen is None:
@@ -267,7 +270,7 @@ class Retrain(Command):
 
     def code_of_result(self) -> int:
         """Whether a round was accepted."""
-        return 0 if self.result.accepted else NOT_ACCEPTED
+        return 0 if self.result is not None and self.result.accepted else NOT_ACCEPTED
 
     def finish(self) -> None:
         """Say how it ended; an older file is not to be taken for a new one."""
@@ -279,20 +282,17 @@ class Retrain(Command):
 
     # The dry run
 
-    def plan(self) -> DryRun:
-        """What the library would do, and its guess of the time."""
-        planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
-        files = {name: self.request[name] for name in ("cases", "out", "plot")}
-        limit = planned.settings.max_seconds
-        beyond = "" if limit is None else f"; no round is begun that would take it beyond {limit:g} s"
-        times = [
-            f"before the first round: {duration(planned.seconds['prepare'])}",
-            f"a round: {duration(planned.seconds['round'])}, and the search for cases",
-            f"the report{', with the controls' if planned.n_controls else ''}: {duration(planned.seconds['report'])}",
-            f"all, with {counted(planned.n_rounds, 'round')}: {duration(planned.seconds['total'])}{beyond}",
-        ]
-        title = f"A guess of the time, from a fit to {counted(planned.n_timed, 'row')} and some inputs judged:"
-        costs = [(title, 0), *((f"  {line}", 4) for line in times)]
-        facts = planned.facts(files["cases"]) | {name: file for name, file in files.items() if file and name != "cases"}
-        lines = [f"  {name:9}  {fact}" for name, fact in facts.items()]
-        return DryRun({**planned.jsonable(), **files}, lines, costs)
+    def shown_settings(self) -> dict[str, Any]:
+        """The options, with the rows of each part and the ways to add that are tried."""
+        planned = self.planned.jsonable()
+        del planned["settings"], planned["seconds"]
+        return {**super().shown_settings(), **planned, "augment": ", ".join(self.planned.augmentations)}
+
+    def bounds(self) -> dict[str, int | None]:
+        """Fits take the time, not queries."""
+        return {}
+
+    def costs(self) -> list[Cost]:
+        """The time of each step, by a fit to some rows."""
+        self.planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
+        return [Cost(step, None, each) for step, each in self.planned.seconds.items()]

@@ -11,21 +11,21 @@ import numpy as np
 
 from fairprobe.checks import nearest
 from fairprobe.cli import options as o
-from fairprobe.cli.command import Command, DryRun, Request, check_linked
+from fairprobe.cli.command import Command, Request, check_linked
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.entry import FAILED
-from fairprobe.cli.flags import NONE, flag, in_flags
-from fairprobe.cli.words import Line, aligned, note, progress, say, sent_words, to_copy
+from fairprobe.cli.flags import NONE, in_flags
+from fairprobe.cli.words import Line, aligned, note, progress, say, sent_words
 from fairprobe.domain import Density, Domain
 from fairprobe.engine import checked_engine, checked_jobs
 from fairprobe.errors import DataError, RunError, SettingError
 from fairprobe.oracle import checked_threshold
 from fairprobe.searching import Found, StopReason, search
-from fairprobe.searching.forecast import LimitCost, plan
-from fairprobe.searching.registry import load_strategy, strategy_path
+from fairprobe.searching.registry import load_strategy, settled_strategy, strategy_path
 from fairprobe.searching.searching import MIN_PLAUSIBILITY
 from fairprobe.searching.settings import Limits, settled
-from fairprobe.wording import counted, duration, percent
+from fairprobe.store import Coverage
+from fairprobe.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,12 +88,10 @@ class Search(Command):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self.out = self.destination()
-        self.to_stdout = self.out is not None and self.out.is_stdout
-        """Whether the cases are what the standard output is for."""
-        if request["json"] and self.to_stdout:
+        if request["json"] and self.is_stdout_taken():
             raise SettingError("--json and --out - both write to the standard output, got both: give --out a file")
         self.keywords = request.keywords(search)
-        # What the library would refuse later is refused now, before anything is loaded.
+        # Wrong arguments are refused now, before anything is loaded.
         strategy_path(self.keywords["strategy"])
         checked_engine(self.keywords["engine"], checked_jobs(self.keywords["n_jobs"]))
         checked_threshold(self.keywords["threshold"], self.keywords["output"])
@@ -110,12 +108,23 @@ class Search(Command):
 
     def load(self) -> None:
         """The domain, the rows to start from, the model."""
-        self.domain, rows = self.request.source.load()
-        self.rows = rows
+        self.domain, self.rows = self.request.source.load()
         check_linked(self.request["linked"], self.domain)
-        start, changes = self.request["start_from"], self.keywords["max_changes"]
-        least = self.request["min_plausibility"]
-        if rows is None:
+        self._check_start()
+        least, changes = self.request["min_plausibility"], self.keywords["max_changes"]
+        self.keywords["start"] = self.rows if self.start == "rows" else None
+        if self.start != "domain" and least != NONE and (changes is None or least is not None):
+            is_asked_for = self.request["start_from"] == "density" or least is not None
+            self.keywords["density"] = _density(self.domain, self.rows, is_asked_for=is_asked_for)
+        if self.keywords["density"] is None:
+            self.keywords["min_plausibility"] = MIN_PLAUSIBILITY  # of no meaning
+        self.model = self.load_model()
+
+    def _check_start(self) -> None:
+        """Settle where the search starts; refuse options that do not go together."""
+        start, least = self.request["start_from"], self.request["min_plausibility"]
+        changes, strategy = self.keywords["max_changes"], self.keywords["strategy"]
+        if self.rows is None:
             about_rows = {f"--from {start}": start in ("rows", "density"), "--max-changes": changes is not None}
             for option, is_given in {**about_rows, "--min-plausibility": least is not None}.items():
                 if is_given:
@@ -124,32 +133,23 @@ class Search(Command):
             raise SettingError(f"--max-changes is about the rows of --data, got --from {start}: leave one of them out")
         if (start == "domain" and least not in (None, NONE)) or (start == "density" and least == NONE):
             raise SettingError(f"--min-plausibility {least} does not go with --from {start}: leave one of them out")
-        strategy = self.keywords["strategy"]
-        if rows is not None and changes is None and not load_strategy(strategy_path(strategy)).is_local:
+        if self.rows is not None and changes is None and not load_strategy(strategy_path(strategy)).is_local:
             if start == "rows":
                 raise SettingError(f"--from rows needs a strategy that walks from them, got --strategy {strategy}")
             start = start or ("domain" if least in (None, NONE) else "density")
-        self.start = start or ("domain" if rows is None else "rows")
-        self.keywords["start"] = rows if self.start == "rows" else None
-        if self.start != "domain" and least != NONE and (changes is None or least is not None):
-            is_asked_for = start == "density" or least is not None
-            self.keywords["density"] = _density(self.domain, rows, is_asked_for=is_asked_for)
-        if self.keywords["density"] is None:
-            self.keywords["min_plausibility"] = MIN_PLAUSIBILITY  # of no meaning
-        self.model = self.load_model()
+        self.start = start or ("domain" if self.rows is None else "rows")
 
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""
         self.find()
-        if self.found is None:
-            return
-        if self.out is not None and (self.found.n_cases or not (self.failures or self.interrupted)):
+        found = self.found
+        if found is not None and self.out is not None and (found.n_cases or not (self.failures or self.interrupted)):
             self.written = self.out.name
-            if not self.to_stdout:
-                self.out.write_frame(self.found.to_frame())
+            if not self.is_stdout_taken():
+                self.out.write_frame(found.to_frame())
 
     def find(self) -> None:
-        """Search; what a run that failed or was interrupted had found is kept."""
+        """Search; the cases that a run found before it failed or was interrupted are kept."""
         try:
             with progress() as watch:
                 self.found = search(self.model, self.domain, **{**self.keywords, "progress": watch})
@@ -158,8 +158,12 @@ class Search(Command):
             self.failures.append(failure)
         self.interrupted = self.found is not None and self.found.stop_reason is StopReason.INTERRUPTED
 
+    def is_stdout_taken(self) -> bool:
+        """Whether the cases go to the standard output."""
+        return self.out is not None and self.out.is_stdout
+
     def figures(self) -> dict[str, Any]:
-        """The figures, the first cases, where all of them are, and what went wrong."""
+        """The figures, the first cases and the file that holds all of them."""
         found = self.found
         first = None if found is None else found.to_frame().head(N_SHOWN)
         return {
@@ -170,62 +174,59 @@ class Search(Command):
         }
 
     def show(self) -> None:
-        """The figures and some cases; the cases themselves, where they go to the standard output."""
-        found = self.found
+        """The figures and some cases; all cases, where they go to the standard output."""
+        found, is_taken = self.found, self.is_stdout_taken()
         if found is None or (self.failures and not found.n_cases):
             return
-        if self.to_stdout and self.out is not None and self.written:
+        if is_taken and self.out is not None and self.written:
             self.out.write_frame(found.to_frame())
-        written = None if self.to_stdout else self.written
-        lines = summary_lines(found, self.start_words(found), written, self.within_words(found))
+        lines = summary_lines(
+            found, self._start_words(found), None if is_taken else self.written, self._within_words(found)
+        )
         lines += parameter_lines(found) if len(found.domain.sensitive) > 1 and found.n_cases else []
-        for line in [*lines, *(self.case_lines(found) if found.n_cases and not self.to_stdout else [])]:
-            say(*line, err=self.to_stdout)
+        for line in [*lines, *(self._case_lines(found) if found.n_cases and not is_taken else [])]:
+            say(*line, err=is_taken)
+
+    def again(self) -> tuple[str, str] | None:
+        """The same number of inputs, where a clock or a person ended the search."""
+        found = self.found
+        if found is None or (self.failures and not found.n_cases):
+            return None
         changes: dict[str, Any] = {"seed": found.seed}
         if found.stop_reason in (StopReason.MAX_SECONDS, StopReason.INTERRUPTED) and found.n_judged:
-            # A clock or a person ended the search: as many inputs as it came to give the same.
             changes |= {"max_seconds": None, "max_judged": found.n_judged}
-            # Without that limit "auto" might settle on something else.
+            # Without that limit "auto" might settle on another strategy.
             changes |= {"strategy": found.settings.strategy, "hurry": found.settings.hurry or None}
+        engine, _ = checked_engine(self.keywords["engine"], self.keywords["n_jobs"])
         # Several processes that are interrupted leave several shards half done, which no limit can repeat.
-        is_exact = (
-            not self.interrupted or checked_engine(self.keywords["engine"], self.keywords["n_jobs"])[0] == "local"
-        )
-        title = "The same again" if is_exact else "Much the same again"
-        to_copy(title, self.request.again(**changes), err=self.to_stdout)
+        title = "Much the same again" if self.interrupted and engine != "local" else "The same again"
+        return title, self.request.again(**changes)
 
-    def start_words(self, found: Found | None = None) -> str:
-        """What it starts from, and what could be had instead."""
+    def _start_words(self, found: Found) -> str:
+        """The inputs that the search starts from."""
         data, start, most = self.request["data"], self.keywords["start"], self.keywords["max_changes"]
+        if self.start == "domain":
+            return "uniform inputs of the domain"
         if start is None:
-            if self.start == "domain":
-                return "uniform inputs of the domain"
             return f"inputs drawn from a density fitted to the rows of {data}"
-        n = len(start) if found is None or found.start is None else len(found.start.frame)
-        rows = f"{counted(n, 'row')} of {data}"
+        n_rows = len(start) if found.start is None else len(found.start.frame)
+        rows = f"{counted(n_rows, 'row')} of {data}"
         if most is not None:
             return f"{rows}, with {counted(most, 'change')} at most"
-        if self.keywords["density"] is not None:
-            rows += ", then inputs drawn from a density fitted to them"
-        if found is None or found.origins is None or not found.n_cases:
-            return f"{rows} (--from domain: uniform inputs)"
-        n_same = int((found.origins["n_changes"] == 0).sum())
-        return (
-            f"{rows}; {counted(n_same, 'case')} of these rows as they are, others with changes (--max-changes N allows "
-            "N at most; --from domain starts from uniform inputs)"
-        )
+        then = "" if self.keywords["density"] is None else ", then inputs drawn from a density fitted to them"
+        return f"{rows}{then} (--from domain: uniform inputs)"
 
-    def within_words(self, found: Found | None = None) -> list[str]:
+    def _within_words(self, found: Found) -> list[str]:
         """How plausible inputs are at least; nothing without a density."""
         if self.keywords["density"] is None:
             return []
         least = self.keywords["min_plausibility"]
         said = f"plausibility {least:g}: every input is at least as likely as {percent(least)} of held-out rows are"
-        if found is not None and found.start is not None and found.start.n_implausible:
+        if found.start is not None and found.start.n_implausible:
             said += f"; {counted(found.start.n_implausible, 'row')} less likely left out"
         return [f"  within    {said} (--min-plausibility)"]
 
-    def case_lines(self, found: Found) -> list[Line]:
+    def _case_lines(self, found: Found) -> list[Line]:
         """A few cases: the first ones with their rows, or some from the first to the last found."""
         if found.origins is None:
             return case_lines(found)
@@ -238,41 +239,29 @@ class Search(Command):
         return FAILED if self.found is not None and self.found.stop_reason is StopReason.INCOMPLETE else 0
 
     def kept(self) -> str:
-        """How many cases, and where."""
+        """The number of cases, and the file that holds them."""
         if self.found is None or not self.found.n_cases:
             return "nothing, as no case was found before"
         where = {None: "--out FILE would write them", "-": "on the standard output"}
         return f"{counted(self.found.n_cases, 'case')}, {where.get(self.written, f'written to {self.written}')}"
 
-    def plan(self) -> DryRun:
-        """What it would do, and what meeting each limit takes."""
-        planned = plan(self.model, self.domain, **self.keywords)
-        keywords, seen, out = self.keywords, planned.pilot, self.request["out"]
-        figures = {
-            **{name: keywords[name] for name in ("output", "threshold", "seed")},
-            **{"estimates" if name == "costs" else name: value for name, value in asdict(planned).items()},
-            "from": self.start,
-            "linked": bool(self.domain.links) and keywords["linked"],
-            "out": out,
-        }
-        settings = asdict(planned.settings).items()
-        numbers = [f"{flag(name)} {value}" for name, value in settings if type(value) in (int, float)]
-        lines = [
-            f"  strategy   {planned.settings.strategy}, seed {keywords['seed']}",
-            f"  settings   {', '.join(numbers)}",
-            f"  from       {self.start_words()}",
-            *(line.replace("within ", "within  ", 1) for line in self.within_words()),
-            *(["  linked     no: the links are set aside"] if self.domain.links and not keywords["linked"] else []),
-            f"  out        {out or 'a summary only; --out FILE writes the cases'}",
-        ]
-        speed = counted(round(1 / seen.seconds_per_input), "input")
-        measured_on = f"{counted(seen.n_inputs, 'input')} ({counted(seen.n_queries, 'query')}, {seen.how})"
-        costs = [
-            (f"Measured on {measured_on}: {speed} a second.", 0),
-            ("It would stop at the first of these:", 0),
-            *((f"  {cost_words(cost, self.limits)}", 4) for cost in planned.costs),
-        ]
-        return DryRun(figures, lines, costs)
+    # The dry run
+
+    def shown_settings(self) -> dict[str, Any]:
+        """The options, with the strategy that "auto" settles on."""
+        settings, limits = settled(**self.keywords)
+        chosen = settled_strategy(settings, limits, self.model, self.keywords["output"])
+        return {**super().shown_settings(), **asdict(chosen), "start_from": self.start}
+
+    def bounds(self) -> dict[str, int | None]:
+        """The queries that the limits allow, or that all of a small domain take."""
+        n_members, coverage = len(self.domain.families), Coverage.of(self.domain)
+        bounds = [] if coverage is None else [coverage.left * n_members]
+        if self.limits.max_judged is not None:
+            bounds.append(self.limits.max_judged * n_members)
+        if self.limits.max_queries is not None:
+            bounds.append(self.limits.max_queries)
+        return {"search": min(bounds, default=None)}
 
 
 def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Density | None:
@@ -284,19 +273,6 @@ def _density(domain: Domain, rows: pd.DataFrame, *, is_asked_for: bool) -> Densi
             raise
         note(f"no-density: {error}. So inputs may be anywhere in the domain")
         return None
-
-
-def cost_words(cost: LimitCost, limits: Limits) -> str:
-    """What meeting a limit takes."""
-    queries, seconds = counted(cost.n_queries, "query"), duration(cost.seconds)
-    if cost.limit == "exhausted":
-        return f"all {counted(cost.n_inputs, 'distinct input')} of the domain judged: {queries} at least"
-    words = {
-        "max_seconds": f": about {queries}",
-        "max_barren": f" in a row without a new case: {queries}, {seconds}",
-        "max_cases": f": if every input were a case: {queries}, {seconds}",
-    }.get(cost.limit, f": {queries} at most, {seconds}")
-    return f"{flag(cost.limit)} {getattr(limits, cost.limit):,}{words}"
 
 
 def summary_lines(found: Found, started_from: str, written: str | None, within: Sequence[str] = ()) -> list[Line]:

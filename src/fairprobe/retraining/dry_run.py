@@ -45,35 +45,6 @@ class RetrainPlan:
     """Seconds before the first round (prepare), of a typical round without its search for cases (round), of the report
     with its controls (report), and of everything (total)."""
 
-    def facts(self, cases: str | None) -> dict[str, str]:
-        """The facts by name, in words. `cases` is the name of the file of cases, if there is one."""
-        settings = self.settings
-        augment = f"{', '.join(self.augmentations)}: searched over, and so are the amounts"
-        if not settings.is_search:
-            augment = f"{self.augmentations[0]}, in amounts that grow until a round is rejected"
-        seconds = settings.search_seconds
-        within = "without a limit of time" if seconds is None else f"within {seconds:g} s"
-        searched = f"searched for as they are needed, {settings.strategy}, {within}"
-        if self.n_cases is not None:
-            given = f"{self.n_cases:,} of {cases}"
-            searched = given if settings.labels == "given" else f"{given}; more are {searched}"
-        lost = "the interval of the loss" if settings.prove_accuracy else "the loss"
-        accept = f"if a share is shown to be lower and none higher, and {lost} of accuracy is at most"
-        if settings.accept == "paper":
-            accept = f"if the estimated share of the domain is lower, and {lost} of accuracy is at most"
-        rows = self.n_rows
-        return {
-            "fit": f"{rows['fit']:,} rows, and what a round adds to them",
-            "select": f"{rows['select']:,} rows and {self.n_select:,} inputs of the domain",
-            "report": f"{rows['report']:,} rows and {self.n_report:,} fresh inputs",
-            "before": "a clone of the model given, fitted to the fit part" if self.refits else "the model given",
-            "augment": augment,
-            "labels": str(settings.labels),
-            "cases": searched,
-            "accept": f"{accept} {settings.max_accuracy_loss:.3g}",
-            "rounds": f"{self.n_rounds} at most, seed {self.seed}",
-        }
-
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values of JSON."""
         settings = asdict(self.settings)
