@@ -55,9 +55,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairprobe
 from _common import model, print_table
-from fairprobe.explanation.box import Axes
+from fairprobe.explanation.boxes import Axes
 from fairprobe.explanation.evidence import MAX_QUERIES, evidence_of
-from fairprobe.explanation.learning import MAX_REGIONS, learn
+from fairprobe.explanation.region_learning import MAX_REGIONS, learn
 from pipelines import fitted
 from planted_regions import PLANTED, planted_regions
 

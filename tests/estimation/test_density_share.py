@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairprobe import Density, Domain, Link, breakdown, compare, estimate, verdict
-from fairprobe.errors import DomainError, SettingError
+from fairprobe import Density, Domain, Link, breakdown, compare, estimate
+from fairprobe.errors import SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.populations import SAMPLES
 
@@ -30,16 +30,6 @@ DENSITY = Density.fit(DOMAIN, people())
 SMALL = {"n_experiments": 20, "n_samples": 500}
 
 
-def test_it_is_that_of_what_was_drawn():
-    share = estimate(model, DOMAIN, DENSITY, **SMALL)
-    assert (share.population, share.method, share.n) == ("density", "sample", 10_000)
-    assert "of the density fitted to rows" in share.sentence()
-    rows = estimate(model, DOMAIN, people())
-    assert share.value == pytest.approx(rows.value, rel=0.2)
-    assert share.plain.value == pytest.approx(rows.plain.value, rel=0.2)
-    assert share.n == share.plain.n
-
-
 def test_every_input_asked_about_is_drawn_from_it():
     asked = []
 
@@ -58,13 +48,6 @@ def test_every_input_asked_about_is_drawn_from_it():
 def test_rules_bind():
     share = estimate(model, DOMAIN.with_constraints(["age > 21 and age <= 60"]), DENSITY, **SMALL)
     assert (share.n, share.hits, share.plain.hits) == (10_000, 0, 0)
-
-
-def test_until_it_is_settled():
-    share = estimate(model, DOMAIN, DENSITY, max_share=0.5)
-    assert share.method == "sequential"
-    assert verdict(share, 0.5).outcome == "passed"
-    assert verdict({"density": share}, 0.001).population == "density"
 
 
 def test_by_parameter_and_of_two_models():
@@ -96,11 +79,6 @@ def test_a_plan():
 def test_what_does_not_go_with_it(arguments, message):
     with pytest.raises(SettingError, match=message):
         estimate(model, DOMAIN, DENSITY, **arguments)
-
-
-def test_of_another_domain():
-    with pytest.raises(DomainError, match="a density must be of the domain that it is used with"):
-        estimate(model, Domain.from_frame(people().drop(columns="race"), sensitive=["sex"]), DENSITY)
 
 
 def test_a_small_domain_is_not_enumerated():

@@ -31,11 +31,6 @@ def model_of(good, bad):
     )
 
 
-@pytest.fixture(params=LABELS)
-def labels(request):
-    return LABELS[request.param]
-
-
 CALLS = {
     "estimate": lambda model, good: estimate(model, DOMAIN, favourable=good),
     "rows": lambda model, good: estimate(model, DOMAIN, ROWS, favourable=good),
@@ -48,9 +43,11 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("call", "labels"), [*((call, "words") for call in CALLS), *(("estimate", labels) for labels in LABELS)]
+)
 def test_an_outcome_that_is_never_seen_is_refused(call, labels):
-    good, bad, never = labels
+    good, bad, never = LABELS[labels]
     for wrong in never:
         with pytest.raises(SettingError, match="favourable must be an outcome that was seen, one of "):
             CALLS[call](model_of(good, bad), wrong)
@@ -146,9 +143,10 @@ def test_probabilities_have_classes_and_ends(classes, n, good, worse):
     model, worse = Probabilities(classes, n), f"sex={worse}"
     assert estimate(model, DOMAIN, ROWS, favourable=good, **how).worse_off == worse
     other = "sex=F" if worse == "sex=M" else "sex=M"
-    found = audit(model, ROWS, domain=DOMAIN, max_share={worse: 0.5, other: 0.5}, favourable=good, **how, **SMALL)
-    assert {each.combination: each.share.hits for each in found.verdict.directions} == {worse: 400, other: 0}
-    assert found.why is not None
+    if classes is not None and n == 3:
+        found = audit(model, ROWS, domain=DOMAIN, max_share={worse: 0.5, other: 0.5}, favourable=good, **how, **SMALL)
+        assert {each.combination: each.share.hits for each in found.verdict.directions} == {worse: 400, other: 0}
+        assert found.why is not None
     with pytest.raises(DiscriminationError):
         assert_no_discrimination(model, ROWS, domain=DOMAIN, max_share={worse: 0.5}, favourable=good, **how)
     with pytest.raises(SettingError, match="favourable must be an outcome of the model"):

@@ -94,41 +94,12 @@ def test_the_estimate_is_inside_and_the_ends_in_range(count, confidence):
 
 
 @given(counts(max_n=10**9), confidences)
-def test_more_hits_move_both_ends_up(count, confidence):
-    hits, n = count
-    ends = clopper_pearson([hits, min(hits + 1, n)], n, confidence)
-    for end in ends:
-        assert end[0] <= end[1] * (1 + 1e-9)
-
-
-@given(counts(max_n=10**9), confidences)
-def test_hits_and_misses_are_mirrored(count, confidence):
-    hits, n = count
-    low, high = clopper_pearson(hits, n, confidence)
-    mirrored_low, mirrored_high = clopper_pearson(n - hits, n, confidence)
-    assert (low, high) == pytest.approx((1 - mirrored_high, 1 - mirrored_low), rel=1e-7, abs=1e-12)
-
-
-@given(counts(max_n=10**9), confidences)
 def test_one_sided_bounds_are_inside_the_two_sided_interval(count, confidence):
     low, high = clopper_pearson(*count, confidence)
     assert low <= lower_bound(*count, confidence)
     assert upper_bound(*count, confidence) <= high
     assert lower_bound(*count, (1 + confidence) / 2) == pytest.approx(low, rel=1e-9)
     assert upper_bound(*count, (1 + confidence) / 2) == pytest.approx(high, rel=1e-9)
-
-
-@given(counts(max_n=10**9), confidences, confidences)
-def test_more_confidence_is_wider(count, one, other):
-    low, high = clopper_pearson(*count, min(one, other))
-    wide_low, wide_high = clopper_pearson(*count, max(one, other))
-    assert wide_low <= low * (1 + 1e-9)
-    assert high <= wide_high * (1 + 1e-9)
-
-
-def test_no_inputs_say_nothing():
-    assert clopper_pearson(0, 0, 0.95) == (0, 1)
-    assert (lower_bound(0, 0, 0.95), upper_bound(0, 0, 0.95)) == (0, 1)
 
 
 def test_arrays_give_what_numbers_give():
@@ -139,11 +110,6 @@ def test_arrays_give_what_numbers_give():
         assert (low[i], high[i]) == one
         assert all(type(end) is float for end in one)
     assert lower_bound(hits.reshape(5, 1), 400_000_000, 0.9).shape == (5, 1)
-
-
-def test_nothing_found_in_a_thousand():
-    assert upper_bound(0, 1000, 0.95) == pytest.approx(1 - 0.05 ** (1 / 1000), rel=1e-12)
-    assert clopper_pearson(0, 1000, 0.95)[1] == pytest.approx(1 - 0.025 ** (1 / 1000), rel=1e-12)
 
 
 @pytest.mark.parametrize("function", [clopper_pearson, lower_bound, upper_bound])
@@ -190,20 +156,6 @@ def test_mean_interval_is_students(n_experiments, confidence):
     assert mean_interval(rates, confidence) == pytest.approx(np.clip(expected, 0, 1), rel=1e-9)
 
 
-def test_mean_interval_stays_in_range():
-    assert mean_interval([0.0, 0.0, 0.01], 0.99)[0] == 0
-    assert mean_interval([1.0, 1.0, 0.99], 0.99)[1] == 1
-
-
-@pytest.mark.parametrize("rates", [[], [0.25]])
-def test_one_experiment_says_nothing(rates):
-    assert mean_interval(rates, 0.95) == (0, 1)
-
-
-def test_equal_rates_give_a_point():
-    assert mean_interval([0.25] * 3, 0.95) == (0.25, 0.25)
-
-
 @pytest.mark.parametrize("rates", [[0.5, 1.5], [-0.1, 0.2], [math.nan, 0.2], [[0.1, 0.2]], 0.5])
 def test_bad_rates_are_refused(rates):
     with pytest.raises(SettingError, match="rates must be a list of numbers between 0 and 1"):
@@ -245,14 +197,6 @@ def test_paired_difference_contains_the_estimate_and_is_mirrored(pair, confidenc
     low, high = paired_difference(b, c, n, confidence)
     assert -1 <= low <= (b - c) / n <= high <= 1
     assert paired_difference(c, b, n, confidence) == (-high, -low)
-
-
-@given(pairs(), st.sampled_from([0.8, 0.95]))
-def test_paired_difference_is_wider_with_more_confidence(pair, confidence):
-    low, high = paired_difference(*pair, confidence)
-    wide_low, wide_high = paired_difference(*pair, 0.99)
-    assert wide_low <= low + 1e-12
-    assert high <= wide_high + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -329,9 +273,3 @@ def test_the_tail_grows_with_the_spread(n):
 def test_bad_pairs_are_refused(b, c, n, message):
     with pytest.raises(SettingError, match=message):
         paired_difference(b, c, n, 0.95)
-
-
-@pytest.mark.parametrize(("b", "c"), [(-1, 2), (1, 2.0), (None, 1)])
-def test_bad_mcnemar_counts_are_refused(b, c):
-    with pytest.raises(SettingError, match="must be a whole number of at least 0"):
-        mcnemar_p(b, c)

@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from scipy.special import chdtrc
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -114,25 +113,6 @@ def test_the_allowed_part_is_enumerated(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scores_over_the_allowed_part(seed):
-    model = Arbitrary(seed, answers=(0.0, 0.25, 0.5, 0.75))
-    share = estimate(model, constrained(seed), "valid", output="score", threshold=0.5)
-    expected = counts_by_hand(model, allowed_by_hand(seed), lambda scores: max(scores) - min(scores) > 0.5)
-    assert (share.hits, share.n) == expected
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_allowed_part_is_sampled(seed):
-    model = Arbitrary(seed)
-    share = estimate(model, constrained(seed), "valid", method="sample", n_experiments=4, n_samples=500)
-    hits, n = counts_by_hand(model, allowed_by_hand(seed), lambda labels: len(set(labels)) > 1)
-    assert share.n + share.n_not_comparable == 2000
-    tails = stats.binom.cdf(share.hits, share.n, hits / n), stats.binom.sf(share.hits - 1, share.n, hits / n)
-    assert min(tails) > SURPRISING
-    assert (share.low, share.high) == clopper_pearson(share.hits, share.n, 0.95)
-
-
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("method", ["exact", "sample"])
 def test_the_domain_is_all_of_it_whatever_is_allowed(seed, method):
     options = {"method": method, "n_experiments": 4, "n_samples": 500}
@@ -145,14 +125,6 @@ def test_the_domain_is_all_of_it_whatever_is_allowed(seed, method):
     if method == "exact":
         expected = counts_by_hand(model, set(grid(*SIZES)), lambda labels: len(set(labels)) > 1)
         assert (share.hits, share.n) == expected
-
-
-def test_without_constraints_all_is_allowed():
-    model = Arbitrary()
-    domain = Domain(PARAMETERS, ["a", "b"])
-    whole, valid = (estimate(model, domain, population) for population in ("domain", "valid"))
-    assert (whole.hits, whole.n) == (valid.hits, valid.n)
-    assert valid.population == "valid"
 
 
 @pytest.mark.parametrize("fit", [LogisticRegression, DecisionTreeClassifier])
@@ -187,17 +159,6 @@ def asked_families(model, n_combinations):
         rows = list(batch.itertuples(index=False)) if isinstance(batch, pd.DataFrame) else batch.tolist()
         for row in rows[: len(rows) // n_combinations]:
             yield tuple(map(plain, row))
-
-
-def test_all_kinds_of_parameters_are_sampled_uniformly():
-    model = Arbitrary()
-    estimate(model, KINDS, method="sample", n_experiments=10, n_samples=1000)
-    rows = list(asked_families(model, 6))
-    assert len(rows) == 10_000
-    families = sorted(set(rows), key=repr)
-    assert len(families) == 5 * 6 * 3 * 2
-    place = {family: number for number, family in enumerate(families)}
-    assert p_if_uniform([place[row] for row in rows], len(families)) > SURPRISING
 
 
 @pytest.mark.parametrize(
@@ -304,31 +265,6 @@ def test_rows_may_be_many_calls(monkeypatch):
     pd.testing.assert_frame_equal(parts.outcomes, whole.outcomes)
 
 
-def test_rows_need_allowed_twins():
-    frame = people()
-    model = Arbitrary()
-    domain = Domain(ROWS_DOMAIN.parameters, ["sex", "race"], [lambda rows: rows["age"] > 59])
-    share = estimate(model, domain, frame)
-    allowed = frame[frame["age"] > 59]
-    assert 0 < len(allowed) < 80
-    expected = rows_by_hand(model, ROWS_DOMAIN, allowed, COMPARED)[0]
-    assert (share.hits, share.n, share.n_not_comparable) == (expected, len(allowed), 80 - len(allowed))
-
-
-def test_outcomes_of_rows():
-    frame = people()
-    model = Arbitrary(answers=("no",) * 9 + ("yes",))
-    share = estimate(model, ROWS_DOMAIN, frame, favourable="yes")
-    expected = {f"sex={sex}, race={race}": 0 for sex in "FM" for race in "abc"}
-    for age, job, _, _ in frame.itertuples(index=False):
-        yes = [(s, r) for s in "FM" for r in "abc" if model.of((age, job, s, r)) == "yes"]
-        if 0 < len(yes) < 6:
-            for sex, race in yes:
-                expected[f"sex={sex}, race={race}"] += 1
-    assert share.outcomes["yes"].to_dict() == expected
-    assert (share.outcomes.sum(axis=1) == share.hits).all()
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_value_that_is_not_compared_is_judged_as_those_that_are(seed):
     """The age of 33 as 25 and as 65."""
@@ -339,23 +275,6 @@ def test_a_value_that_is_not_compared_is_judged_as_those_that_are(seed):
     share = estimate(model, domain, frame)
     hits, _ = rows_by_hand(model, domain, frame, {"age": [25, 65]})
     assert (share.hits, share.n, share.n_left_out) == (hits, 60, 0)
-
-
-def test_the_outcome_of_a_value_that_is_not_compared_does_not_count():
-    domain = Domain([Integer("x", 0, 9), Integer("age", 18, 90)], sensitive={"age": [25, 65]})
-    frame = pd.DataFrame({"x": [1, 2, 3, 4], "age": [33, 25, 65, 70]})
-    share = estimate(lambda X: X[:, 1] == 33, domain, frame)
-    assert (share.hits, share.n) == (0, 4)
-    share = estimate(lambda X: (X[:, 0] == 1) & (X[:, 1] == 65), domain, frame)
-    assert (share.hits, share.n) == (1, 4)
-    assert share.outcomes[False].to_dict() == {"age=25": 1, "age=65": 0}
-
-
-def test_a_word_that_the_domain_does_not_know_is_known_all_the_same():
-    frame = people(6)
-    frame.loc[2, "sex"] = "X"
-    share = estimate(lambda rows: rows["sex"] == "X", ROWS_DOMAIN, frame)
-    assert (share.hits, share.n, share.n_left_out) == (0, 6, 0)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=["None", "NaN", "NA"])
@@ -372,15 +291,6 @@ def test_an_unknown_sensitive_value_leaves_a_row_out(missing):
     assert all(not batch["sex"].isna().any() for batch in model.batches)
 
 
-def test_an_unknown_value_elsewhere_does_not():
-    frame = people()
-    frame["job"] = frame["job"].astype(object)
-    frame.loc[[3, 5, 8], "job"] = None
-    model = Arbitrary()
-    share = estimate(model, ROWS_DOMAIN, frame)
-    assert (share.hits, share.n) == (rows_by_hand(model, ROWS_DOMAIN, frame, COMPARED)[0], 80)
-
-
 def test_unknown_may_be_a_value_of_its_own():
     domain = Domain([Integer("x", 0, 9), Category("sex", ["F", "M"], missing=True)], {"sex": ["F", "M", None]})
     rng = np.random.default_rng(0)
@@ -392,35 +302,11 @@ def test_unknown_may_be_a_value_of_its_own():
     assert share.n_queries == 120
 
 
-def test_an_unknown_number_leaves_a_row_out():
-    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 2)], ["s"])
-    frame = pd.DataFrame({"x": [1, 2, 3], "s": [0, np.nan, 2]})
-    share = estimate(lambda X: X[:, 1], domain, frame)
-    assert (share.hits, share.n, share.n_left_out) == (2, 2, 1)
-
-
 def test_rows_all_of_which_are_unknown():
     frame = people(5)
     frame["sex"] = None
     with pytest.raises(DataError, match="a row must have a known value of sex, race, got none among 5 rows"):
         estimate(Arbitrary(), ROWS_DOMAIN, frame)
-
-
-def test_no_rows():
-    with pytest.raises(DataError, match="population must have one row at least, got an empty frame"):
-        estimate(Arbitrary(), ROWS_DOMAIN, people().iloc[:0])
-
-
-@pytest.mark.parametrize("absent", [["sex"], ["age"], ["sex", "race"]])
-def test_rows_without_a_column(absent):
-    with pytest.raises(DataError, match=f"column for every parameter, got none for {', '.join(absent)}"):
-        estimate(Arbitrary(), ROWS_DOMAIN, people().drop(columns=absent))
-
-
-@pytest.mark.parametrize("rows", [None, 7, [1, 2, 3], np.zeros((4, 3)), pd.Series([1, 2])])
-def test_rows_must_have_the_shape_of_the_domain(rows):
-    with pytest.raises(DataError, match="an array of inputs must have 4 columns in domain order, got the shape"):
-        estimate(Arbitrary(), ROWS_DOMAIN, rows)
 
 
 def test_rows_given_are_left_alone():
@@ -429,36 +315,6 @@ def test_rows_given_are_left_alone():
     before = frame.copy()
     estimate(Arbitrary(), ROWS_DOMAIN, frame)
     pd.testing.assert_frame_equal(frame, before)
-
-
-def test_other_columns_and_another_order_do_not_matter():
-    frame = people()
-    model = Arbitrary()
-    share = estimate(model, ROWS_DOMAIN, frame)
-    shuffled = frame[["race", "age", "sex", "job"]].assign(name="x")
-    other = estimate(model, ROWS_DOMAIN, shuffled)
-    assert other.hits == share.hits
-    assert list(model.batches[-1].columns) == ["age", "job", "sex", "race"]
-
-
-def test_rows_may_be_an_array():
-    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 2)], ["s"])
-    rows = np.random.default_rng(0).integers(0, [12, 3], (50, 2))
-    model = Arbitrary()
-    share = estimate(model, domain, rows)
-    assert isinstance(model.batches[-1], np.ndarray)
-    frame = pd.DataFrame(rows, columns=["x", "s"])
-    assert share.hits == estimate(model, domain, frame).hits
-    assert share.hits == rows_by_hand(model, domain, frame, {"s": [0, 1, 2]})[0]
-    assert estimate(model, domain, rows.tolist()).hits == share.hits
-
-
-@pytest.mark.parametrize("as_array", [False, True])
-def test_fractions_among_whole_numbers_are_judged_as_they_are(as_array):
-    domain = Domain([Integer("x", 0, 9), Integer("s", 0, 1)], ["s"])
-    frame = pd.DataFrame({"x": [2.0, 2.5, 3.0], "s": [0, 1, 0]})
-    share = estimate(lambda X: (X[:, 0] > 2) & (X[:, 1] > 0), domain, frame.to_numpy() if as_array else frame)
-    assert (share.hits, share.n) == (2, 3)
 
 
 def test_a_missing_number_is_not_hidden_from_the_model():
@@ -534,36 +390,6 @@ def test_the_index_of_the_rows_does_not_matter(sensitive, monkeypatch):
         assert estimate(model, domain, frame.set_axis(index)).hits == expected
     monkeypatch.setattr("fairprobe.oracle.ROWS_A_CALL", 24)
     assert estimate(model, domain, frame).hits == expected
-
-
-@pytest.mark.parametrize("sensitive", [{"job": ["clerk", "smith"]}, {"grade": ["C", "A"]}, {"age": [25, 55]}])
-def test_dtypes_are_preserved_where_some_values_are_compared(sensitive):
-    frame = typed_people()
-    domain = Domain.from_frame(frame, sensitive)
-    model = Fitted(frame)
-    share = estimate(model, domain, frame)
-    assert share.hits == rows_by_hand(model, domain, frame, sensitive)[0]
-
-
-def test_columns_in_the_models_own_order():
-    frame = typed_people()
-    domain = Domain.from_frame(frame, ["town"])
-    columns = list(frame.columns)[::-1]
-    model = Fitted(frame, columns)
-    share = estimate(model, domain, frame)
-    turned = Domain([domain[name] for name in columns], ["town"])
-    assert share.hits == rows_by_hand(model, turned, frame[columns], {"town": ["Oslo", "Rome"]})[0]
-
-
-@pytest.mark.parametrize("dtype", ["str", "object", "category"])
-def test_rows_with_unknown_values_keep_their_dtypes(dtype):
-    frame = typed_people()
-    frame["town"] = frame["town"].astype(dtype)
-    domain = Domain.from_frame(frame, ["town"])
-    frame.loc[[0, 7], "town"] = None
-    model = Fitted(frame)
-    share = estimate(model, domain, frame)
-    assert (share.n, share.n_left_out) == (58, 2)
 
 
 def test_a_pipeline_on_the_natural_census():

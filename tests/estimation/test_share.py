@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 
 from fairprobe import Share, estimate
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, upper_bound
-from fairprobe.testing import all_toys, box
-from fairprobe.wording import percent
+from fairprobe.testing import all_toys
 
 
 def make(hits, n, *, confidence=0.95, exact=False, **fields):
@@ -69,48 +67,6 @@ def test_none_among_the_rows_is_no_claim_about_the_rows():
     assert "of the people they are drawn from" in share.sentence()
 
 
-def test_rows_left_out_are_said():
-    share = make(62, 1000, population="rows", method="rows", n_left_out=17)
-    assert "17" in share.sentence()
-    assert "left out" in share.sentence()
-
-
-def test_no_sentence_says_fair():
-    for share in (make(0, 10), make(0, 10, exact=True), make(10, 10), make(0, 10, population="rows", method="rows")):
-        assert "fair" not in share.sentence()
-
-
-@pytest.mark.parametrize(
-    ("fraction", "text"),
-    [
-        (0, "0%"),
-        (1, "100%"),
-        (0.5, "50%"),
-        (0.95, "95%"),
-        (1 - 0.05 / 3, "98.33%"),
-        (0.0623, "6.23%"),
-        (0.00065, "0.065%"),
-        (7.489e-6, "0.00075%"),
-        (0.9999, "99.99%"),
-        (0.999999, "99.9999%"),
-    ],
-)
-def test_percent(fraction, text):
-    assert percent(fraction) == text
-
-
-@pytest.mark.parametrize("exponent", range(1, 18))
-def test_percent_tells_a_little_from_none(exponent):
-    """A tree's share may be one box in 10^17 inputs."""
-    assert percent(10.0**-exponent) != "0%"
-    assert float(percent(10.0**-exponent)[:-1]) == pytest.approx(100 * 10.0**-exponent)
-
-
-@pytest.mark.parametrize("exponent", range(1, 13))
-def test_percent_tells_nearly_all_from_all(exponent):
-    assert percent(1 - 10.0**-exponent) != "100%"
-
-
 # In figures
 
 
@@ -125,14 +81,3 @@ def test_the_summary_can_be_written_as_json(toy, method):
     assert summary["sensitive"] == list(share.sensitive)
     if share.hits:
         assert len(summary["outcomes"]) == len(toy.domain.combinations)
-
-
-def test_a_share_is_immutable():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        make(1, 10).value = 0.0
-
-
-def test_width_is_that_of_the_two_sided_interval():
-    share = make(50, 1000)
-    assert share.width == share.high - share.low
-    assert estimate(box().model, box().domain).width == 0

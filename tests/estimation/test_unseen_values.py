@@ -10,7 +10,7 @@ import pytest
 
 import fairprobe
 from fairprobe import Category, Domain, Integer, Ordinal, estimate
-from fairprobe.errors import DomainError, HealthWarning
+from fairprobe.errors import HealthWarning
 
 
 def unknown_is_refused(frame):
@@ -83,10 +83,3 @@ def test_other_columns_may_be_all_that_they_declare():
     assert domain["job"].values == ("cook", "smith", "clerk")
     assert domain["is_member"].values == (False, True)
     assert Domain.from_frame(rows, sensitive=["age"])["age"] == Integer("age", 20, 59)
-
-
-@pytest.mark.parametrize("values", [pd.Categorical(["A"] * 60, categories=["A", "Unknown"]), np.full(60, True)])
-def test_one_value_is_refused(values):
-    with pytest.raises(DomainError, match="two values at least, got one for 'group'"):
-        Domain.from_frame(people(values), sensitive=["group"])
-    assert len(Domain.from_frame(people(np.full(60, True)), sensitive={"group": [False, True]}).combinations) == 2

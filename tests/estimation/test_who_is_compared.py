@@ -44,13 +44,6 @@ def test_nothing_to_compare_is_no_pass(method):
     assert json.loads(json.dumps(share.jsonable()))["value"] is None
 
 
-def test_a_search_says_so_too():
-    found = search(looks_at_country, DETERMINED, max_inputs=500)
-    assert found.n_cases == 0
-    assert found.n_not_comparable == found.n_judged
-    assert [name for name, _ in found.health if name != "small-budget"] == ["not-comparable"]
-
-
 def test_rows_obey_constraints_as_a_search_does():
     """A row belongs to its family even if it is forbidden; its twins must be allowed."""
     rows = pd.DataFrame({"age": [1, 2, 3], "city": ["Rome", "Oslo", "Rome"], "country": ["Italy", "Norway", "Norway"]})
@@ -127,36 +120,6 @@ def test_a_missing_value_is_compared_only_if_none_is_listed():
     assert (share.n, share.n_left_out, share.hits) == (50, 0, 0)
 
 
-def test_a_missing_value_to_compare_is_kept_in_the_file(tmp_path):
-    domain = Domain.from_frame(rows_with_gaps(), sensitive={"sex": ["f", None]})
-    domain.to_toml(tmp_path / "domain.toml")
-    assert "compare_missing = true" in (tmp_path / "domain.toml").read_text()
-    assert Domain.from_toml(tmp_path / "domain.toml") == domain
-
-
-def test_rows_to_start_from_keep_values_that_are_not_compared():
-    domain = Domain([Integer("income", 0, 99), Integer("age", 17, 90)], sensitive={"age": [25, 45, 65]})
-    rows = pd.DataFrame({"income": np.arange(100), "age": 17 + np.arange(100) % 70})
-
-    def model(X):
-        return (X[:, 0] > 50) & (X[:, 1] > 60)
-
-    found = search(model, domain, start=rows, n_global=100, max_inputs=100, n_walkers=10, strategy="random")
-    assert found.n_inputs == 100
-    assert found.n_cases == 49
-    assert "start-rows-outside" not in [name for name, _ in found.health]
-
-
-def test_rows_to_start_from_that_are_left_out_are_in_the_health():
-    rows = rows_with_gaps()
-    domain = Domain.from_frame(rows, sensitive=["sex"])
-    rows.loc[20, "age"] = 77
-    found = search(looks_at_sex, domain, start=rows, max_inputs=100, n_global=40)
-    remarks = dict(found.health)
-    assert "1 of 50 rows to start from lie outside the domain" in remarks["start-rows-outside"]
-    assert "10 of 50 rows to start from have a sensitive value that is unknown" in remarks["start-rows-outside"]
-
-
 def test_whether_the_parameter_is_used_is_asked_of_all_shares():
     domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
 
@@ -184,13 +147,6 @@ def test_continuous_numbers_are_no_labels():
     assert estimate(lambda X: X[:, 0].astype(float), domain).hits == 0
 
 
-def test_a_function_that_wants_a_frame_is_told_how():
-    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
-    for population in ("domain", pd.DataFrame({"age": [1], "sex": [0]})):
-        with pytest.raises(Exception, match="If the function expects a DataFrame, say batch='frame'"):
-            estimate(lambda X: X["age"] > 3, domain, population)
-
-
 def test_rows_reach_the_model_with_the_dtypes_of_the_domain():
     seen = []
 
@@ -204,12 +160,6 @@ def test_rows_reach_the_model_with_the_dtypes_of_the_domain():
     assert {kind["colour"] for kind in seen} == {"category"}
     with pytest.raises(Exception, match="'colour' must hold the categories of its parameter, got 'green'"):
         estimate(model, domain, pd.DataFrame({"colour": ["green", "red"], "sex": ["f", "m"]}))
-
-
-def test_progress_may_be_true(capsys):
-    domain = Domain([Integer("age", 0, 99), Integer("sex", 0, 1)], sensitive=["sex"])
-    assert estimate(lambda X: X[:, 0] > 3, domain, progress=True).hits == 0
-    assert "\r" not in capsys.readouterr().err  # which is no terminal
 
 
 def test_what_was_asked_for_and_not_reached_is_said():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Real
-from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.boxes import Axes, Span
 
 DOMAIN = Domain(
     [
@@ -40,7 +40,7 @@ def boxes(draw):
             continue
         if axis.is_ordered:
             low, high = sorted(draw(st.tuples(*[st.integers(0, axis.last)] * 2)))
-            conditions[place] = Interval(low, high, axis.missing is not None and draw(st.booleans()))
+            conditions[place] = Span(low, high, axis.missing is not None and draw(st.booleans()))
         else:
             conditions[place] = frozenset(draw(st.sets(st.integers(0, axis.n - 1), min_size=1)))
     return AXES.box(conditions)
@@ -74,10 +74,10 @@ def test_a_role_is_said_by_all_who_play_it():
 
 def test_a_shift_is_said_by_sensitive_value():
     place = [axis.parameter.name for axis in AXES.each].index("height")
-    box = AXES.box({place: Interval(20, 40)})
+    box = AXES.box({place: Span(20, 40)})
     assert "sex == 'Female'" in AXES.rule(box).text
     assert "sex == 'Male'" in AXES.rule(box).text
 
 
 def test_what_lets_everything_in_is_left_out():
-    assert AXES.box({0: Interval(0, AXES.each[0].last, True), 5: frozenset([0, 1])}).conditions == ()
+    assert AXES.box({0: Span(0, AXES.each[0].last, True), 5: frozenset([0, 1])}).conditions == ()

@@ -18,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 from benchmarks.planted_regions import PLANTED, planted_regions
 from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, explain, search
 from fairprobe.errors import DataError, HealthWarning, SettingError
-from fairprobe.explanation.box import Axes, Interval
+from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.case_region import Few, measured_regions
 from fairprobe.explanation.evidence import DrawnFrom, checked_rows
-from fairprobe.explanation.learning import learn
+from fairprobe.explanation.region_learning import learn
 
 DOMAIN = Domain(
     [Integer("age", 18, 67), Integer("grade", 1, 9), Category("job", ["a", "b", "c", "d"]), Integer("sex", 0, 1)],
@@ -100,7 +100,7 @@ def test_who_is_worse_off_and_what_would_end_it(why):
 
 def test_the_same_seed_gives_the_same(found, why):
     again = explain(found, model, favourable="yes", max_queries=60_000)
-    assert {**again.summary(), "seconds": 0} == {**why.summary(), "seconds": 0}
+    assert {**again.jsonable(), "seconds": 0} == {**why.jsonable(), "seconds": 0}
 
 
 def test_the_figures_are_json(why, tmp_path):
@@ -224,7 +224,7 @@ def test_no_cases_say_so():
     assert isinstance(why, Explanation)
     assert why.rules == ()
     assert "nothing to explain" in repr(why)
-    json.dumps(why.summary(), allow_nan=False)
+    json.dumps(why.jsonable(), allow_nan=False)
     assert "nothing to explain" in why._repr_html_()
 
 
@@ -371,7 +371,7 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
     assert why.n_asked == max(most // 4 // cost, min(1, most // cost))
     assert "fewer-cases" in dict(why.health)
     assert f"take {cost}" in str(caught[0].message)
-    json.dumps(why.summary(), allow_nan=False)
+    json.dumps(why.jsonable(), allow_nan=False)
     for words in (*why.sentences(), *dict(why.health).values(), *map(repr, why.rules)):
         assert not re.search(r"\bnan\b|n/a|\bNone\b(?! of)", words), words
     if most == 300_000:
@@ -398,7 +398,7 @@ def test_a_region_is_thin_only_where_the_population_is(found):
     assert "left room for fewer than 100 fresh inputs in each" in checks["few-measured"]
     evidence = evidence_of(model, DOMAIN, n=4000, batch="frame")
     axes = Axes(DOMAIN)
-    thin = axes.box({0: Interval(49, 49), 1: Interval(8, 8), 2: frozenset([0])})
+    thin = axes.box({0: Span(49, 49), 1: Span(8, 8), 2: frozenset([0])})
     rows = DOMAIN.sample(4000, seed=1)
     rows = rows[(rows["age"] < 60) | (rows["grade"] < 8)]
     drawn = dataclasses.replace(evidence, population=DrawnFrom("density", DOMAIN, Density.fit(DOMAIN, rows)))

@@ -228,7 +228,7 @@ def test_the_result_is_the_same_each_time(change):
     counting = CountingModel(both_high)
     one, other = (change(CASES, model) for model in (counting, both_high))
     assert counting.n_rows == one.n_queries == other.n_queries
-    assert one.summary() == other.summary()
+    assert one.jsonable() == other.jsonable()
     pd.testing.assert_frame_equal(one.cases, other.cases)
 
 
@@ -321,11 +321,37 @@ def test_no_repair_is_less_plausible_than_asked():
     assert (density.plausibility(repair(found, both_high, min_plausibility=0.05).repaired) >= 0.05).all()
 
 
+def test_with_a_good_outcome_no_repair_refuses_all():
+    """A woman of 50 to 59 is refused where a man is not; all are refused from 60 on, which is nearer for some."""
+
+    def model(X):
+        return np.where((X[:, 0] >= 60) | ((X[:, 0] >= 50) & (X[:, 1] == 1)), "no", "yes")
+
+    domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
+    cases = pd.DataFrame({"age": [51, 58], "sex": [1, 0]})
+    assert repair(cases, model, domain).repaired["age"].tolist() == [49, 60]
+    repaired_well = repair(cases, model, domain, favourable="yes")
+    assert repaired_well.repaired["age"].tolist() == [49, 49]
+    assert repaired_well.is_minimal.all()
+    with pytest.raises(
+        SettingError, match="favourable must be an outcome that was seen, one of 'no', 'yes'; got 'Yes'"
+    ):
+        repair(cases, model, domain, favourable="Yes")
+
+    def score(X):
+        return np.where(X[:, 0] >= 60, 0.0, np.where((X[:, 0] >= 50) & (X[:, 1] == 1), 0.2, 0.9))
+
+    settings = {"output": "score", "threshold": 0.3}
+    assert repair(cases, score, domain, **settings).repaired["age"].tolist() == [49, 60]
+    for good, ages in (("highest", [49, 49]), ("lowest", [60, 60])):
+        assert repair(cases, score, domain, favourable=good, **settings).repaired["age"].tolist() == ages
+
+
 def test_what_cannot_be_ended():
     result = repair(CASES, lambda X: X[:, 3], DOMAIN)
     assert result.n_unrepaired == 3
     assert result.repaired.isna().all(axis=None)
-    assert result.summary()["n_changes"] is None
+    assert result.jsonable()["n_changes"] is None
     assert "for 3 cases nothing was found" in dict(result.health)["unrepaired"]
 
 
@@ -337,7 +363,7 @@ def test_no_cases(change):
     result = change(CASES.iloc[:0], both_high)
     assert result.sentences() == [f"No cases to {'shrink' if change is shrink_to_row else 'repair'}."]
     assert result.n_queries == result.n_cases == len(result.in_words()) == 0
-    assert result.summary()["n_changes"] is None
+    assert result.jsonable()["n_changes"] is None
     assert list(result.cases.columns) == NAMES
     assert "No cases to" in result._repr_html_()
 

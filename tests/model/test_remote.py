@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import numpy as np
@@ -53,6 +53,13 @@ def proba(rows):
     return np.column_stack([1 - high, high])
 
 
+@contextmanager
+def connected(served, **options):
+    """A service of MLflow's protocol, and the model behind its address."""
+    with serving(served):
+        yield served, connect(served.url, protocol="mlflow", **options)
+
+
 search = partial(fairprobe.search, strategy="fully-directed", n_walkers=200, n_global=500, seed=2)
 
 
@@ -87,16 +94,6 @@ def test_the_outputs_that_a_service_has_names_for():
         assert found.n_cases == 50
 
 
-def test_a_share_counts_what_was_sent_and_what_was_asked():
-    with serving(Served(mixed)) as served:
-        remote = connect(served.url, protocol="mlflow")
-        there = fairprobe.estimate(remote, MIXED, n_experiments=2, n_samples=500)
-        here = fairprobe.estimate(mixed, MIXED, n_experiments=2, n_samples=500)
-    assert (there.hits, there.n, there.n_queries) == (here.hits, here.n, here.n_queries)
-    assert there.n_sent == served.n_rows == there.jsonable()["n_sent"]
-    assert here.n_sent == here.n_queries
-
-
 def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
     rows = MIXED.sample(200, seed=0)
     audit = partial(fairprobe.audit, domain=MIXED, n_experiments=2, n_samples=200, search_cases=20, selfcheck=False)
@@ -115,8 +112,7 @@ def test_an_audit_counts_what_was_sent_and_what_was_asked(tmp_path):
 
 
 def test_a_service_with_faults_gives_the_same_cases():
-    with serving(Served(mixed, fault_rate=0.2, drip_seconds=1.5)) as served:
-        remote = connect(served.url, protocol="mlflow", timeout=0.4, batch_rows=64)
+    with connected(Served(mixed, fault_rate=0.2, drip_seconds=1.5), timeout=0.4, batch_rows=64) as (served, remote):
         there = search(remote, MIXED, max_cases=1500)
         assert set(served.n_faults) == set(FAULTS)
         assert 0.1 < sum(served.n_faults.values()) / served.n_requests < 0.3
@@ -134,8 +130,7 @@ def test_what_was_found_is_kept_when_a_service_ends():
             handler.reply({"error": "gone"}, 503)
         return handler.served.n_requests > 30
 
-    with serving(Served(mixed, override=ends)) as served:
-        remote = connect(served.url, protocol="mlflow", retries=2, batch_rows=64)
+    with connected(Served(mixed, override=ends), retries=2, batch_rows=64) as (served, remote):
         with pytest.raises(ModelError, match=r"HTTP 503.*gone.*3 times in a row") as raised:
             search(remote, MIXED, max_cases=100_000)
         n_requests = served.n_requests
@@ -170,8 +165,7 @@ def test_a_model_that_is_not_the_same_twice_is_found_out():
     def noisy(frame):
         return np.where(rng.random(len(frame)) < 0.3, "yes", mixed(frame))
 
-    with serving(Served(noisy)) as served:
-        remote = connect(served.url, protocol="mlflow")
+    with connected(Served(noisy)) as (served, remote):
         found = search(remote, MIXED, max_cases=200, max_inputs=4000)
         assert "stochastic-model" in dict(found.health)
         share = fairprobe.estimate(connect(served.url, protocol="mlflow"), MIXED, n_experiments=1, n_samples=500)
@@ -179,8 +173,7 @@ def test_a_model_that_is_not_the_same_twice_is_found_out():
 
 
 def test_a_model_that_changed_is_not_remembered_as_it_was():
-    with serving(Served(mixed)) as served:
-        remote = connect(served.url, protocol="mlflow")
+    with connected(Served(mixed)) as (served, remote):
         first = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
         served.predict = lambda frame: np.where(mixed(frame) == "yes", "no", "yes")
         again = fairprobe.estimate(remote, MIXED, n_experiments=1, n_samples=500)
@@ -209,8 +202,7 @@ def test_a_request_that_is_too_large_is_halved():
             handler.reply({"error": "too large"}, 413)
         return is_large
 
-    with serving(Served(mixed, override=limited)) as served:
-        remote = connect(served.url, protocol="mlflow", batch_rows=1000)
+    with connected(Served(mixed, override=limited), batch_rows=1000) as (_, remote):
         rows = MIXED.sample(500, seed=0)
         assert (remote.predict(rows) == mixed(rows)).all()
         assert remote.batch_rows < 200
@@ -314,8 +306,7 @@ def test_what_is_no_address(address):
 
 
 def test_sent_to_another_process_it_makes_connections_of_its_own():
-    with serving(Served(mixed)) as served:
-        remote = connect(served.url, protocol="mlflow")
+    with connected(Served(mixed)) as (_, remote):
         rows = MIXED.sample(20, seed=0)
         remote.predict(rows)
         copy = pickle.loads(pickle.dumps(remote))
@@ -430,8 +421,7 @@ def test_answers_that_are_none(content, said):
         handler.reply(content)
         return True
 
-    with serving(Served(mixed, override=answer)) as served:
-        remote = connect(served.url, protocol="mlflow", retries=1)
+    with connected(Served(mixed, override=answer), retries=1) as (served, remote):
         with pytest.raises(ModelError, match=said) as raised:
             remote.predict(MIXED.sample(3, seed=0))
         assert len(str(raised.value)) < 500
@@ -464,10 +454,9 @@ def test_a_service_that_passes_over_the_sensitive_column_is_noticed():
     def blind(frame):
         return np.where(frame["age"] > 50, "yes", "no")
 
-    with serving(Served(blind)) as served:
-        remote = connect(served.url, protocol="mlflow")
-        with pytest.warns(fairprobe.errors.HealthWarning, match="column-not-needed: .*without sex as well"):
-            search(remote, MIXED, max_inputs=1000)
+    said = "column-not-needed: .*without sex as well"
+    with connected(Served(blind)) as (_, remote), pytest.warns(fairprobe.errors.HealthWarning, match=said):
+        search(remote, MIXED, max_inputs=1000)
     with serving(Served(mixed)) as served, warnings.catch_warnings():
         warnings.simplefilter("error")
         search(connect(served.url, protocol="mlflow"), MIXED, max_cases=10)

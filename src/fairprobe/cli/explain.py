@@ -24,7 +24,7 @@ from fairprobe.explanation import Explanation, explain
 from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.evidence import MAX_QUERIES
 from fairprobe.explanation.given_cases import as_inputs
-from fairprobe.explanation.learning import MAX_REGIONS
+from fairprobe.explanation.region_learning import MAX_REGIONS
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 from fairprobe.searching.settings import settled

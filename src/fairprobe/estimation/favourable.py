@@ -75,6 +75,11 @@ class Favourable:
         others[place] = -np.inf
         return np.asarray(present[place] & (others.max(axis=0) - good[place] > above))
 
+    def worst(self, outputs: NDArray[Any], present: Mask | None) -> NDArray[Any]:
+        """By input, a number for the output of its worst-off member; it is higher where that output is better."""
+        good = self._goodness(outputs)
+        return np.asarray(good.min(axis=0) if present is None else np.where(present, good, np.inf).min(axis=0))
+
     def _goodness(self, outputs: NDArray[Any]) -> NDArray[Any]:
         """By member, then input: a number that is higher where the output is better."""
         if self.is_label:

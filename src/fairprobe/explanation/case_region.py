@@ -14,11 +14,12 @@ from fairprobe.blocks import Block, Sentence, Table, written
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.parameter import Parameter
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.explanation.box import Axes, Box
+from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import figures_of, finite
-from fairprobe.explanation.training_data import RegionInData, region_in_data
+from fairprobe.explanation.region_rows import RegionInData
+from fairprobe.explanation.training_data import region_in_data
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 

@@ -15,7 +15,7 @@ from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
-from fairprobe.explanation.box import Axes, Box
+from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.case_region import CaseRegion, Few, measured_regions
 from fairprobe.explanation.directions import directions_of
 from fairprobe.explanation.evidence import MAX_QUERIES, Evidence, evidence_of, favourable_among
@@ -23,10 +23,10 @@ from fairprobe.explanation.explanation import Explanation
 from fairprobe.explanation.given_cases import case_remarks
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
-from fairprobe.explanation.learning import MAX_REGIONS, learn
-from fairprobe.explanation.pool import Pool
-from fairprobe.explanation.remedies import remedies_of
+from fairprobe.explanation.judged_pool import Pool
+from fairprobe.explanation.region_learning import MAX_REGIONS, learn
 from fairprobe.explanation.severity import relabelled_of, severity_of
+from fairprobe.explanation.simulations import remedies_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.searching import Found

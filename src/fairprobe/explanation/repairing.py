@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation.changed_cases import ChangedCases, health_of
+from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
+from fairprobe.explanation.changed_cases import Repaired, health_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
 from fairprobe.explanation.minimal_changes import (
     AS_MANY_AS_FIT,
@@ -27,7 +27,6 @@ from fairprobe.explanation.minimal_changes import (
 )
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
-from fairprobe.searching.found import output_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +43,7 @@ def repair(
     density: Density | None = None,
     min_plausibility: float = 0.0,
     towards: pd.DataFrame | None = None,
+    favourable: Any = None,
     output: str | None = None,
     threshold: float | None = None,
     max_queries: int = 1_000_000,
@@ -65,6 +65,8 @@ def repair(
         min_plausibility: how plausible it must be, as for `search`.
         towards: real rows, whose values are tried, and whose ranges are the units of distances; without any, inputs
             drawn from the density or the domain are in their place.
+        favourable: the good outcome (a label, a class, "highest" or "lowest"). With it, a repair leaves the worst-off
+            twin better off than before; it never ends a case by refusing all twins.
         output: as for `search`, for a frame of cases.
         threshold: as for `search`, for a frame of cases.
         max_queries: rows that may be sent to the model. Of too many cases some are taken, evenly. Where not all smaller
@@ -91,8 +93,19 @@ def repair(
         cases, model, domain, output=output, threshold=threshold, max_queries=max_queries, batch=batch, n_times=2
     )
     rows = None if towards is None else real_rows(given.domain, towards)
-    repairer = _Repairer(given, _Plausible.of(given.domain, density, min_plausibility), rows)
-    return _asked_again(given, repairer.search(), rows)
+    plausible = _Plausible.of(given.domain, density, min_plausibility)
+    repairer = _Repairer(given, plausible, rows, _favourable_of(favourable, model, given))
+    return _asked_again(given, repairer, repairer.search(), rows)
+
+
+def _favourable_of(word: Any, model: Any, given: GivenCases) -> Favourable | None:
+    """Read the word for the good outcome, by the labels of the cases where the model does not tell its classes."""
+    if not len(given):
+        return None
+    outputs, present = given.cases.outputs, given.cases.present
+    seen = outputs.ravel() if present is None else outputs[present].ravel()
+    n_classes = outputs.shape[2] if outputs.ndim == 3 else 0
+    return read_favourable(word, model, given.oracle.asker.output, iter([in_order(seen)]), lambda: n_classes)
 
 
 @dataclass(frozen=True)
@@ -124,7 +137,11 @@ class _Plausible:
 class _Repairer:
     """Searches the changes that end the cases given."""
 
-    def __init__(self, given: GivenCases, plausible: _Plausible, rows: RealRows | None) -> None:
+    def __init__(
+        self, given: GivenCases, plausible: _Plausible, rows: RealRows | None, favourable: Favourable | None
+    ) -> None:
+        self._favourable = favourable
+        self._worst = self._worst_of(given.cases)
         self._given, self._plausible, self._domain = given, plausible, given.domain
         self._others = self._like_people(rows)
         self._coordinates = coordinates(self._domain, self._others)
@@ -147,12 +164,21 @@ class _Repairer:
             return self._domain.sample_codes(N_OTHERS, rng)
         return density.sample_codes(N_OTHERS, rng, density.floor(self._plausible.least))
 
+    def _worst_of(self, judged: Judgement) -> Floats:
+        """By input, how good the output of its worst-off member is; 0 where the good outcome is not known."""
+        if self._favourable is None:
+            return np.zeros(len(judged.codes))
+        return np.asarray(self._favourable.worst(judged.outputs, judged.present))
+
+    def are_repairs(self, which: Codes, judged: Judgement) -> Mask:
+        """Boolean mask over inputs: no longer cases, and, with a good outcome, better for the worst-off twin."""
+        is_better = self._favourable is None or self._worst_of(judged) > self._worst[which]
+        return np.asarray(judged.comparable & ~judged.hits & is_better)
+
     def search(self) -> MinimalChanges:
         """Try one change, then as many values of the nearest input that is no case as are needed, then fewer."""
         given, origin = self._given, self._given.coordinates
-        search = MinimalChanges(
-            given, self._gower, origin, lambda _, judged: judged.comparable & ~judged.hits, self._may_be
-        )
+        search = MinimalChanges(given, self._gower, origin, self.are_repairs, self._may_be)
         search.n_ruled_out[:] = 1  # without a change each is a case
         choices = Choices.listed(origin, self._values(), are_all=max(self._n_values, default=0) <= FEW)
         search.by_size(choices, AS_MANY_AS_FIT, sizes=[1])
@@ -193,15 +219,17 @@ class _Repairer:
         target = given.coordinates.copy()
         for place in np.unique(given.places[left]).tolist():
             mine = left[given.places[left] == place]
-            others = self._no_cases(judged, place)
+            others = self._no_cases(judged, place, self._worst[mine].max())
             if len(others):
                 nearest = nearest_rows(self._domain, given.cases.codes[mine], others)[0]
                 target[mine] = coordinates(self._domain, others[nearest])
         return target
 
-    def _no_cases(self, judged: Judgement, place: int) -> Codes:
-        """Inputs that are no cases, as the member at a place, where that is allowed and plausible."""
+    def _no_cases(self, judged: Judgement, place: int, worst: float) -> Codes:
+        """Inputs that are no cases and better than `worst`, as the member at a place, if allowed and plausible."""
         may = judged.comparable & ~judged.hits
+        if self._favourable is not None:
+            may &= self._worst_of(judged) > worst
         if judged.present is not None:
             may &= judged.present[place]
         some = np.flatnonzero(may)
@@ -209,7 +237,7 @@ class _Repairer:
         return others[self._plausible.are(others)]
 
 
-def _asked_again(given: GivenCases, search: MinimalChanges, rows: RealRows | None) -> Repaired:
+def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges, rows: RealRows | None) -> Repaired:
     """Ask about the repaired inputs once more, and drop the repairs that a model that wavers no longer gives."""
     import pandas as pd
 
@@ -217,7 +245,7 @@ def _asked_again(given: GivenCases, search: MinimalChanges, rows: RealRows | Non
     found = np.flatnonzero(search.is_found)
     codes, _ = inputs_at(domain, search.values[found], given.places[found])
     judged = given.oracle.judge_anew(codes)
-    still = np.flatnonzero(judged.comparable & ~judged.hits & ~judged.unsure)
+    still = np.flatnonzero(repairer.are_repairs(found, judged) & ~judged.unsure)
     found, codes, judged = found[still], codes[still], judged.take(still, codes.dtype)
     after = given.cases.codes.copy()
     after[found] = codes
@@ -249,88 +277,3 @@ def _asked_again(given: GivenCases, search: MinimalChanges, rows: RealRows | Non
         _after=domain.decode(after),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )
-
-
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Repaired(ChangedCases):
-    """Cases, and the changes that end them. Where nothing was found, values are missing.
-
-    `n_changes` and `distance` are those from the case to the repaired input.
-    """
-
-    repaired: pd.DataFrame
-    """The cases with the changes and with their own sensitive values: no longer cases."""
-    gaps: pd.DataFrame
-    """The largest gap over the twins, `before` and `after`."""
-    _after: pd.DataFrame
-    """The repaired inputs in the dtypes of the domain; a case that is not repaired, as it is."""
-    _labels: pd.Series | None
-    """The model's label for each repaired input; None where it gives none."""
-
-    _verb = "repair"
-
-    @property
-    def n_unrepaired(self) -> int:
-        """Number of cases for which nothing was found."""
-        return int(self.distance.isna().sum())
-
-    @cached_property
-    def _changed(self) -> dict[str, Mask]:
-        """By parameter that may be changed, a boolean mask over the cases."""
-        names = [self.domain.names[column] for column in self.domain.free_columns]
-        before, after = (self.domain.encode(frame) for frame in (self.cases, self._after))
-        canonical = self.domain.families.canonical
-        changed = canonical(before) != canonical(after)
-        return {name: changed[:, self.domain.names.index(name)] for name in names}
-
-    @cached_property
-    def parameters(self) -> pd.Series:
-        """Number of repairs that change each parameter, in descending order."""
-        import pandas as pd
-
-        counts = pd.Series({name: int(mask.sum()) for name, mask in self._changed.items()}, dtype=np.int64)
-        return counts[counts > 0].sort_values(ascending=False, kind="stable").rename("parameters")
-
-    @cached_property
-    def changes(self) -> pd.Series:
-        """The changes in words."""
-        import pandas as pd
-
-        parts: list[list[str]] = [[] for _ in range(self.n_cases)]
-        for name, changed in self._changed.items():
-            rows = np.flatnonzero(changed)
-            pairs = zip(self.cases[name].iloc[rows], self._after[name].iloc[rows], strict=True)
-            for row, (before, after) in zip(rows.tolist(), pairs, strict=True):
-                parts[row].append(f"{name} {before} -> {after}")
-        words = [", ".join(each) or None for each in parts]
-        return pd.Series(words, index=self.cases.index, name="changes", dtype=object)
-
-    def in_words(self, n: int = 3) -> list[str]:
-        """The first repairs: the case, its changes, and the model's output afterwards."""
-        return [self._repair_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
-
-    def _repair_in_words(self, place: int) -> str:
-        if self._labels is not None:
-            said = f"it gets {output_in_words(self._labels.iloc[place])} as its twins do"
-        else:
-            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
-        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
-        parameters = {str(name): int(n) for name, n in self.parameters.items()}
-        return {**super().jsonable(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
-
-    def _sentence(self) -> str:
-        n = self.n_cases - self.n_unrepaired
-        if not n:
-            return f"No change was found that ends one of {self.n_cases:,} cases."
-        return (
-            f"{n:,} of {self.n_cases:,} cases end with {self.n_changes.mean():.1f} changes on average, most often of "
-            f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
-            "number is enough."
-        )
-
-    def shown_table(self) -> pd.DataFrame:
-        """The cases and their changes."""
-        return self.cases.assign(changes=self.changes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairprobe.arrays import Codes
-from fairprobe.explanation.box import Axes, Axis, Box, Condition, Interval
+from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
 from fairprobe.explanation.evidence import Evidence
 
 SMALL = 64
@@ -103,7 +103,7 @@ class Slices:
                 continue
             to_low = 0 if low == 0 else low + shift[place]
             to_high = axis.last if high == last else high + shift[place]
-            found.append(Interval(to_low, to_high, takes))
+            found.append(Span(to_low, to_high, takes))
         return found
 
     def _shifts(self, axis: Axis, cases: Codes) -> Codes:
@@ -143,9 +143,9 @@ def _sides(axis: Axis, status: Codes, own: int) -> Condition | None:
     if not axis.is_ordered:
         return frozenset(np.flatnonzero(status != MISS).tolist())
     if own == axis.missing:
-        return Interval(1, 0, True)
+        return Span(1, 0, True)
     misses = np.flatnonzero(status[: axis.last + 1] == MISS)
     below, above = misses[misses < own], misses[misses > own]
     low = int(below[-1]) + 1 if len(below) else 0
     high = int(above[0]) - 1 if len(above) else axis.last
-    return Interval(low, high, axis.missing is not None and bool(status[axis.missing] != MISS))
+    return Span(low, high, axis.missing is not None and bool(status[axis.missing] != MISS))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairprobe.arrays import Codes, Floats, Mask
-from fairprobe.explanation.box import Axes, Box
+from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.evidence import Evidence
 
 N_UNJUDGED = 200_000

@@ -32,7 +32,7 @@ LISTED = 12
 
 
 @dataclass(frozen=True)
-class Interval:
+class Span:
     """From one coordinate to another, both inside; a missing value has no place in the order."""
 
     low: int
@@ -40,7 +40,7 @@ class Interval:
     missing: bool = False
 
 
-Condition = Interval | Values
+Condition = Span | Values
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Axis:
 
     def holds(self, condition: Condition, coordinates: Codes) -> Mask:
         """Of which coordinates a condition is true."""
-        if isinstance(condition, Interval):
+        if isinstance(condition, Span):
             inside = (coordinates >= condition.low) & (coordinates <= condition.high)
             if self.missing is None:
                 return np.asarray(inside)
@@ -78,7 +78,7 @@ class Axis:
 
     def is_everything(self, condition: Condition) -> bool:
         """Whether it lets everything in."""
-        if isinstance(condition, Interval):
+        if isinstance(condition, Span):
             whole = condition.low <= 0 and condition.high >= self.last
             return whole and (condition.missing or self.missing is None)
         return len(condition) == self.n
@@ -150,7 +150,7 @@ class Axes:
 
     def _formula(self, axis: Axis, condition: Condition) -> Formula:
         if axis.link is None:
-            if isinstance(condition, Interval):
+            if isinstance(condition, Span):
                 return _interval(axis, condition, condition.low, condition.high)
             return _among(axis.parameter, condition)
         return self._linked(axis, condition)
@@ -160,7 +160,7 @@ class Axes:
         link = self.domain.links[axis.link or 0]
         sensitive = self.domain[link.sensitive]
         played = {code: self._played(axis, condition, code) for code in range(sensitive.levels)}
-        if not isinstance(condition, Interval):
+        if not isinstance(condition, Span):
             together = frozenset(itertools.chain.from_iterable(played.values()))
             others = {code: self._played(axis, _but(axis, condition), code) for code in played}
             if all(not together & other for other in others.values()):
@@ -170,7 +170,7 @@ class Axes:
         for code, codes in played.items():
             if not codes:
                 continue
-            if isinstance(condition, Interval):
+            if isinstance(condition, Span):
                 numbers = sorted(code for code in codes if code < axis.parameter.levels - axis.parameter.missing)
                 bounds = (numbers[0], numbers[-1]) if numbers else (1, 0)
                 theirs = _interval(axis, condition, *bounds)
@@ -210,7 +210,7 @@ def _but(axis: Axis, condition: Values) -> Values:
     return frozenset(range(axis.n)) - condition
 
 
-def _interval(axis: Axis, condition: Interval, low: int, high: int) -> Formula:
+def _interval(axis: Axis, condition: Span, low: int, high: int) -> Formula:
     """A range in words: codes of the parameter, not roles."""
     parameter, name = axis.parameter, Name(axis.parameter.name)
     last = parameter.levels - parameter.missing - 1

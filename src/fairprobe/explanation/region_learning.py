@@ -1,0 +1,302 @@
+"""Learning regions: boxes that hold as many cases and as few other inputs as possible, and few enough to be read.
+
+Boxes come from slices through cases and from shallow trees fitted to judged inputs. Each box is improved side by side;
+then a few are chosen together. The worth of a box is the mass of cases in it less `price` times the mass of the others.
+At the price that F1 itself implies, the best choice is the one of the highest F1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.explanation.best_conditions import best_span, best_values
+from fairprobe.explanation.boxes import Axes, Box, Condition, Span
+from fairprobe.explanation.evidence import Evidence
+from fairprobe.explanation.judged_pool import Pool
+from fairprobe.explanation.slices import Slices
+
+MAX_REGIONS = 10
+"""Largest number of regions by default: people read no more. Chosen."""
+
+N_POPULATION = 50_000
+"""Number of judged inputs that are drawn from the whole population. Chosen."""
+
+N_SLICED = 24
+"""Number of cases that slices go through in a turn, from those that no box holds yet. Chosen."""
+
+TURNS_OF_SLICES = 3
+N_LOOKED_INTO = 8
+"""Number of boxes in and around which inputs are judged in each turn. Chosen."""
+
+N_EACH = 250
+"""Number of inputs judged in each of these boxes, and in each that is larger by one side. Chosen."""
+
+TURNS = 2
+MIN_COVERAGE = 0.85
+"""Smallest part of the population's cases that regions hold: for less, the price of other inputs is lowered. Chosen."""
+
+LEAST_PRICE = 0.01
+PRICE_STEP = 0.7
+TREE_PRICES = (1.0, 0.2, 0.05)
+LEAST_GAIN = 0.01
+"""Smallest gain of a region, as a part of the worth of all regions together. Chosen."""
+
+LEAST_SIDE = 0.008
+"""Smallest gain of a side of a region, as a part of the worth. Chosen."""
+
+N_LEAVES = (6, 12, 24)
+LEAST_IN_LEAF = 5
+N_CANDIDATES = 120
+"""Largest number of boxes that are compared with each other. Chosen."""
+
+PASSES = 3
+"""Largest number of times that all sides of a box are moved. Chosen."""
+
+
+def learn(evidence: Evidence, axes: Axes, max_regions: int = MAX_REGIONS, pool: Pool | None = None) -> list[Box]:
+    """Learn regions that cover the cases of the population, in no order; the inputs judged are added to the pool."""
+    pool = pool or Pool(evidence, axes, "learning")
+    pool.add([Box(())], evidence.budget.inputs(N_POPULATION, part=0.5))
+    candidates = _sliced(evidence, axes)
+    chosen = _covering(axes, candidates, axes.coordinates(evidence.cases.codes))[:N_LOOKED_INTO]
+    for _ in range(TURNS):
+        around = [each for box in chosen for each in (box, *(box.without(place) for place, _ in box.conditions))]
+        pool.add(list(dict.fromkeys(around)), N_EACH, part=0.5)
+        if not pool.hits.any():
+            return []
+        before, chosen = chosen, _choose(axes, pool, [*chosen, *candidates], max_regions)
+        if chosen == before:
+            break
+    return chosen
+
+
+def _sliced(evidence: Evidence, axes: Axes) -> list[Box]:
+    """Boxes of the slices through some cases; each turn takes cases that no box holds yet."""
+    slices, rng = Slices(evidence, axes), evidence.rng("slices")
+    coordinates = axes.coordinates(evidence.cases.codes)
+    boxes: list[Box] = []
+    left = np.arange(len(coordinates))
+    for _ in range(TURNS_OF_SLICES):
+        n = min(len(left), evidence.budget.inputs(N_SLICED * slices.n_inputs, part=0.3) // max(1, slices.n_inputs))
+        if not n:
+            break
+        chosen = rng.permutation(left)[:n]
+        boxes += slices.boxes(evidence.cases.codes[chosen].astype(np.int64))
+        left = left[~axes.inside_any(boxes, coordinates[left])]
+    return list(dict.fromkeys(boxes))
+
+
+def _covering(axes: Axes, boxes: Sequence[Box], coordinates: Codes) -> list[Box]:
+    """Sort boxes so that each covers the most cases that those before it do not; the others are left out."""
+    inside = {box: axes.inside(box, coordinates) for box in boxes}
+    order: list[Box] = []
+    left = np.ones(len(coordinates), dtype=bool)
+    while inside and left.any():
+        box = max(inside, key=lambda each: int((inside[each] & left).sum()))
+        gained = inside.pop(box) & left
+        if not gained.any():
+            break
+        order.append(box)
+        left &= ~gained
+    return order
+
+
+def _choose(axes: Axes, pool: Pool, candidates: Sequence[Box], max_regions: int) -> list[Box]:
+    """Choose the boxes of the highest F1 among those that cover enough, over all prices; else those that cover most.
+
+    Prices start at 1 and fall until other inputs hardly count, or the price is lower than the F1 reached implies.
+    """
+    masks: dict[Box, Mask] = {}
+    of_trees = [box for price in TREE_PRICES for box in _Worth(axes, pool, masks, price).of_trees()]
+    boxes = list(dict.fromkeys([*candidates, *of_trees]))
+    hits = pool.weights * pool.hits
+    best, best_f1, best_coverage, price = list[Box](), 0.0, 0.0, 1.0
+    while price > LEAST_PRICE:
+        chosen = _Worth(axes, pool, masks, price).best_of([*best, *boxes], max_regions)
+        inside = axes.inside_any(chosen, pool.coordinates)
+        found, mass = float(hits[inside].sum()), float(pool.weights[inside].sum())
+        coverage, precision = float(hits[inside].sum() / hits.sum()), found / mass if mass else 0.0
+        f1 = 2 * coverage * precision / (coverage + precision) if coverage else 0.0
+        if coverage > best_coverage and (best_coverage < MIN_COVERAGE or f1 > best_f1):
+            best, best_f1, best_coverage = chosen, f1, coverage
+        if best_coverage >= MIN_COVERAGE and price < (best_f1 / 2) / (1 - best_f1 / 2):
+            break
+        price *= PRICE_STEP
+    return best
+
+
+class _Worth:
+    """The worth of boxes at a price. Masks of boxes over the pool are computed once and shared by all prices."""
+
+    def __init__(self, axes: Axes, pool: Pool, masks: dict[Box, Mask], price: float) -> None:
+        self._axes, self._price, self._masks = axes, price, masks
+        self._coordinates, self._hits, self._weights = pool.coordinates, pool.hits, pool.weights
+        self._gains: Floats = pool.weights * np.where(pool.hits, 1.0, -price)
+
+    def _inside(self, box: Box) -> Mask:
+        if box not in self._masks:
+            self._masks[box] = self._axes.inside(box, self._coordinates)
+        return self._masks[box]
+
+    def _inside_any(self, boxes: Iterable[Box]) -> Mask:
+        return np.logical_or.reduce([np.zeros(len(self._coordinates), dtype=bool), *map(self._inside, boxes)])
+
+    # Candidates from trees
+
+    def of_trees(self) -> list[Box]:
+        """The boxes of the nodes of shallow trees, in descending order of worth, without those worth nothing."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        features, orders = self._features()
+        weights = self._weights * np.where(self._hits, 1.0, self._price)
+        found: dict[Box, float] = {}
+        for n_leaves in N_LEAVES:
+            tree = DecisionTreeClassifier(max_leaf_nodes=n_leaves, min_samples_leaf=LEAST_IN_LEAF, random_state=0).fit(
+                features, self._hits, weights / weights.mean()
+            )
+            found |= dict(self._nodes(tree.tree_, orders))
+        return sorted(found, key=lambda box: -found[box])[:N_CANDIDATES]
+
+    def _features(self) -> tuple[Floats, list[Codes | None]]:
+        """Coordinates as numbers; values without an order are sorted by the part of their inputs that are cases."""
+        columns, orders = [], list[Codes | None]()
+        for place, axis in enumerate(self._axes.each):
+            values = self._coordinates[:, place]
+            order = None
+            if not axis.is_ordered:
+                all_, cases = (
+                    np.bincount(values, each, axis.n) for each in (self._weights, self._weights * self._hits)
+                )
+                order = np.argsort(np.divide(cases, all_, out=np.zeros(axis.n), where=all_ > 0), kind="stable")
+                values = np.argsort(order, kind="stable")[values]
+            columns.append(values)
+            orders.append(order)
+        return np.column_stack(columns).astype(np.float64), orders
+
+    def _nodes(self, tree: object, orders: Sequence[Codes | None]) -> Iterable[tuple[Box, float]]:
+        """The box of each node, with its worth."""
+        left, right, feature, threshold, value, total = (
+            getattr(tree, name)
+            for name in (
+                "children_left", "children_right", "feature", "threshold", "value", "weighted_n_node_samples",
+            )
+        )  # fmt: skip
+        if value.shape[2] < 2:
+            return
+        stack: list[tuple[int, dict[int, tuple[int, int]]]] = [(0, {})]
+        while stack:
+            node, bounds = stack.pop()
+            parts = value[node, 0] / value[node, 0].sum()
+            gain = float((parts[1] - parts[0]) * total[node])  # weights hold the price already
+            if bounds and gain > 0:
+                yield self._axes.box({p: self._between(p, *b, orders[p]) for p, b in bounds.items()}), gain
+            if left[node] < 0:
+                continue
+            place, cut = int(feature[node]), int(np.floor(threshold[node]))
+            low, high = bounds.get(place, (0, self._axes.each[place].n - 1))
+            stack.append((int(left[node]), {**bounds, place: (low, cut)}))
+            stack.append((int(right[node]), {**bounds, place: (cut + 1, high)}))
+
+    def _between(self, place: int, low: int, high: int, order: Codes | None) -> Condition:
+        axis = self._axes.each[place]
+        if order is not None:
+            return frozenset(order[low : high + 1].tolist())
+        return Span(low, min(high, axis.last), axis.missing is not None and high > axis.last)
+
+    # Choosing
+
+    def best_of(self, candidates: Sequence[Box], most: int) -> list[Box]:
+        """A few boxes of the highest worth together; boxes and sides that add next to nothing are left out."""
+        chosen = self._greedy(candidates, most)
+        for place, box in enumerate(chosen):
+            others = [*chosen[:place], *chosen[place + 1 :]]
+            chosen[place] = self._improved(box, self._left(others))
+        return self._simplified(self._needed(list(dict.fromkeys(chosen))))
+
+    def _greedy(self, candidates: Sequence[Box], most: int) -> list[Box]:
+        """The box of the highest worth, then the one that adds most to it, and so on while that is not too little."""
+        worth = {box: float(self._gains[self._inside(box)].sum()) for box in dict.fromkeys(candidates)}
+        boxes = sorted((box for box in worth if worth[box] > 0), key=lambda box: -worth[box])[:N_CANDIDATES]
+        if not boxes:
+            return []
+        inside = np.stack([self._inside(box) for box in boxes]).astype(np.float32)  # one product is quicker than a loop
+        chosen: list[Box] = []
+        total = 0.0
+        for _ in range(most):
+            gains = self._left(chosen)
+            box = self._improved(boxes[int((inside @ gains.astype(np.float32)).argmax())], gains)
+            gained = self._together([*chosen, box]) - total
+            if gained <= LEAST_GAIN * total:
+                break
+            chosen.append(box)
+            total += gained
+        return chosen
+
+    def _left(self, chosen: Iterable[Box]) -> Floats:
+        """The worth of each input that no chosen box holds; 0 for the others."""
+        return np.where(self._inside_any(chosen), 0.0, self._gains)
+
+    def _together(self, boxes: Iterable[Box]) -> float:
+        return float(self._gains[self._inside_any(boxes)].sum())
+
+    def _improved(self, box: Box, gains: Floats) -> Box:
+        """Move each side in turn to its highest worth, while the others stay, until none moves."""
+        for _ in range(PASSES):
+            before = box
+            holds = [self._holds(box, place) for place in range(len(self._axes))]
+            n_broken = np.sum([~each for each in holds], axis=0, dtype=np.int64)
+            for place in range(len(self._axes)):
+                others = np.flatnonzero(n_broken == ~holds[place])
+                box = self._best_side(box, place, others, gains)
+                now = self._holds(box, place)
+                n_broken += holds[place].astype(np.int64) - now
+                holds[place] = now
+            if box == before:
+                break
+        return box
+
+    def _holds(self, box: Box, place: int) -> Mask:
+        condition = box.by_axis.get(place)
+        if condition is None:
+            return np.ones(len(self._coordinates), dtype=bool)
+        return self._axes.each[place].holds(condition, self._coordinates[:, place])
+
+    def _best_side(self, box: Box, place: int, inside: Codes, gains: Floats) -> Box:
+        """Give one axis the condition of the highest worth; no condition if that adds next to nothing."""
+        axis, values, worth = self._axes.each[place], self._coordinates[inside, place], gains[inside]
+        found = (
+            best_span(axis, values, worth, box.by_axis.get(place))
+            if axis.is_ordered
+            else best_values(axis, values, worth, box.by_axis.get(place))
+        )
+        if found is None:
+            return box
+        condition, gain = found
+        whole = float(worth.sum())
+        if gain - whole <= LEAST_SIDE * max(gain, 0.0):
+            return box.without(place)
+        return self._axes.box({**box.by_axis, place: condition})
+
+    def _needed(self, boxes: list[Box]) -> list[Box]:
+        """Leave out boxes that the others make superfluous, the least needed first."""
+        while len(boxes) > 1:
+            total = self._together(boxes)
+            losses = [total - self._together(boxes[:i] + boxes[i + 1 :]) for i in range(len(boxes))]
+            least = int(np.argmin(losses))
+            if losses[least] > LEAST_GAIN * total:
+                break
+            boxes = boxes[:least] + boxes[least + 1 :]
+        return boxes
+
+    def _simplified(self, boxes: list[Box]) -> list[Box]:
+        """Leave out sides that add next to nothing to the worth of all boxes together."""
+        for i in range(len(boxes)):
+            for place, _ in boxes[i].conditions:
+                total = self._together(boxes)
+                shorter = [*boxes[:i], boxes[i].without(place), *boxes[i + 1 :]]
+                if len(boxes[i].conditions) > 1 and total - self._together(shorter) <= LEAST_SIDE * total:
+                    boxes = shorter
+        return list(dict.fromkeys(boxes))
