@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 
 from _common import print_table
-from fairprobe.explanation.training_data import InData
+from fairprobe.explanation.region_rows import InData
 from label_worlds import WORLDS, verdict
 
 

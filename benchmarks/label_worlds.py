@@ -17,7 +17,8 @@ from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.constraints import Rule
 from fairprobe.explanation.budget import Budget
 from fairprobe.explanation.evidence import DrawnFrom, Evidence, checked_rows, favourable_among
-from fairprobe.explanation.training_data import InData, region_in_data
+from fairprobe.explanation.region_rows import InData
+from fairprobe.explanation.training_data import region_in_data
 from fairprobe.model.asking import Asker
 from fairprobe.oracle import Oracle
 

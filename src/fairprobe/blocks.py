@@ -7,7 +7,7 @@ Markdown or a page. Texts in blocks are plain: the writer escapes them. A value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,17 +94,28 @@ class Table:
     """Identifies a table that a page shows in another way, as a list to sort and to filter."""
 
     @classmethod
-    def of(
-        cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", numbers: str = "", name: str = ""
-    ) -> Table:
-        """A table of any iterables; `numbers` has a '#' for each column of numbers and another sign for the others.
+    def of(cls, columns: Iterable[str], rows: Iterable[Iterable[Cell]], title: str = "", name: str = "") -> Table:
+        """A table of any iterables; a column whose name begins with "#" holds numbers.
 
-        >>> Table.of(["", "share"], [["rows", "5%"]], numbers=".#").numbers
+        >>> Table.of(["", "#share"], [["rows", "5%"]]).numbers
         frozenset({'share'})
         """
         names = tuple(columns)
-        right = frozenset(name for name, sign in zip(names, numbers, strict=False) if sign == "#")
-        return cls(names, tuple(tuple(row) for row in rows), title, right, name)
+        numbers = frozenset(column[1:] for column in names if column.startswith("#"))
+        cells = tuple(tuple(row) for row in rows)
+        return cls(tuple(column.removeprefix("#") for column in names), cells, title, numbers, name)
+
+    @classmethod
+    def of_records(
+        cls, records: Iterable[Any], columns: Mapping[str, Callable[[Any], Cell]], title: str = "", name: str = ""
+    ) -> Table:
+        """A table with one row per record; each column has the function that makes its cell from a record.
+
+        >>> Table.of_records([{"n": 5}], {"#rows": lambda each: str(each["n"])}).rows
+        (('5',),)
+        """
+        rows = [[make(record) for make in columns.values()] for record in records]
+        return cls.of(columns, rows, title, name)
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, object] | Iterable[tuple[str, object]], title: str = "") -> Table:

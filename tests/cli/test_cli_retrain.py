@@ -99,7 +99,7 @@ def test_what_is_shown(retrain):
         "2 rounds, ",
     ):
         assert part in outcome.out
-    assert re.search(r"^  domain +\d+\.\d+% +\d.*% to .*%  +\S+%  \S+% to \S+%$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  domain +[\d.]+% +\d.*% to .*%  +\S+%  \S+% to \S+%$", outcome.out, re.MULTILINE)
     # A relative change has an interval of its own.
     points, relative = r"-\d+\.\d+  -\S+ to -\S+", r"-\d+\.\d%  -\S+% to -\S+%"
     assert re.search(rf"^  domain +{points} +{relative}$", outcome.out, re.MULTILINE)

@@ -38,7 +38,7 @@ def test_every_argument_is_explained(name):
 def test_every_health_check_is_on_its_page():
     """By the names that stand in the source as the first of two, the second being what is said."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.parent.glob("src/fairprobe/**/*.py")))
-    said = r"(?:yield |remark\(\s*|append\(\s*\(\s*|remarks = \[\(|remark = \()\"([a-z]+(?:-[a-z]+)+)\",\s"
+    said = r"(?:yield |Remark\(\s*|remark\(\s*|append\(\s*\(\s*|remarks = \[\(|remark = \()\"([a-z]+(?:-[a-z]+)+)\",\s"
     names = set(re.findall(said, source))
     assert len(names) > 20
     assert {name for name in names if f"`{name}`" not in PAGES} == set()

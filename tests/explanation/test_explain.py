@@ -100,7 +100,7 @@ def test_who_is_worse_off_and_what_would_end_it(why):
 
 def test_the_same_seed_gives_the_same(found, why):
     again = explain(found, model, favourable="yes", max_queries=60_000)
-    assert {**again.summary(), "seconds": 0} == {**why.summary(), "seconds": 0}
+    assert {**again.jsonable(), "seconds": 0} == {**why.jsonable(), "seconds": 0}
 
 
 def test_the_figures_are_json(why, tmp_path):
@@ -224,7 +224,7 @@ def test_no_cases_say_so():
     assert isinstance(why, Explanation)
     assert why.rules == ()
     assert "nothing to explain" in repr(why)
-    json.dumps(why.summary(), allow_nan=False)
+    json.dumps(why.jsonable(), allow_nan=False)
     assert "nothing to explain" in why._repr_html_()
 
 
@@ -371,7 +371,7 @@ def test_families_of_any_size_are_explained_within_the_budget(most):
     assert why.n_asked == max(most // 4 // cost, min(1, most // cost))
     assert "fewer-cases" in dict(why.health)
     assert f"take {cost}" in str(caught[0].message)
-    json.dumps(why.summary(), allow_nan=False)
+    json.dumps(why.jsonable(), allow_nan=False)
     for words in (*why.sentences(), *dict(why.health).values(), *map(repr, why.rules)):
         assert not re.search(r"\bnan\b|n/a|\bNone\b(?! of)", words), words
     if most == 300_000:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal
+from fairprobe.explanation import moved_cases
 from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.moved_cases import Mover
 from fairprobe.testing import box, loans, never, pair, proba, score
@@ -81,7 +82,7 @@ def test_scores_say_how_the_gap_changes():
 # The interval
 
 
-def test_the_interval_covers():
+def test_the_interval_covers(monkeypatch):
     """How often a move ends a case differs from case to case; the truth is that over all cases, by counting."""
     domain = Domain(
         [Integer("x", 0, 11), Integer("y", 0, 11), Integer("group", 0, 1)],
@@ -94,14 +95,15 @@ def test_the_interval_covers():
     every = grid[table.ravel()]
     truth = {"x": truth["x"][every[:, 1]].mean(), "y": truth["y"][every[:, 0]].mean()}
     model = flips(is_case)
-    n_seeds, covered = 400, {"x": 0, "y": 0}
+    monkeypatch.setattr(moved_cases, "N_OTHERS", 2_000)
+    n_seeds, covered = 200, {"x": 0, "y": 0}
     for seed in range(n_seeds):
         codes = np.random.default_rng([seed, 5]).choice(every, 40)
         influence = influence_of(evidence_of(model, domain, codes=codes, seed=seed), n_values=3)
         for name, number in truth.items():
             covered[name] += influence.table.loc[name, "low"] <= number <= influence.table.loc[name, "high"]
-    # A right one is below 369 of 400 once in 200 times; these are seeds that stay.
-    assert min(covered.values()) >= 369, covered
+    # A right one is below 181 of 200 once in 200 times; these are seeds that stay.
+    assert min(covered.values()) >= 181, covered
 
 
 # What is never asked
@@ -178,7 +180,7 @@ def test_any_domain_is_moved_within(domain, seed):
 
     evidence = evidence_of(model, domain, n=60, seed=seed, batch="frame")
     influence = influence_of(evidence, n_cases=10, n_values=2)
-    json.dumps(influence.summary(), allow_nan=False)
+    json.dumps(influence.jsonable(), allow_nan=False)
     assert (influence.table["n_moves"] <= 20).all()
     known = influence.table[influence.table["n_moves"] > 0]
     assert ((known["low"] <= known["ended"]) & (known["ended"] <= known["high"])).all()
@@ -253,7 +255,7 @@ def test_no_case_gives_an_empty_result(tmp_path):
     assert (influence.n_cases, influence.n_queries, len(influence.table), len(influence.pairs)) == (0, 0, 0, 0)
     assert influence.curves == {}
     assert "No case was moved" in repr(influence)
-    json.dumps(influence.summary(), allow_nan=False)
+    json.dumps(influence.jsonable(), allow_nan=False)
     influence.plot(tmp_path / "bars.svg")
     influence.plot_curves(tmp_path / "curves.svg")
 
@@ -264,7 +266,7 @@ def test_one_case_tells_nothing_of_others():
     assert influence.n_cases == 1
     assert (influence.table["low"] == 0).all()
     assert (influence.table["high"] == 1).all()
-    json.dumps(influence.summary(), allow_nan=False)
+    json.dumps(influence.jsonable(), allow_nan=False)
 
 
 def test_no_free_parameter():
@@ -287,7 +289,7 @@ def test_a_budget_is_kept(max_queries):
 
 
 def test_the_cost_is_bounded_for_many_parameters():
-    influence = influence_of(evidence_of(flips(lambda X: X[:, 0] == 0), bits(60), n=2000))
+    influence = influence_of(evidence_of(flips(lambda X: X[:, 0] == 0), bits(30), n=1000))
     assert influence.n_queries <= 2 * 120_000
     assert influence.table.index[0] == "b0"
     assert "120,000 inputs at most" in influence.health[0][1]
@@ -298,7 +300,7 @@ def test_other_outputs_and_many_combinations(toy):
     influence = influence_of(evidence_of(toy.model, toy.domain, **toy.settings))
     assert influence.table.index[0] == "x0"
     assert influence.table["ended"].iloc[0] > 0.6
-    json.dumps(influence.summary(), allow_nan=False)
+    json.dumps(influence.jsonable(), allow_nan=False)
 
 
 def test_hidden_parameters():
@@ -314,7 +316,7 @@ def test_hidden_parameters():
     assert influence.table.loc["title", "n_moves"] == 0
     assert influence.table.index.tolist() == ["x", "title"]
     assert list(influence.curves) == ["x"]
-    json.dumps(influence.summary(), allow_nan=False)
+    json.dumps(influence.jsonable(), allow_nan=False)
 
 
 # How it shows

@@ -228,7 +228,7 @@ def test_the_result_is_the_same_each_time(change):
     counting = CountingModel(both_high)
     one, other = (change(CASES, model) for model in (counting, both_high))
     assert counting.n_rows == one.n_queries == other.n_queries
-    assert one.summary() == other.summary()
+    assert one.jsonable() == other.jsonable()
     pd.testing.assert_frame_equal(one.cases, other.cases)
 
 
@@ -351,7 +351,7 @@ def test_what_cannot_be_ended():
     result = repair(CASES, lambda X: X[:, 3], DOMAIN)
     assert result.n_unrepaired == 3
     assert result.repaired.isna().all(axis=None)
-    assert result.summary()["n_changes"] is None
+    assert result.jsonable()["n_changes"] is None
     assert "for 3 cases nothing was found" in dict(result.health)["unrepaired"]
 
 
@@ -363,7 +363,7 @@ def test_no_cases(change):
     result = change(CASES.iloc[:0], both_high)
     assert result.sentences() == [f"No cases to {'shrink' if change is shrink_to_row else 'repair'}."]
     assert result.n_queries == result.n_cases == len(result.in_words()) == 0
-    assert result.summary()["n_changes"] is None
+    assert result.jsonable()["n_changes"] is None
     assert list(result.cases.columns) == NAMES
     assert "No cases to" in result._repr_html_()
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from evidences import evidence_of
 from sklearn.linear_model import LogisticRegression
@@ -38,15 +37,28 @@ def test_labels_are_told_apart_by_probabilities(fitted):
     assert severity.ranking["severity"].is_monotonic_decreasing
     assert (severity.ranking["plausibility"] == 1).all()
     assert np.array_equal(severity.gaps[severity.ranking["place"]], severity.ranking["severity"])
-    json.dumps(severity.summary(), allow_nan=False)
+    json.dumps(severity.jsonable(), allow_nan=False)
     assert "apart in the median case" in repr(severity)
     assert "quantile" in severity._repr_html_()
+
+
+class Frames:
+    """A model that takes frames alone: scores are asked about in the form of the labels."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def predict(self, batch):
+        return self.model.predict(batch.loc[:])
+
+    def decision_function(self, batch):
+        return self.model.decision_function(batch.loc[:])
 
 
 def test_or_by_scores(fitted):
     domain, rows, labels = fitted
     model = LinearSVC(dual=False).fit(rows, labels)
-    severity = severity_of(evidence_of(model, domain))
+    severity = severity_of(evidence_of(Frames(model), domain, batch="frame"))
     assert severity.measure == "score"
     assert np.allclose(severity.gaps, abs(model.coef_[0, -1]))
 
@@ -88,7 +100,7 @@ def test_no_case():
     severity = severity_of(evidence_of(toy.model, toy.domain))
     assert len(severity.ranking) == len(severity.gaps) == 0
     assert severity.quantiles.isna().all()
-    json.dumps(severity.summary(), allow_nan=False)
+    json.dumps(severity.jsonable(), allow_nan=False)
     assert "no case" in repr(severity)
 
 
@@ -100,21 +112,4 @@ def test_a_budget_is_kept(fitted, max_queries):
     assert severity.n_queries == max_queries // 2 * 2
     assert np.isfinite(severity.gaps).sum() == len(severity.ranking) == max_queries // 2
     assert severity.health[0][0] == "fewer-scores"
-    json.dumps(severity.summary(), allow_nan=False)
-
-
-def test_it_asks_in_the_form_that_the_labels_were_asked_in(fitted):
-    domain, rows, labels = fitted
-    model = LogisticRegression(max_iter=1000).fit(rows, labels)
-
-    class Frames:
-        def predict(self, batch):
-            assert isinstance(batch, pd.DataFrame)
-            return model.predict(batch)
-
-        def predict_proba(self, batch):
-            assert isinstance(batch, pd.DataFrame)
-            return model.predict_proba(batch)
-
-    severity = severity_of(evidence_of(Frames(), domain, batch="frame"))
-    assert severity.measure == "proba"
+    json.dumps(severity.jsonable(), allow_nan=False)

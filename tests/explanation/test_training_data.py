@@ -18,7 +18,8 @@ from fairprobe.domain.constraints import Rule
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
-from fairprobe.explanation.training_data import InData, region_in_data
+from fairprobe.explanation.region_rows import InData
+from fairprobe.explanation.training_data import region_in_data
 
 DOMAIN = Domain([Integer("x", 0, 9), Category("sex", ["Female", "Male"])], ["sex"])
 RULE = Rule("x >= 5")
@@ -104,7 +105,7 @@ def test_in_the_data():
     assert difference.p_value == fisher_p(4, 20, 15, 20)
     assert (difference.value, difference.model) == (pytest.approx(-0.55), -1.0)
     assert "the difference was in the data (sex=Female against sex=Male" in found.sentence()
-    assert json.loads(json.dumps(found.summary(), allow_nan=False))["verdict"] == "in-the-data"
+    assert json.loads(json.dumps(found.jsonable(), allow_nan=False))["verdict"] == "in-the-data"
 
 
 def test_a_difference_the_other_way_round_is_not_the_models():
@@ -156,7 +157,7 @@ def test_an_empty_region():
     assert found.verdict is InData.EXTRAPOLATED
     assert found.sentence().startswith("0 of 60 rows lie inside: the data say nothing here")
     assert math.isnan(found.groups[0].value)
-    json.dumps(found.summary(), allow_nan=False)
+    json.dumps(found.jsonable(), allow_nan=False)
 
 
 def test_without_rows_or_labels():

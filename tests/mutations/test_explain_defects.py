@@ -10,9 +10,10 @@ from benchmarks.label_worlds import made_evidence
 from fairprobe import Category, Domain, Integer, Link, Ordinal, Rule, explain, search
 from fairprobe.domain.nearest import nearest_rows
 from fairprobe.errors import SettingError
-from fairprobe.explanation import case_region, evidence, explaining, remedies, training_data
-from fairprobe.explanation.remedies import remedies_of
-from fairprobe.explanation.training_data import InData, region_in_data
+from fairprobe.explanation import case_region, evidence, explaining, simulations, training_data
+from fairprobe.explanation.region_rows import InData
+from fairprobe.explanation.simulations import remedies_of
+from fairprobe.explanation.training_data import region_in_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairprobe.errors.HealthWarning")
 
@@ -125,7 +126,7 @@ def test_a_region_that_decides_for_twins_outside_is_caught(monkeypatch):
     def by_the_input(self, inside):
         return self._hits & ~(self.sample.own[0] & self.exists)
 
-    caught(monkeypatch, check, remedies._Simulation, "_hits_after", by_the_input)
+    caught(monkeypatch, check, simulations._Simulation, "_hits_after", by_the_input)
 
 
 def test_an_error_for_want_of_queries_is_caught(monkeypatch):

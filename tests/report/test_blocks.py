@@ -18,7 +18,7 @@ class Some(Result):
     """A result with a block of every kind, all of them with a nasty text."""
 
     def blocks(self) -> list[Block]:
-        table = Table.of([value(NASTY), "share"], [[NASTY, Interval("5%", 0.01, 0.05, 0.1)]], NASTY, ".#")
+        table = Table.of([value(NASTY), "#share"], [[NASTY, Interval("5%", 0.01, 0.05, 0.1)]], NASTY)
         figure = Figure(NASTY, "<svg></svg>", NASTY)
         section = Section(NASTY, (Items((NASTY,)), table, Table.of_facts({"n": NASTY}), figure))
         return [Sentence("one sentence", "Some"), Sentence(NASTY), Remark("few-rows", NASTY), section]

@@ -2,7 +2,7 @@
 
 `entry` runs a command and gives the exit code, `app` makes commands of the files, `command` has the steps that they
 share, `options` the options that they share; `data` and `loading` read what options name, `destination` writes, `words`
-shows; `estimate_words` says what came of an estimate.
+shows.
 
 A new command is a new file, with `run` and `OPTIONS`, and a line in `COMMANDS` of `app`. Where it asks a model, `run`
 starts a subclass of `Command`.

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.blocks import Block, Sentence
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request, check_linked
 from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
-from fairprobe.cli.estimate_words import (
-    between,
-    figure_parts,
-    side_by_side,
-    verdict_lines,
-)
 from fairprobe.cli.flags import flag
-from fairprobe.cli.words import note, progress, say, say_parts, sent_words
+from fairprobe.cli.words import note, progress, say, say_blocks, sent_words
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.estimation import Share, Verdict, breakdown, estimate, verdict
@@ -32,7 +27,8 @@ from fairprobe.estimation.populations import sides_of
 from fairprobe.estimation.settings import EstimatePlan
 from fairprobe.oracle import checked_threshold
 from fairprobe.progress import Status
-from fairprobe.wording import POPULATIONS, counted, percent
+from fairprobe.report.shares import blocks_of, side_by_side, verdict_blocks
+from fairprobe.wording import POPULATIONS, between, counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,14 +286,13 @@ class Estimate(Command):
         if not self.shares:
             return
         seed, shares = self.keywords["seed"], side_by_side(self.shares).values()
-        rows = self._row_lines() if self._first_rows() else []
-        verdict = [] if self.verdict is None else verdict_lines(self.verdict, self.which)
-        limit = self.keywords["max_share"]
-        parts = figure_parts(self.shares, rows, self.breakdowns, verdict, self.keywords["favourable"], limit)
+        limit, good = self.keywords["max_share"], self.keywords["favourable"]
+        blocks = [*blocks_of(self.shares, self.breakdowns, self._row_blocks(), good, limit)]
+        blocks += [] if self.verdict is None else verdict_blocks(self.verdict, self.which)
         n_queries, seconds = sum(share.n_queries for share in shares), sum(share.seconds for share in shares)
         say(f"How often {self.request.model_name} changes its output with {self._title()}:")
         say()
-        say_parts([(line, 4) for line in part] for part in parts)
+        say_blocks(blocks)
         say()
         say(f"{counted(n_queries, 'query')}{sent_words(shares)}, {seconds:.2f} s, seed {seed}")
         if self.written is not None:
@@ -322,11 +317,15 @@ class Estimate(Command):
         texts = shown.rows_in_words(N_SHOWN)
         return self.request.source.with_lines(texts, shown.cases.index) if shown.cases is not None else []
 
-    def _row_lines(self) -> list[str]:
-        n = max(share.hits for share in (self.shares["rows"], self.shares["rows"].plain) if share is not None)
+    def _row_blocks(self) -> list[Block]:
+        """Some rows that are discriminatory, in words."""
+        texts = self._first_rows()
+        if not texts:
+            return []
+        n = max(share.hits for share in self.shares["rows"].sides)
         more = "" if self.written is not None or n <= N_SHOWN else " (--out FILE writes all of them)"
         title = f"Some of these rows{more}:" if n > N_SHOWN else "These rows:" if n > 1 else "This row:"
-        return [title, *(f"  {text}" for text in self._first_rows())]
+        return [Sentence(title), *(Sentence(f"  {text}") for text in texts)]
 
     def kept(self) -> str:
         """The populations that are done, and the figures of the one under way."""

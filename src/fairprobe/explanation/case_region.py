@@ -18,7 +18,8 @@ from fairprobe.explanation.boxes import Axes, Box
 from fairprobe.explanation.directions import Directions, directions_of
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import figures_of, finite
-from fairprobe.explanation.training_data import RegionInData, region_in_data
+from fairprobe.explanation.region_rows import RegionInData
+from fairprobe.explanation.training_data import region_in_data
 from fairprobe.oracle import Judgement
 from fairprobe.wording import percent
 

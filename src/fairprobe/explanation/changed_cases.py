@@ -1,16 +1,21 @@
-"""The common part of the results of `shrink` and `repair`: cases with minimal changes, and how they are shown."""
+"""The results of `shrink` and `repair`: cases with minimal changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fairprobe.arrays import Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
+from fairprobe.domain.values import changes_in_words
 from fairprobe.explanation.finding import Finding, finite, remarks_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows
 from fairprobe.explanation.minimal_changes import MinimalChanges
+from fairprobe.searching.found import output_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +69,145 @@ class ChangedCases(Finding):
 
     def _sentence(self) -> str:
         raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Shrunk(ChangedCases):
+    """Cases near to real rows: `cases` have their row's sensitive values where these are compared and allowed.
+
+    `n_changes` and `distance` are those to the row.
+    """
+
+    twins: pd.DataFrame
+    """The other end of each case's largest gap."""
+    outputs: pd.DataFrame
+    """The model's outputs for the case and for its twin; for classes also the position of the class."""
+    rows: pd.Series
+    """The row that each is near to, by its index in `towards`."""
+    before: pd.DataFrame
+    """`n_changes` and `distance` of the case given, to the same row."""
+    _origins: pd.DataFrame
+    """The rows as inputs, with the sensitive values of the cases and what is linked to these."""
+    _rows: pd.DataFrame
+
+    _verb = "shrink"
+
+    def in_words(self, n: int = 3) -> list[str]:
+        """The first cases: the row, its changes, and the model's outputs for both ends."""
+        return [self._case_in_words(place) for place in range(min(n, self.n_cases))]
+
+    def _case_in_words(self, place: int) -> str:
+        # As objects, so that whole numbers do not become fractions beside others.
+        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
+        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
+        sensitive = list(self.domain.sensitive)
+        own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
+        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
+        whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
+        changed = ", ".join(changes_in_words(case, twin, sensitive))
+        said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
+        return f"{', '.join(whose)}: {changed} changes {said}"
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        before = {f"{name}_before": mean_of(self.before[name]) for name in ("n_changes", "distance")}
+        return {**super().jsonable(), **before}
+
+    def _sentence(self) -> str:
+        before, after = self.before["n_changes"].mean(), self.n_changes.mean()
+        return (
+            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
+            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
+        )
+
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
+        return self.cases.assign(row=self.rows, n_changes=self.n_changes)
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Repaired(ChangedCases):
+    """Cases, and the changes that end them. Where nothing was found, values are missing.
+
+    `n_changes` and `distance` are those from the case to the repaired input.
+    """
+
+    repaired: pd.DataFrame
+    """The cases with the changes and with their own sensitive values: no longer cases."""
+    gaps: pd.DataFrame
+    """The largest gap over the twins, `before` and `after`."""
+    _after: pd.DataFrame
+    """The repaired inputs in the dtypes of the domain; a case that is not repaired, as it is."""
+    _labels: pd.Series | None
+    """The model's label for each repaired input; None where it gives none."""
+
+    _verb = "repair"
+
+    @property
+    def n_unrepaired(self) -> int:
+        """Number of cases for which nothing was found."""
+        return int(self.distance.isna().sum())
+
+    @cached_property
+    def _changed(self) -> dict[str, Mask]:
+        """By parameter that may be changed, a boolean mask over the cases."""
+        names = [self.domain.names[column] for column in self.domain.free_columns]
+        before, after = (self.domain.encode(frame) for frame in (self.cases, self._after))
+        canonical = self.domain.families.canonical
+        changed = canonical(before) != canonical(after)
+        return {name: changed[:, self.domain.names.index(name)] for name in names}
+
+    @cached_property
+    def parameters(self) -> pd.Series:
+        """Number of repairs that change each parameter, in descending order."""
+        import pandas as pd
+
+        counts = pd.Series({name: int(mask.sum()) for name, mask in self._changed.items()}, dtype=np.int64)
+        return counts[counts > 0].sort_values(ascending=False, kind="stable").rename("parameters")
+
+    @cached_property
+    def changes(self) -> pd.Series:
+        """The changes in words."""
+        import pandas as pd
+
+        parts: list[list[str]] = [[] for _ in range(self.n_cases)]
+        for name, changed in self._changed.items():
+            rows = np.flatnonzero(changed)
+            pairs = zip(self.cases[name].iloc[rows], self._after[name].iloc[rows], strict=True)
+            for row, (before, after) in zip(rows.tolist(), pairs, strict=True):
+                parts[row].append(f"{name} {before} -> {after}")
+        words = [", ".join(each) or None for each in parts]
+        return pd.Series(words, index=self.cases.index, name="changes", dtype=object)
+
+    def in_words(self, n: int = 3) -> list[str]:
+        """The first repairs: the case, its changes, and the model's output afterwards."""
+        return [self._repair_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
+
+    def _repair_in_words(self, place: int) -> str:
+        if self._labels is not None:
+            said = f"it gets {output_in_words(self._labels.iloc[place])} as its twins do"
+        else:
+            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
+        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
+        parameters = {str(name): int(n) for name, n in self.parameters.items()}
+        return {**super().jsonable(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
+
+    def _sentence(self) -> str:
+        n = self.n_cases - self.n_unrepaired
+        if not n:
+            return f"No change was found that ends one of {self.n_cases:,} cases."
+        return (
+            f"{n:,} of {self.n_cases:,} cases end with {self.n_changes.mean():.1f} changes on average, most often of "
+            f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
+            "number is enough."
+        )
+
+    def shown_table(self) -> pd.DataFrame:
+        """The cases and their changes."""
+        return self.cases.assign(changes=self.changes)
 
 
 def health_of(

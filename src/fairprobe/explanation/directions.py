@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats, Mask
+from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
-from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
+from fairprobe.explanation.symmetry import holm, symmetry
 from fairprobe.oracle import Judgement, Oracle
 from fairprobe.wording import percent
 
@@ -331,29 +332,6 @@ def _tested(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
     n_found = (table["found"] + table["found_reversed"]).to_numpy()
     order = np.lexsort([-n_found, -n, (table["compared"] == "combination").to_numpy()])
     return table.iloc[order].reset_index(drop=True)
-
-
-def symmetry(hits: Codes, n: Codes) -> Floats:
-    """The exact probability of a count as far from the half of n, if both ways were as likely.
-
-    >>> symmetry(np.array([5, 10]), np.array([10, 10])).round(4).tolist()
-    [1.0, 0.002]
-    """
-    from scipy.special import bdtr
-
-    return np.minimum(1.0, 2 * bdtr(np.minimum(hits, n - hits).astype(np.float64), n, 0.5))
-
-
-def holm(p: Floats) -> Floats:
-    """Adjust p-values for their number (Holm, 1979).
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(4).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p, kind="stable")
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
-    return adjusted
 
 
 def _short(words: str, name: str) -> str:

@@ -25,8 +25,8 @@ from fairprobe.explanation.influence import influence_of
 from fairprobe.explanation.inside import inside_of
 from fairprobe.explanation.judged_pool import Pool
 from fairprobe.explanation.region_learning import MAX_REGIONS, learn
-from fairprobe.explanation.remedies import remedies_of
 from fairprobe.explanation.severity import relabelled_of, severity_of
+from fairprobe.explanation.simulations import remedies_of
 from fairprobe.model import Model
 from fairprobe.progress import Progress, Status, teller
 from fairprobe.searching import Found

@@ -16,9 +16,9 @@ from fairprobe.explanation.directions import Directions
 from fairprobe.explanation.finding import Finding, figures_of, remarks_of
 from fairprobe.explanation.influence import Influence
 from fairprobe.explanation.inside import Inside
+from fairprobe.explanation.region_rows import InData
 from fairprobe.explanation.remedies import Remedies
 from fairprobe.explanation.severity import Severity
-from fairprobe.explanation.training_data import InData
 from fairprobe.wording import NOT_MEASURED, POPULATIONS, capital, closed, counted, percent
 
 if TYPE_CHECKING:

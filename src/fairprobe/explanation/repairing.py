@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
 from fairprobe.errors import SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
-from fairprobe.explanation.changed_cases import ChangedCases, health_of
+from fairprobe.explanation.changed_cases import Repaired, health_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
 from fairprobe.explanation.minimal_changes import (
     AS_MANY_AS_FIT,
@@ -28,7 +27,6 @@ from fairprobe.explanation.minimal_changes import (
 )
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
-from fairprobe.searching.found import output_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,88 +277,3 @@ def _asked_again(given: GivenCases, repairer: _Repairer, search: MinimalChanges,
         _after=domain.decode(after),
         _labels=of_all(labels) if given.oracle.is_label else None,
     )
-
-
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Repaired(ChangedCases):
-    """Cases, and the changes that end them. Where nothing was found, values are missing.
-
-    `n_changes` and `distance` are those from the case to the repaired input.
-    """
-
-    repaired: pd.DataFrame
-    """The cases with the changes and with their own sensitive values: no longer cases."""
-    gaps: pd.DataFrame
-    """The largest gap over the twins, `before` and `after`."""
-    _after: pd.DataFrame
-    """The repaired inputs in the dtypes of the domain; a case that is not repaired, as it is."""
-    _labels: pd.Series | None
-    """The model's label for each repaired input; None where it gives none."""
-
-    _verb = "repair"
-
-    @property
-    def n_unrepaired(self) -> int:
-        """Number of cases for which nothing was found."""
-        return int(self.distance.isna().sum())
-
-    @cached_property
-    def _changed(self) -> dict[str, Mask]:
-        """By parameter that may be changed, a boolean mask over the cases."""
-        names = [self.domain.names[column] for column in self.domain.free_columns]
-        before, after = (self.domain.encode(frame) for frame in (self.cases, self._after))
-        canonical = self.domain.families.canonical
-        changed = canonical(before) != canonical(after)
-        return {name: changed[:, self.domain.names.index(name)] for name in names}
-
-    @cached_property
-    def parameters(self) -> pd.Series:
-        """Number of repairs that change each parameter, in descending order."""
-        import pandas as pd
-
-        counts = pd.Series({name: int(mask.sum()) for name, mask in self._changed.items()}, dtype=np.int64)
-        return counts[counts > 0].sort_values(ascending=False, kind="stable").rename("parameters")
-
-    @cached_property
-    def changes(self) -> pd.Series:
-        """The changes in words."""
-        import pandas as pd
-
-        parts: list[list[str]] = [[] for _ in range(self.n_cases)]
-        for name, changed in self._changed.items():
-            rows = np.flatnonzero(changed)
-            pairs = zip(self.cases[name].iloc[rows], self._after[name].iloc[rows], strict=True)
-            for row, (before, after) in zip(rows.tolist(), pairs, strict=True):
-                parts[row].append(f"{name} {before} -> {after}")
-        words = [", ".join(each) or None for each in parts]
-        return pd.Series(words, index=self.cases.index, name="changes", dtype=object)
-
-    def in_words(self, n: int = 3) -> list[str]:
-        """The first repairs: the case, its changes, and the model's output afterwards."""
-        return [self._repair_in_words(place) for place in np.flatnonzero(self.distance.notna())[:n].tolist()]
-
-    def _repair_in_words(self, place: int) -> str:
-        if self._labels is not None:
-            said = f"it gets {output_in_words(self._labels.iloc[place])} as its twins do"
-        else:
-            said = "the gap is {after:.4g}, not {before:.4g}".format(**self.gaps.iloc[place])
-        return f"case {self.cases.index[place]}, with {self.changes.iloc[place]}: {said}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
-        parameters = {str(name): int(n) for name, n in self.parameters.items()}
-        return {**super().jsonable(), "n_unrepaired": self.n_unrepaired, "parameters": parameters}
-
-    def _sentence(self) -> str:
-        n = self.n_cases - self.n_unrepaired
-        if not n:
-            return f"No change was found that ends one of {self.n_cases:,} cases."
-        return (
-            f"{n:,} of {self.n_cases:,} cases end with {self.n_changes.mean():.1f} changes on average, most often of "
-            f"{', '.join(map(str, self.parameters.index[:3]))}. For {int(self.is_minimal.sum()):,} of them no smaller "
-            "number is enough."
-        )
-
-    def shown_table(self) -> pd.DataFrame:
-        """The cases and their changes."""
-        return self.cases.assign(changes=self.changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.nearest import Gower, coordinates, nearest_rows
-from fairprobe.domain.values import changes_in_words
-from fairprobe.explanation.changed_cases import ChangedCases, health_of, mean_of
+from fairprobe.explanation.changed_cases import Shrunk, health_of
 from fairprobe.explanation.given_cases import GivenCases, RealRows, given_cases, real_rows
 from fairprobe.explanation.minimal_changes import (
     AS_MANY_AS_FIT,
@@ -23,7 +22,6 @@ from fairprobe.explanation.minimal_changes import (
 )
 from fairprobe.oracle import Judgement
 from fairprobe.searching import Found
-from fairprobe.searching.found import output_in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,57 +136,3 @@ def _shown_places(judgement: Judgement, rows: Codes, own: Codes) -> Codes:
     each = np.arange(len(own))
     fallback = np.where(judgement.present[own, each], own, judgement.present.argmax(axis=0))
     return np.where(judgement.present[places, each], places, fallback)
-
-
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Shrunk(ChangedCases):
-    """Cases near to real rows: `cases` have their row's sensitive values where these are compared and allowed.
-
-    `n_changes` and `distance` are those to the row.
-    """
-
-    twins: pd.DataFrame
-    """The other end of each case's largest gap."""
-    outputs: pd.DataFrame
-    """The model's outputs for the case and for its twin; for classes also the position of the class."""
-    rows: pd.Series
-    """The row that each is near to, by its index in `towards`."""
-    before: pd.DataFrame
-    """`n_changes` and `distance` of the case given, to the same row."""
-    _origins: pd.DataFrame
-    """The rows as inputs, with the sensitive values of the cases and what is linked to these."""
-    _rows: pd.DataFrame
-
-    _verb = "shrink"
-
-    def in_words(self, n: int = 3) -> list[str]:
-        """The first cases: the row, its changes, and the model's outputs for both ends."""
-        return [self._case_in_words(place) for place in range(min(n, self.n_cases))]
-
-    def _case_in_words(self, place: int) -> str:
-        # As objects, so that whole numbers do not become fractions beside others.
-        frames = (self.cases, self.twins, self.outputs, self._rows, self._origins)
-        case, twin, outputs, row, origin = (frame.iloc[[place]].astype(object).iloc[0] for frame in frames)
-        sensitive = list(self.domain.sensitive)
-        own = [f"as if {name} {case[name]}" for name in sensitive if changes_in_words(row[[name]], case[[name]])]
-        others = changes_in_words(origin.drop(sensitive), case.drop(sensitive))
-        whose = [f"row {self.rows.iloc[place]}", *own, *([f"with {', '.join(others)}"] if others else [])]
-        changed = ", ".join(changes_in_words(case, twin, sensitive))
-        said = f"{output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
-        return f"{', '.join(whose)}: {changed} changes {said}"
-
-    def jsonable(self) -> dict[str, Any]:
-        """The figures as plain values of JSON."""
-        before = {f"{name}_before": mean_of(self.before[name]) for name in ("n_changes", "distance")}
-        return {**super().jsonable(), **before}
-
-    def _sentence(self) -> str:
-        before, after = self.before["n_changes"].mean(), self.n_changes.mean()
-        return (
-            f"{self.n_cases:,} cases differ from a real row in {after:.1f} parameters on average, in {before:.1f} "
-            f"before. For {int(self.is_minimal.sum()):,} of them no smaller number gives a case."
-        )
-
-    def shown_table(self) -> pd.DataFrame:
-        """The cases and their changes."""
-        return self.cases.assign(row=self.rows, n_changes=self.n_changes)

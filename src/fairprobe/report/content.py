@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fairprobe.blocks import Figure, Interval
-from fairprobe.wording import POPULATION_TITLES, TWINS, answer, between, counted, percent, value
+from fairprobe.blocks import Cell, Figure, Interval
+from fairprobe.wording import POPULATION_TITLES, TWINS, answer, between, counted, magnitude, percent, value
 
 Content = Mapping[str, Any]
+Columns = dict[str, Callable[[Any], Cell]]
+"""The columns of a table of records."""
 
 PLOTS = {
     "influence": ("influence", "How often another value ends a case, by parameter"),
@@ -80,6 +82,11 @@ def confidence(of: Mapping[str, Any]) -> str:
     ('97.5%', '')
     """
     return "" if of["low"] is None or of.get("method") == "exact" else percent(of["confidence"])
+
+
+def hits_words(of: Mapping[str, Any]) -> str:
+    """The hits of a share and the inputs that were compared."""
+    return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
 
 
 def share_words(share: Mapping[str, Any]) -> str:

@@ -7,12 +7,14 @@ from typing import Any
 
 from fairprobe.blocks import Block, Code, Interval, Section, Sentence, Table
 from fairprobe.report.content import (
+    Columns,
     Content,
     answers_words,
     changes_of,
     changes_words,
     confidence,
     flips_words,
+    hits_words,
     interval_of,
     names,
     part_of_why,
@@ -36,11 +38,12 @@ def rows(content: Content) -> list[Block]:
         text += f" The report has {magnitude(len(flips))} of them."
     if not content["about"]["shows_rows"]:
         text += " Rows are people: the report names them and shows what differs, not their other values."
-    cells = [
-        (value(flip["row"]), changes_words(flip["changes"]), answers_words(flip["answers"]))
-        for flip in flips[:MOST_CASES]
-    ]
-    return [Sentence(text), Table.of(["Row", "What differs", "Answers"], cells, name="flips")]
+    columns: Columns = {
+        "Row": lambda flip: value(flip["row"]),
+        "What differs": lambda flip: changes_words(flip["changes"]),
+        "Answers": lambda flip: answers_words(flip["answers"]),
+    }
+    return [Sentence(text), Table.of_records(flips[:MOST_CASES], columns, name="flips")]
 
 
 def shares(content: Content) -> list[Block]:
@@ -63,21 +66,21 @@ def shares_table(content: Content, shown: Iterable[Mapping[str, Any]]) -> Table:
     """Shares with their intervals; those that the limit binds are marked."""
     limit, end = content["question"]["max_share"], scale_of(content)
     bound = content["verdict"]["bound"] if limit is not None else []
-    cells = [
-        (
-            population_title(share),
-            share["twins"],
-            names(share["sensitive"]),
-            percent(share["value"], limit if share["id"] in bound else None),
-            interval_of(share, end, limit if share["id"] in bound else None),
-            confidence(share),
-            f"{magnitude(share['hits'])} of {magnitude(share['n'])}",
-            *(["bound" if share["id"] in bound else ""] if bound else []),
-        )
-        for share in shown
-    ]
-    columns = ["Population", "Twins", "Sensitive", "Share", "Interval", "Confidence", "Hits"]
-    return Table.of([*columns, *(["Limit"] if bound else [])], cells, numbers="...#.##.")
+
+    def limit_of(share: Mapping[str, Any]) -> float | None:
+        return limit if share["id"] in bound else None
+
+    columns: Columns = {
+        "Population": population_title,
+        "Twins": lambda share: share["twins"],
+        "Sensitive": lambda share: names(share["sensitive"]),
+        "#Share": lambda share: percent(share["value"], limit_of(share)),
+        "Interval": lambda share: interval_of(share, end, limit_of(share)),
+        "#Confidence": confidence,
+        "#Hits": hits_words,
+        **({"Limit": lambda share: "bound" if share["id"] in bound else ""} if bound else {}),
+    }
+    return Table.of_records(shown, columns)
 
 
 def _share_words(share: Mapping[str, Any]) -> str:
@@ -88,21 +91,17 @@ def _share_words(share: Mapping[str, Any]) -> str:
 
 def _sides(content: Content) -> list[Block]:
     """Limits by who is worse off."""
-    end = scale_of(content)
-    cells = [
-        (
-            value(side["combination"]),
-            side["twins"],
-            percent(side["limit"]),
-            percent(side["value"], side["limit"]),
-            interval_of(side, end, side["limit"]),
-            confidence(side),
-            OUTCOMES.get(side["outcome"], side["outcome"]),
-        )
-        for side in content["verdict"]["directions"]
-    ]
-    columns = ["Worse off", "Twins", "Limit", "Share", "Interval", "Confidence", "Verdict"]
-    return [Section("Limits for one side", (Table.of(columns, cells, numbers="..##.#."),))] if cells else []
+    sides, end = content["verdict"]["directions"], scale_of(content)
+    columns: Columns = {
+        "Worse off": lambda side: value(side["combination"]),
+        "Twins": lambda side: side["twins"],
+        "#Limit": lambda side: percent(side["limit"]),
+        "#Share": lambda side: percent(side["value"], side["limit"]),
+        "Interval": lambda side: interval_of(side, end, side["limit"]),
+        "#Confidence": confidence,
+        "Verdict": lambda side: OUTCOMES.get(side["outcome"], side["outcome"]),
+    }
+    return [Section("Limits for one side", (Table.of_records(sides, columns),))] if sides else []
 
 
 def regions(content: Content) -> list[Block]:
@@ -147,19 +146,15 @@ def cases(content: Content) -> list[Block]:
     text += " The most severe and plausible cases come first." if found[0]["severity"] is not None else ""
     text += f" The report has {counted(len(found), 'case')}. A directed search found them, so their number does not "
     text += "say how common such inputs are."
-    return [Sentence(text), _cases_table(found[:MOST_CASES])]
+    columns: Columns = {
+        "Case": lambda case: value(case["id"]),
+        "What differs": lambda case: changes_words(changes_of(case)),
+        "Answers": lambda case: " → ".join(value(answer(output)) for output in case["outputs"]),
+        "#Severity": lambda case: figure(case["severity"]),
+        "Equal in both": _equal_in_both,
+    }
+    return [Sentence(text), Table.of_records(found[:MOST_CASES], columns, name="cases")]
 
 
-def _cases_table(found: Iterable[Mapping[str, Any]]) -> Table:
-    cells = [
-        (
-            value(each["id"]),
-            changes_words(changes_of(each)),
-            " → ".join(value(answer(output)) for output in each["outputs"]),
-            figure(each["severity"]),
-            ", ".join(f"{value(name)} {value(of)}" for name, of in each["case"].items() if name not in each["twin"]),
-        )
-        for each in found
-    ]
-    columns = ["Case", "What differs", "Answers", "Severity", "Equal in both"]
-    return Table.of(columns, cells, numbers="...#.", name="cases")
+def _equal_in_both(case: Mapping[str, Any]) -> str:
+    return ", ".join(f"{value(name)} {value(of)}" for name, of in case["case"].items() if name not in case["twin"])

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairprobe.blocks import Block, Code, Items, Sentence, Table
-from fairprobe.report.content import Content, health_of, plots_in
+from fairprobe.report.content import Columns, Content, health_of, plots_in
 from fairprobe.wording import OUTCOMES, ROLES, counted, figure, listed, magnitude, percent, value
 
 
 def question(content: Content) -> list[Block]:
     """The sensitive parameters, the limits and the domain."""
-    cells = [
-        (value(each["name"]), each["kind"], value(each["words"]), "sensitive" if each["is_sensitive"] else "")
-        for each in content["domain"]["parameters"]
-    ]
-    table = Table.of(["Parameter", "Kind", "Values", "Role"], cells)
-    return [Table.of_facts(_asked(content)), table]
+    columns: Columns = {
+        "Parameter": lambda each: value(each["name"]),
+        "Kind": lambda each: each["kind"],
+        "Values": lambda each: value(each["words"]),
+        "Role": lambda each: "sensitive" if each["is_sensitive"] else "",
+    }
+    return [Table.of_facts(_asked(content)), Table.of_records(content["domain"]["parameters"], columns)]
 
 
 def _asked(content: Content) -> Iterator[tuple[str, str]]:
@@ -50,18 +51,20 @@ def _asked(content: Content) -> Iterator[tuple[str, str]]:
 
 def sampling(content: Content) -> list[Block]:
     """The inputs of each phase and the queries that they took."""
-    cells = [
-        [value(each[name]) for name in ("phase", "what", "distribution")]
-        + [magnitude(each[name]) for name in ("n_inputs", "n_queries")]
-        for each in content["sampling"]
-    ]
-    if not cells:
+    phases, sent = content["sampling"], content["about"]["model"].get("n_sent")
+    if not phases:
         return []
-    cells.append(["All", "", "", "", magnitude(sum(each["n_queries"] for each in content["sampling"]))])
-    sent = content["about"]["model"].get("n_sent")
+    totals = {"All queries": magnitude(sum(each["n_queries"] for each in phases))}
     if sent is not None:
-        cells.append(["All", "rows sent to the service: without remembered answers, with repeats", "", "", f"{sent:,}"])
-    return [Table.of(["Phase", "What", "Drawn from", "Inputs", "Queries"], cells, numbers="...##")]
+        totals["Rows sent to the service, with repeats and without remembered answers"] = magnitude(sent)
+    columns: Columns = {
+        "Phase": lambda each: value(each["phase"]),
+        "What": lambda each: value(each["what"]),
+        "Drawn from": lambda each: value(each["distribution"]),
+        "#Inputs": lambda each: magnitude(each["n_inputs"]),
+        "#Queries": lambda each: magnitude(each["n_queries"]),
+    }
+    return [Table.of_records(phases, columns), Table.of_facts(totals)]
 
 
 def convergence(content: Content) -> list[Block]:
@@ -72,23 +75,19 @@ def convergence(content: Content) -> list[Block]:
 
 def impact(content: Content) -> list[Block]:
     """Rates of the favourable answer by group."""
-    cells = [
-        (
-            f"{value(each['sensitive'])}: {value(each['value'])}",
-            magnitude(each["n"]),
-            magnitude(each["favourable"]),
-            percent(each["rate"]),
-            "undefined" if each["ratio"] is None else figure(each["ratio"]),
-        )
-        for each in content["impact"]
-    ]
+    columns: Columns = {
+        "Group": lambda each: f"{value(each['sensitive'])}: {value(each['value'])}",
+        "#Rows": lambda each: magnitude(each["n"]),
+        "#Favourable": lambda each: magnitude(each["favourable"]),
+        "#Rate": lambda each: percent(each["rate"]),
+        "#Ratio": lambda each: "undefined" if each["ratio"] is None else figure(each["ratio"]),
+    }
     text = (
         "How often the model gives the favourable answer to the rows as they are, by group, and the ratio to the group "
         "that gets it most often. A difference between groups is not a difference between twins. The ratio is the one "
         "of New York City's Local Law 144; this report claims no compliance."
     )
-    table = Table.of(["Group", "Rows", "Favourable", "Rate", "Ratio"], cells, numbers=".####")
-    return [Sentence(text), table] if cells else []
+    return [Sentence(text), Table.of_records(content["impact"], columns)] if content["impact"] else []
 
 
 def health(content: Content) -> list[Block]:
@@ -140,18 +139,15 @@ def attempts(content: Content) -> list[Block]:
     runs = content["about"]["attempts"]
     if len(runs) < 2:
         return []
-    cells = [
-        (
-            str(each["seed"]),
-            value(each["date"] or "not given"),
-            OUTCOMES.get(each["outcome"], each["outcome"]),
-            each["config_hash"][:19],
-            "this one" if each["is_this"] else "",
-        )
-        for each in runs
-    ]
+    columns: Columns = {
+        "#Seed": lambda each: str(each["seed"]),
+        "Date": lambda each: value(each["date"] or "not given"),
+        "Verdict": lambda each: OUTCOMES.get(each["outcome"], each["outcome"]),
+        "Settings": lambda each: each["config_hash"][:19],
+        "Which": lambda each: "this one" if each["is_this"] else "",
+    }
     text = "All runs on this model and these rows. They are listed so that nobody repeats an audit until it passes."
-    return [Sentence(text), Table.of(["Seed", "Date", "Verdict", "Settings", ""], cells, numbers="#....")]
+    return [Sentence(text), Table.of_records(runs, columns)]
 
 
 def sign_off(_: Content) -> list[Block]:

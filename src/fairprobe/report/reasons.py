@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fairprobe.blocks import Block, Items, Section, Sentence, Table
-from fairprobe.report.content import Content, interval_of, part_of_why, plots_in, population_title
+from fairprobe.report.content import Columns, Content, hits_words, part_of_why, plots_in, population_title
 from fairprobe.wording import (
-    NOT_MEASURED,
     OUTCOMES,
     POPULATION_TITLES,
     between,
     closed,
     counted,
     figure,
-    magnitude,
     percent,
     value,
 )
@@ -57,17 +56,15 @@ def proxies(content: Content) -> list[Block]:
     told = content["proxies"]
     if not told:
         return []
-    cells = [
-        (value(row["sensitive"]), value(row["column"]), value(row["value"]), figure(row["auc"]), _figures(row))
-        for row in told["table"][:MOST_PROXIES]
-    ]
-    columns = ["Sensitive", "Revealed by", "Value revealed best", "AUC", "Interval"]
-    table = Table.of(columns, cells, numbers="...#.")
+    columns: Columns = {
+        "Sensitive": lambda row: value(row["sensitive"]),
+        "Revealed by": lambda row: value(row["column"]),
+        "Value revealed best": lambda row: value(row["value"]),
+        "#AUC": lambda row: figure(row["auc"]),
+        "Interval": lambda row: f"{figure(row['low'])} to {figure(row['high'])}",
+    }
+    table = Table.of_records(told["table"][:MOST_PROXIES], columns)
     return [Sentence(closed(told["sentence"])), table, *_others(told["table"], MOST_PROXIES)]
-
-
-def _figures(row: Mapping[str, Any]) -> str:
-    return f"{figure(row['low'])} to {figure(row['high'])}"
 
 
 def _others(table: list[Any], shown: int) -> list[Block]:
@@ -81,21 +78,17 @@ def remedies(content: Content) -> list[Block]:
         return []
     text = "A simulation of what would be left if the model's answer inside a region were decided otherwise. "
     text += "No model was changed."
-    cells = [
-        (
-            value(each["region"]),
-            value(each["decision"]),
-            f"{population_title(each)}, {each['twins']}",
-            percent(each["before"]),
-            percent(each["after"]),
-            between(each["low"], each["high"]),
-            percent(each["accuracy_before"]),
-            percent(each["accuracy_after"]),
-        )
-        for each in told[:MOST_REMEDIES]
-    ]
-    columns = ["Region", "Decided by", "Measured on", "Now", "Simulated", "Interval", "Accuracy now", "Simulated "]
-    return [Sentence(text), Table.of(columns, cells, numbers="...##.##"), *_others(told, MOST_REMEDIES)]
+    columns: Columns = {
+        "Region": lambda each: value(each["region"]),
+        "Decided by": lambda each: value(each["decision"]),
+        "Measured on": lambda each: f"{population_title(each)}, {each['twins']}",
+        "#Now": lambda each: percent(each["before"]),
+        "#Simulated": lambda each: percent(each["after"]),
+        "Interval": lambda each: between(each["low"], each["high"]),
+        "#Accuracy now": lambda each: percent(each["accuracy_before"]),
+        "#Accuracy simulated": lambda each: percent(each["accuracy_after"]),
+    }
+    return [Sentence(text), Table.of_records(told[:MOST_REMEDIES], columns), *_others(told, MOST_REMEDIES)]
 
 
 def retraining(content: Content) -> list[Block]:
@@ -103,19 +96,17 @@ def retraining(content: Content) -> list[Block]:
     told = content["retraining"]
     if not told:
         return []
-    cells = [
-        (
-            retrained_rows(told, name),
-            percent(told["before"][name]["value"]),
-            percent(after["value"]),
-            between(after["low"], after["high"]),
-        )
-        for name, after in told["after"].items()
-    ]
-    cells.append(("Accuracy", percent(told["accuracy_before"]), percent(told["accuracy_after"]), ""))
+    columns: Columns = {
+        "Measured on": lambda name: retrained_rows(told, name),
+        "#Before": lambda name: percent(told["before"][name]["value"]),
+        "#After": lambda name: percent(told["after"][name]["value"]),
+        "Interval after": lambda name: between(told["after"][name]["low"], told["after"][name]["high"]),
+    }
+    accuracy = {"Accuracy before": percent(told["accuracy_before"]), "after": percent(told["accuracy_after"])}
     return [
         Sentence(retrained_words(told)),
-        Table.of(["Measured on", "Before", "After", "Interval after"], cells, numbers=".##."),
+        Table.of_records(told["after"], columns),
+        Table.of_facts(accuracy),
         *([Sentence(closed(told["failure"]))] if told["failure"] else []),
         *plots_in(content, "retraining"),
         *_controls(told),
@@ -123,18 +114,21 @@ def retraining(content: Content) -> list[Block]:
 
 
 def _controls(told: Mapping[str, Any]) -> list[Block]:
-    cells = [
-        (
-            value(control["words"]) + (f" ({control['why_not']})" if control["why_not"] else ""),
-            *(percent(control["shares"].get(name, {}).get("value")) for name in told["after"]),
-            percent(control["accuracy"]),
-        )
-        for control in told["controls"].values()
-    ]
-    titles = ["Linked rows" if name == "linked" else POPULATION_TITLES.get(name, name) for name in told["after"]]
-    columns = ["Another way to train", *titles, "Accuracy"]
-    table = Table.of(columns, cells, numbers="." + "#" * len(columns))
-    return [Section("Controls", (table,))] if cells else []
+    columns: Columns = {
+        "Another way to train": lambda control: ": ".join(filter(None, [value(control["words"]), control["why_not"]])),
+        **{f"#{_control_title(name)}": partial(_share_of, name) for name in told["after"]},
+        "#Accuracy": lambda control: percent(control["accuracy"]),
+    }
+    table = Table.of_records(told["controls"].values(), columns)
+    return [Section("Controls", (table,))] if table.rows else []
+
+
+def _control_title(population: str) -> str:
+    return "Linked rows" if population == "linked" else POPULATION_TITLES.get(population, population)
+
+
+def _share_of(population: str, control: Mapping[str, Any]) -> str:
+    return percent(control["shares"].get(population, {}).get("value"))
 
 
 def retrained_rows(told: Mapping[str, Any], population: str) -> str:
@@ -159,15 +153,12 @@ def retrained_words(told: Mapping[str, Any]) -> str:
 
 def sensitivity(content: Content) -> list[Block]:
     """The verdict with one thing changed at a time."""
-    cells = [
-        (
-            value(each["what"]),
-            OUTCOMES.get(each["outcome"], each["outcome"]),
-            percent(each["value"]),
-            interval_of(each, 1.0).text,
-            f"{magnitude(each['hits'])} of {magnitude(each['n'])}" if each["hits"] is not None else NOT_MEASURED,
-        )
-        for each in content["sensitivity"]
-    ]
-    table = Table.of(["Changed", "Verdict", "Share", "Interval", "Hits"], cells, numbers="..#.#")
-    return [Sentence("The same question, with one thing changed at a time."), table] if cells else []
+    columns: Columns = {
+        "Changed": lambda each: value(each["what"]),
+        "Verdict": lambda each: OUTCOMES.get(each["outcome"], each["outcome"]),
+        "#Share": lambda each: percent(each["value"]),
+        "Interval": lambda each: between(each["low"], each["high"]),
+        "#Hits": hits_words,
+    }
+    table = Table.of_records(content["sensitivity"], columns)
+    return [Sentence("The same question, with one thing changed at a time."), table] if table.rows else []

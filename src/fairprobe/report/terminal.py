@@ -13,9 +13,17 @@ INDENT = "  "
 
 
 def written(blocks: Sequence[Block], width: int | None = None) -> str:
-    """Blocks as text, with an empty line between sections; lines of sentences are cut at a width, tables are not."""
-    parts = ["\n".join(_lines(block, width)) for block in blocks]
-    return "\n".join(part for part in parts if part)
+    """Blocks as text. Lines of sentences are cut at a width; tables and texts to be copied are not.
+
+    Sentences follow each other; there is an empty line before and after all other blocks but remarks.
+    """
+    parts, was_apart = list[str](), False
+    for block in blocks:
+        is_apart = not isinstance(block, Sentence | Remark)
+        parts += [""] if parts and (is_apart or was_apart) else []
+        parts += _lines(block, width)
+        was_apart = is_apart
+    return "\n".join(parts)
 
 
 def _lines(block: Block, width: int | None) -> Iterator[str]:
@@ -26,21 +34,18 @@ def _lines(block: Block, width: int | None) -> Iterator[str]:
         case Items():
             yield from (_wrapped(f"{INDENT}- {each}", width, 4) for each in block.texts)
         case Code():
-            yield f"{block.title}:" if block.title else ""
+            yield from [f"{block.title}:"] if block.title else []
             yield f"{INDENT}{shown(block.text)}"
         case Table():
-            if block.title:
-                yield _wrapped(block.title, width, 2)
+            yield from [_wrapped(block.title, width, 2)] if block.title else []
             yield from aligned(block)
         case Figure():
             yield _wrapped(block.words, width, 2)
         case Remark():
             yield _wrapped(f"note: {block.check}: {block.message}", width, 2)
         case Section():
-            yield ""
-            yield _wrapped(block.title, width, 0)
-            for each in block.blocks:
-                yield from _lines(each, width)
+            yield _wrapped(f"{block.title}:", width, 2)
+            yield written(block.blocks, width)
 
 
 def shown(text: object) -> str:
@@ -61,7 +66,7 @@ def _wrapped(text: str, width: int | None, indent: int) -> str:
 def aligned(table: Table) -> list[str]:
     """The lines of a table: columns of numbers on the right, the others on the left.
 
-    >>> aligned(Table.of(["", "share"], [["domain", "5%"]], numbers=".#"))
+    >>> aligned(Table.of(["", "#share"], [["domain", "5%"]]))
     ['          share', '  domain     5%']
     """
     rows = [[shown(cell) for cell in row] for row in ([table.columns] if table.columns else []) + [*table.rows]]

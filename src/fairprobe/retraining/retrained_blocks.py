@@ -56,7 +56,7 @@ def _before_and_after(result: Retrained) -> Section:
             [name, *chain.from_iterable((percent(each.value), between(each.low, each.high)) for each in shares)]
         )
     rows.append(["accuracy", *chain.from_iterable((f"{accuracy:.2%}", "") for _, accuracy in times.values())])
-    table = Table.of(["", *chain.from_iterable((when, interval) for when in times)], rows, numbers=".#.#.")
+    table = Table.of(["", *chain.from_iterable((f"#{when}", interval) for when in times)], rows)
     if not result.is_reported:
         where = "on the rows and inputs to choose by, because it was interrupted before the report"
     elif result.on_fitted_rows:
@@ -96,8 +96,8 @@ def _changes(result: Retrained) -> Section:
         rows.append([name, *points(-change.difference, -change.high, -change.low), *relative])
     rows.append(["accuracy", *points(-loss.value, -loss.high, -loss.low), "", ""])
     interval = f"{percent(loss.confidence)} interval"
-    columns = ["", "points", f"{interval} (paired)", "relative", interval]
-    return Section("The change, on the same inputs and rows", (Table.of(columns, rows, numbers=".#.#."),))
+    columns = ["", "#points", f"{interval} (paired)", "#relative", interval]
+    return Section("The change, on the same inputs and rows", (Table.of(columns, rows),))
 
 
 def _row(shares: Mapping[str, Share], accuracy: float, n_added: int) -> list[str]:
@@ -111,7 +111,7 @@ def _controls(result: Retrained) -> Table:
         rows.append(["after", *_row(result.after, result.accuracy_after, result.n_added)])
     for each in result.controls.values():
         rows += [] if each.accuracy is None else [[each.words, *_row(each.shares, each.accuracy, each.n_added)]]
-    return Table.of(["", *result.before, "accuracy", "rows added"], rows, numbers=".######")
+    return Table.of(["", *(f"#{name}" for name in [*result.before, "accuracy", "rows added"])], rows)
 
 
 def _failed_controls(result: Retrained) -> list[Sentence]:
@@ -135,10 +135,10 @@ def _groups(result: Retrained) -> Table:
     for name, group in shown.iterrows():
         rates = ([f"{group[f'{of}_{when}']:.2%}" for when in ("before", "after")] for of in ("accuracy", "selected"))
         rows.append([value(name), f"{group['n']:,.0f}", *chain.from_iterable(twice(*pair) for pair in rates)])
-    columns = ["", "rows", *twice("accuracy", "after"), *twice(label, "after")]
+    columns = ["rows", *twice("accuracy", "after"), *twice(label, "after")]
     hidden = len(groups) - len(shown)
     title = f"The {MOST_GROUPS} largest groups; {counted(hidden, 'smaller group')} not shown" if hidden else ""
-    return Table.of(columns, rows, title, numbers=".#####")
+    return Table.of(["", *(f"#{name}" for name in columns)], rows, title)
 
 
 def _rounds(result: Retrained) -> Table:
@@ -148,8 +148,8 @@ def _rounds(result: Retrained) -> Table:
     for each in result.rounds:
         fate = "returned" if each is result.chosen else "accepted" if each.accepted else "rejected"
         rows.append([str(each.number), *_row(each.shares, each.accuracy, each.n_added), fate, each.recipe.words()])
-    columns = ["round", *first.shares, "accuracy", "rows added", "outcome", "what was added"]
-    return Table.of(columns, rows, numbers="." + "#" * (len(first.shares) + 2))
+    numbers = (f"#{name}" for name in [*first.shares, "accuracy", "rows added"])
+    return Table.of(["round", *numbers, "outcome", "what was added"], rows)
 
 
 def _notes(result: Retrained) -> Iterable[Sentence]:

@@ -1,0 +1,373 @@
+"""The simulation of remedies: inputs are drawn, rows are taken and their members asked about once, for all remedies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Codes, Mask
+from fairprobe.checks import checked_count
+from fairprobe.domain.constraints import Rule, bind
+from fairprobe.domain.domain import Domain
+from fairprobe.domain.families import comparable
+from fairprobe.domain.restrictions import Restrictions
+from fairprobe.domain.values import plain
+from fairprobe.errors import DataError
+from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
+from fairprobe.estimation.favourable import classes_of, in_order
+from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
+from fairprobe.explanation.evidence import Evidence
+from fairprobe.oracle import Oracle
+
+if TYPE_CHECKING:
+    import pandas as pd
+from fairprobe.explanation.remedies import Decision, Remedies, Remedy
+
+
+def remedies_of(rules: Sequence[Rule], evidence: Evidence, *, n: int = 20_000, confidence: float = 0.95) -> Remedies:
+    """Simulate the share that would be left if regions were decided otherwise: each alone, and the first ones together.
+
+    The decisions are
+    - the mean outcome of the twins: of labels the most frequent among the members; of several the favourable one if it
+      was given, else the first in the order of classes;
+    - always the favourable outcome, if it was given: of scores the best among the members;
+    - a constant sensitive value: each is judged as the member with the combination that is most frequent in the rows,
+      without rows the first. A family without that member stays as it is.
+
+    A region decides for those members of a family that are in it; the others keep their outcome. Linked twins are all
+    on one side of a region; plain twins may be on both.
+
+    Args:
+        rules: the regions, the most important first.
+        evidence: the model, the population and the rows.
+        n: number of inputs drawn, and largest number of rows taken, for each kind of twins; fewer if the budget ends.
+        confidence: of each interval.
+    """
+    checked_count("n", n)
+    checked_confidence(confidence)
+    if not rules:
+        return Remedies()
+    samples = list(_samples(evidence, rules, n))
+    simulations = [
+        _Simulation(sample, decision, *decided, _right(decided[0], sample, evidence))
+        for decision, decide in _DECIDE.items()
+        for sample in samples
+        if (decided := decide(sample, evidence)) is not None
+    ]
+    return Remedies(
+        simulation.remedy(name, rules, places, confidence)
+        for name, places in _regions(rules)
+        for simulation in simulations
+    )
+
+
+def _regions(rules: Sequence[Rule]) -> Iterator[tuple[str, slice]]:
+    """The names and places of regions: each alone, then the first ones together."""
+    for place in range(len(rules)):
+        yield f"region {place + 1}", slice(place, place + 1)
+    for n in range(2, len(rules) + 1):
+        yield f"the first {n} regions", slice(n)
+
+
+# Samples, asked about once
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Inputs or rows, and the model's outputs for all members of their families."""
+
+    population: str
+    twins: str
+    oracle: Oracle
+    inside: Mask
+    """By rule, member and input: the member is present and in the region."""
+    own: Mask
+    """By rule and input: the input itself is in the region."""
+    outputs: NDArray[Any]
+    """By member and input, and by class where there are classes."""
+    present: Mask
+    counted: Mask
+    """By input: it is comparable."""
+    labels: NDArray[Any] | None = None
+    """The labels of rows."""
+    labelled: Mask | None = None
+    """By row: it has a label, and an output of its own."""
+    right: Mask | None = None
+    """By row: the model gives it its label; None where outputs give no label."""
+
+
+def _samples(evidence: Evidence, rules: Sequence[Rule], n: int) -> Iterator[_Sample]:
+    """The population and the rows, with linked and with plain twins where there are links; each by an equal budget."""
+    sides = sides_of(evidence.domain, None)
+    left = len(sides) * (1 if evidence.rows is None else 2)
+    for side in sides:
+        for draw in (_drawn, _rows) if evidence.rows is not None else (_drawn,):
+            n_here = evidence.budget.inputs(n, 1 / left)
+            left -= 1
+            sample = draw(evidence, side, rules, n_here) if n_here else None
+            if sample is not None:
+                yield replace(sample, twins="linked" if side.links else "plain")
+
+
+def _drawn(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample:
+    """Draw inputs of the population, with the links or without."""
+    population = evidence.population
+    if not side.links:
+        domain = population.domain.without_links()
+        density = None if population.density is None else population.density.within(domain)
+        population = replace(population, domain=domain, density=density)
+    with _asking(evidence, population.domain) as oracle:
+        judgement = oracle.judge_batches(population.sample(n, evidence.rng("remedies")))
+    shape = judgement.outputs.shape[:2]
+    present = np.ones(shape, dtype=bool) if judgement.present is None else judgement.present
+    regions = [_region(rule, side) for rule in rules]
+    members = oracle.families.members(judgement.codes)
+    inside = np.stack([each.allows(members, side.decode).reshape(shape) & present for each in regions])
+    own = np.stack([each.allows(judgement.codes, side.decode) for each in regions])
+    outputs, counted = _safe(judgement.outputs), judgement.comparable
+    return _Sample(population.name, "", oracle, inside, own, outputs, present, counted)
+
+
+def _region(rule: Rule, domain: Domain) -> Restrictions:
+    """A rule as restrictions of a domain: many times as fast as `Rule.matches`."""
+    return Restrictions(domain.parameters, [bind(rule, domain.parameters)], ())
+
+
+def _rows(evidence: Evidence, side: Domain, rules: Sequence[Rule], n: int) -> _Sample | None:
+    """Take all real rows, or `n` of them at random."""
+    assert evidence.rows is not None
+    try:
+        rows, known = known_rows(side.rows(evidence.rows))
+    except DataError:
+        return None  # no row has a known sensitive value
+    labels = None if evidence.labels is None else evidence.labels[known].to_numpy()
+    if len(rows) > n:
+        chosen = np.sort(evidence.rng("remedies of rows").choice(len(rows), n, replace=False))
+        rows, labels = rows.iloc[chosen], None if labels is None else labels[chosen]
+    with _asking(evidence, side) as oracle:
+        batches = list(judged_rows(oracle, rows, [side.sensitive], twice=False))
+    present = np.concatenate([_present(batch) for batch in batches], axis=1)
+    counted = np.concatenate([comparable(batch.present, len(batch.own), batch.kinds) for batch in batches])
+    regions = [_region(rule, side) for rule in rules]
+    inside = np.concatenate([_members_inside(batch, regions) for batch in batches], axis=2)
+    own = np.stack([each.allows_rows(rows) for each in regions])
+    sample = _Sample("rows", "", oracle, inside, own, _joined(batches), present, counted)
+    if labels is None or not present.any():
+        return sample
+    import pandas as pd
+
+    own, answered = _own_outputs(evidence, side, sample, rows, np.concatenate([batch.own for batch in batches]))
+    sample = replace(sample, labels=labels, labelled=answered & ~np.asarray(pd.isna(labels)))
+    return replace(sample, right=_right(own, sample, evidence))
+
+
+def _present(batch: JudgedFamilies) -> Mask:
+    assert batch.present is not None  # rows always have it
+    return batch.present
+
+
+def _members_inside(batch: JudgedFamilies, regions: Sequence[Restrictions]) -> Mask:
+    """By region, member and row: the member is present and in the region."""
+    present = _present(batch)
+    inside = np.zeros((len(regions), *present.shape), dtype=bool)
+    if batch.rows is not None and present.any():
+        inside[:, present] = [batch.rows.allowed_by(each, present) for each in regions]
+    return inside
+
+
+def _joined(batches: Sequence[JudgedFamilies]) -> NDArray[Any]:
+    """Join the outputs of all batches; a batch about which nothing was asked takes the shape of the others."""
+    asked = [batch.outputs for batch in batches if _present(batch).any()]
+    like = asked[0] if asked else np.zeros((1, 1))
+    blank = [np.zeros((*_present(batch).shape, *like.shape[2:]), dtype=like.dtype) for batch in batches]
+    parts = [batch.outputs if _present(batch).any() else empty for batch, empty in zip(batches, blank, strict=True)]
+    return _safe(np.concatenate(parts, axis=1))
+
+
+def _own_outputs(
+    evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
+) -> tuple[NDArray[Any], Mask]:
+    """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
+    levels = [side[name].levels for name in side.sensitive]
+    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
+    everyone = np.arange(len(own))
+    outputs = sample.outputs[places, everyone]
+    answered = (own >= 0).all(axis=1) & sample.present[places, everyone]
+    others = np.flatnonzero(~answered)
+    n_left = evidence.budget.n_left
+    if len(others) and (n_left is None or len(others) <= n_left):
+        with _asking(evidence, side) as oracle:
+            outputs[others] = oracle.asker.ask_frame(rows.iloc[others])
+        answered[others] = True
+    return outputs, answered
+
+
+@contextmanager
+def _asking(evidence: Evidence, domain: Domain) -> Iterator[Oracle]:
+    """An oracle like that of the evidence, for a domain with other rules or links."""
+    if domain == evidence.domain:
+        yield evidence.oracle
+        return
+    with evidence.asker(domain=domain) as asker:
+        yield evidence.oracle.by(asker)
+
+
+def _safe(outputs: NDArray[Any]) -> NDArray[Any]:
+    """Labels that are text as objects: an array of text would cut longer ones off."""
+    return outputs.astype(object) if outputs.dtype.kind in "US" else outputs
+
+
+# Simulations
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """A sample, and the outcomes of its inputs if they were decided in another way."""
+
+    sample: _Sample
+    decision: Decision
+    outcome: NDArray[Any]
+    """By input: the outcome of the members of its family that are inside the regions."""
+    exists: Mask
+    """By input: there is such an outcome."""
+    right: Mask | None
+    """By row: the outcome is its label."""
+
+    @cached_property
+    def _hits(self) -> Mask:
+        return self.sample.oracle.are_discriminatory(self.sample.outputs, self.sample.present) & self.sample.counted
+
+    def remedy(self, name: str, rules: Sequence[Rule], places: slice, confidence: float) -> Remedy:
+        """The figures if some of the regions are decided so."""
+        sample = self.sample
+        inside = np.asarray(sample.own[places].any(axis=0))
+        n, hits = int(sample.counted.sum()), int(self._hits_after(np.asarray(sample.inside[places].any(axis=0))).sum())
+        low, high = clopper_pearson(hits, n, confidence)
+        before, after = self._accuracies(inside & self.exists)
+        return Remedy(
+            name,
+            tuple(rules[places]),
+            self.decision,
+            sample.population,
+            sample.twins,
+            n,
+            int((inside & sample.counted).sum()),
+            before=int(self._hits.sum()) / n if n else math.nan,
+            after=hits / n if n else math.nan,
+            low=low,
+            high=high,
+            accuracy_before=before,
+            accuracy_after=after,
+            confidence=confidence,
+        )
+
+    def _hits_after(self, inside: Mask) -> Mask:
+        """By input: it would be discriminatory if the members inside were decided otherwise."""
+        sample, hits = self.sample, self._hits.copy()
+        changed = inside & self.exists
+        some = np.flatnonzero(changed.any(axis=0))
+        if len(some):
+            outputs, where = sample.outputs[:, some], changed[:, some]
+            outputs = np.where(where if outputs.ndim == 2 else where[:, :, None], self.outcome[some], outputs)
+            hits[some] = sample.oracle.are_discriminatory(outputs, sample.present[:, some]) & sample.counted[some]
+        return hits
+
+    def _accuracies(self, changed: Mask) -> tuple[float, float]:
+        """The accuracy on rows with a label: of the model as it is, and as it would be."""
+        labelled, right = self.sample.labelled, self.sample.right
+        if labelled is None or right is None or self.right is None or not labelled.any():
+            return math.nan, math.nan
+        return float(right[labelled].mean()), float(np.where(changed, self.right, right)[labelled].mean())
+
+
+Decided = tuple[NDArray[Any], Mask]
+"""By input, the outcome of the members of its family, and whether there is one."""
+
+
+def _by_mean(sample: _Sample, evidence: Evidence) -> Decided:
+    outputs, present = sample.outputs, sample.present
+    exists = np.asarray(present.any(axis=0))
+    if not exists.any():
+        return outputs[0], exists
+    if sample.oracle.is_label:
+        labels = np.array(_labels_in_order(sample, evidence), dtype=object)
+        votes = np.stack([((outputs == label) & present).sum(axis=0) for label in labels])
+        return labels[votes.argmax(axis=0)], exists  # the first of those with most
+    counts = present if outputs.ndim == 2 else present[:, :, None]
+    sums = np.where(counts, outputs, 0.0).sum(axis=0)
+    return sums / np.maximum(counts.sum(axis=0), 1), exists
+
+
+def _labels_in_order(sample: _Sample, evidence: Evidence) -> list[Any]:
+    """All labels: the favourable one first, then in the order of classes."""
+    import pandas as pd
+
+    seen = [plain(label) for label in pd.unique(sample.outputs[sample.present])]
+    good = evidence.favourable
+    return sorted(
+        classes_of(evidence.model) or in_order(seen), key=lambda label: good is None or bool(label != good.word)
+    )
+
+
+def _by_favourable(sample: _Sample, evidence: Evidence) -> Decided | None:
+    outputs, good = sample.outputs, evidence.favourable
+    everyone = np.ones(outputs.shape[1], dtype=bool)
+    if good is None:
+        return None
+    if good.is_label:
+        return np.full(outputs.shape[1], good.word, dtype=object), everyone
+    if sample.oracle.asker.output == "proba" and good.place is not None and not good.is_low:
+        return np.tile(np.eye(outputs.shape[2])[good.place], (outputs.shape[1], 1)), everyone
+    if good.place is not None:
+        return None
+    sign = -1.0 if good.is_low else 1.0
+    best = sign * np.where(sample.present, sign * outputs, -np.inf).max(axis=0)
+    return best, np.asarray(sample.present.any(axis=0))
+
+
+def _by_constant(sample: _Sample, evidence: Evidence) -> Decided:
+    place = _most_frequent(evidence)
+    return sample.outputs[place], sample.present[place]
+
+
+_DECIDE: dict[Decision, Callable[[_Sample, Evidence], Decided | None]] = {
+    Decision.MEAN: _by_mean,
+    Decision.FAVOURABLE: _by_favourable,
+    Decision.CONSTANT: _by_constant,
+}
+
+
+def _most_frequent(evidence: Evidence) -> int:
+    """Place of the combination of sensitive values that most rows have; without rows the first."""
+    if evidence.rows is None:
+        return 0
+    codes = evidence.row_codes[:, list(evidence.domain.sensitive_columns)]
+    counts = [int((codes == combination).all(axis=1).sum()) for combination in evidence.domain.combinations]
+    return int(np.argmax(counts))
+
+
+def _right(outputs: NDArray[Any], sample: _Sample, evidence: Evidence) -> Mask | None:
+    """By row: its output stands for its label; None where outputs give no label."""
+    named = None if sample.labels is None else _as_labels(outputs, sample.oracle, classes_of(evidence.model))
+    return None if named is None else np.asarray(named == sample.labels)
+
+
+def _as_labels(outputs: NDArray[Any], oracle: Oracle, classes: list[Any] | None) -> NDArray[Any] | None:
+    """The labels that outputs stand for; None where they stand for none."""
+    if oracle.is_label:
+        return outputs
+    if oracle.asker.output == "value" or classes is None:
+        return None
+    names = np.array(classes, dtype=object)
+    if outputs.ndim == 2:
+        return names[outputs.argmax(axis=1)]
+    # A score above its middle means the second of two classes.
+    middle = 0.5 if getattr(oracle.asker, "gives_probabilities", False) else 0.0
+    return names[(outputs > middle).astype(np.int64)] if len(names) == 2 else None
