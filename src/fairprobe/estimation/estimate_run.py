@@ -15,6 +15,7 @@ from fairprobe.engine.interrupts import terminable
 from fairprobe.errors import DomainError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
+from fairprobe.estimation.counts import outcome_table
 from fairprobe.estimation.exact import Solved, solve
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import JudgedFamilies, Population
@@ -22,7 +23,7 @@ from fairprobe.estimation.settings import Settings
 from fairprobe.estimation.shards import JudgedShard, JudgingTask, LostInputs, judged_shards
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.stored_estimate import StoredEstimate
-from fairprobe.estimation.survey import Survey, outcome_table
+from fairprobe.estimation.survey import Survey
 from fairprobe.model.tables import N_RANDOM
 from fairprobe.progress import Status, teller
 from fairprobe.store.answer_log import AnswerLog

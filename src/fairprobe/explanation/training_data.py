@@ -29,8 +29,8 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import in_order
-from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import adapter_for
 
