@@ -212,7 +212,7 @@ def test_two():
         ("flips, rows, sensitive=['sex'], max_share=1.5", "SettingError: max_share must be at least 0 and below 1"),
         ("flips, rows, max_share=0.1", "SettingError: sensitive must name the sensitive columns"),
         ("flips, rows, sensitive=['Sex'], max_share=0.1", "*did you mean 'sex'*"),
-        ("flips, rows, sensitive=['sex'], max_share=0.1, gate='people'", "SettingError: gate must be of *"),
+        ("flips, rows, sensitive=['sex'], max_share=0.1, gate='people'", "SettingError: gate must be *"),
         ("flips, rows, sensitive=['sex'], max_share=0.1, budget=0", "SettingError: budget must be a whole number*"),
         ("flips, rows, sensitive=['sex'], max_share=0.1, output='score'", "SettingError: output='score' needs a*"),
         ("flips, rows.head(0), sensitive=['sex'], max_share=0.1", "*"),

@@ -141,13 +141,6 @@ class Evidence:
         return self.domain.encode(self.rows, nearest=True)
 
 
-def combination_places(domain: Domain, own: Codes) -> Codes:
-    """The place of each combination of sensitive codes, in domain order; -1 if a code is -1."""
-    levels = [domain[name].levels for name in domain.sensitive]
-    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
-    return np.where((own < 0).any(axis=1), -1, places)
-
-
 def base_domain(domain: Domain) -> Domain:
     """The domain without the values that only occur in the rows that a search started from."""
     if not any(isinstance(each, Extended) for each in domain.parameters):

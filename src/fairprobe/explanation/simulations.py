@@ -23,7 +23,7 @@ from fairprobe.errors import DataError
 from fairprobe.estimation.bounds.intervals import checked_confidence, clopper_pearson
 from fairprobe.estimation.favourable import classes_of, in_order
 from fairprobe.estimation.populations import JudgedFamilies, judged_rows, known_rows, sides_of
-from fairprobe.explanation.evidence import Evidence, combination_places
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.oracle import Oracle
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def _own_outputs(
     evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
 ) -> tuple[NDArray[Any], Mask]:
     """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
-    places, everyone = combination_places(side, own), np.arange(len(own))
+    places, everyone = side.families.place_of(own), np.arange(len(own))
     outputs = sample.outputs[places, everyone]
     answered = (places >= 0) & sample.present[places, everyone]
     others = np.flatnonzero(~answered)
@@ -346,7 +346,7 @@ def _most_frequent(evidence: Evidence) -> int:
     """Place of the combination of sensitive values that most rows have; without rows the first."""
     if evidence.rows is None:
         return 0
-    own = combination_places(evidence.domain, evidence.row_codes[:, list(evidence.domain.sensitive_columns)])
+    own = evidence.domain.families.place_of(evidence.row_codes[:, list(evidence.domain.sensitive_columns)])
     return int(np.bincount(own[own >= 0], minlength=1).argmax())
 
 

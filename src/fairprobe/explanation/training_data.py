@@ -28,9 +28,9 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import in_order
-from fairprobe.estimation.survey import combination_words
-from fairprobe.explanation.evidence import Evidence, combination_places
+from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import adapter_for
 
 if TYPE_CHECKING:
@@ -151,10 +151,9 @@ def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
 
 
 def _own_values(evidence: Evidence, inside: Mask) -> Codes:
-    """The place of each row's combination of sensitive values; -1 if it is none of those compared."""
+    """The place of each row's combination of sensitive values; -1 if a value is not compared."""
     assert evidence.rows is not None
-    domain, rows = evidence.domain, evidence.rows[inside]
-    return combination_places(domain, np.column_stack([domain[name].encode(rows[name]) for name in domain.sensitive]))
+    return evidence.domain.families.place_of(evidence.domain.rows(evidence.rows[inside], may_be_empty=True).own)
 
 
 def _is_numeric(evidence: Evidence) -> bool:
