@@ -105,7 +105,7 @@ def estimate(
     >>> from fairprobe import Domain, Integer, estimate
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
-    Share(exactly 13.51% of the domain: 20 of 148 inputs)
+    Share(exactly 13.51% of the domain (20 of 148 inputs) get another outcome when sex changes)
     """
     settings = Settings(
         n_experiments=n_experiments,

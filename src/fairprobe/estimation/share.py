@@ -166,33 +166,34 @@ class Share(Result):
         the limit: a reader can then see that the verdict follows from it.
         """
         said = self._sentence(limit)
-        if self.linked:
-            said += f"; with {' and '.join(self.linked)} changed along"
         if self.plain is not None:
-            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
+            said += f". With {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
         return said
 
     def _sentence(self, limit: float | None) -> str:
-        whole = POPULATIONS[self.population]
-        apart = self.apart()
-        aside = f"; {apart}" if apart else ""
+        whole, n, hits = POPULATIONS[self.population], f"{self.n:,}", f"{self.hits:,}"
+        aside = f"; {apart}" if (apart := self.apart()) else ""
         if not self.n:
             return f"nothing of {whole} could be compared{aside}"
-        if self.method == "exact":
-            return f"exactly {percent(self.value, limit)} of {whole}: {self.hits:,} of {self.n:,} inputs{aside}"
+        people = "the people they are drawn from" if self.population == "rows" else whole
+        unit, flip = "rows" if self.population == "rows" else "inputs", self._flip()
+        if not self.hits and limit is None and self.method != "exact" and not self.is_count:
+            most = f"with {percent(self.confidence)} confidence fewer than {percent(self.upper)} of {people}"
+            return f"none of {n} {unit} {flip}: {most}{aside}"
         design = f", {self.design}," if self.design else ""
+        exactly, named = ("exactly ", " inputs") if self.method == "exact" else ("", " inputs" * (unit == "inputs"))
+        said = f"{exactly}{percent(self.value, limit)} of {whole}{design} ({hits} of {n}{named}{aside}) {flip}"
+        if self.method == "exact":
+            return said
         if self.is_count:
-            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
-            return f"{counted}, which the model was trained on: a count, with no interval for other people"
-        confident = f"with {percent(self.confidence)} confidence"
-        if not self.hits and limit is None:
-            whole = "the people they are drawn from" if self.population == "rows" else whole
-            return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
-        interval = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
-        if self.population == "rows":
-            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
-            return f"{counted}; {interval} of the people they are drawn from"
-        return f"{percent(self.value, limit)} of {whole}, {interval} ({self.hits:,} hits in {self.n:,} inputs{aside})"
+            return f"{said}; the model was trained on these rows, so this is a count, without an interval for others"
+        return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
+
+    def _flip(self) -> str:
+        """The change of outcome that makes an input a hit, in words."""
+        outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
+        along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
+        return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
     def apart(self) -> str:
         """Who is not among them, and why."""
