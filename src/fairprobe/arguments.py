@@ -195,7 +195,7 @@ def filled(function: Callable[..., Any], given: Mapping[str, Any], but: Iterable
     known = [name for name in arguments if name not in set(but)]
     for name in todays:
         if name not in known:
-            raise TypeError(f"{function.__name__}() got an unexpected argument {name!r}{nearest(name, known)}")
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{nearest(name, known)}")
     return {name: arguments[name].default for name in known if arguments[name].default is not REQUIRED} | todays
 
 

@@ -142,7 +142,7 @@ def test_filled():
     assert filled(described, {"mask": "x"}) == {"max_cases": 10, "mask": "x"}
     with pytest.raises(TypeError, match="did you mean 'max_cases'"):
         filled(described, {"max_case": 1})
-    with pytest.raises(TypeError, match="unexpected argument 'mask'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'mask'"):
         filled(described, {"mask": 1}, but=["mask"])
 
 

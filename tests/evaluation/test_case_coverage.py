@@ -76,7 +76,7 @@ def test_without_a_model():
 def test_recall_tells_a_narrow_search_from_a_wide_one(census_tree):
     """Over five seeds: fully-directed 17-32%, anchored 83-92%."""
     narrow, wide = (
-        coverage_of(search(*census_tree, strategy=name, max_cases=None, max_inputs=50_000), census_tree[0], n=50_000)
+        coverage_of(search(*census_tree, strategy=name, max_cases=None, max_judged=50_000), census_tree[0], n=50_000)
         for name in ("fully-directed", "anchored")
     )
     assert narrow.n_references == wide.n_references > 200
@@ -102,7 +102,7 @@ def test_only_as_many_inputs_are_judged_as_said():
 
 def test_nothing_found():
     toy = testing.never()
-    coverage = coverage_of(search(toy.model, toy.domain, max_inputs=2_000, n_global=500), toy.model, n=1000)
+    coverage = coverage_of(search(toy.model, toy.domain, max_judged=2_000, n_global=500), toy.model, n=1000)
     assert (coverage.cells, coverage.hamming, coverage.recall, coverage.n_references) == (0, None, None, 0)
 
 

@@ -17,7 +17,7 @@ def test_search_inputs_is_a_search(census_tree):
     model, domain = census_tree
     arguments = ("decision-tree", ["sex"], "fully-directed", 3000, 1)
     settings = {"n_walkers": 1, "n_global": 1000, "n_local": 100}
-    found = search(model, domain, strategy="fully-directed", max_cases=None, max_inputs=3000, seed=1, **settings)
+    found = search(model, domain, strategy="fully-directed", max_cases=None, max_judged=3000, seed=1, **settings)
     assert found.n_judged == 3000
     assert measure.search_inputs(*arguments, **settings)["percent"] == pytest.approx(100 * found.yield_, rel=1e-4)
     curve = measure.search_curve(*arguments, **settings)["cases"]
@@ -104,15 +104,15 @@ def test_a_subject_fitted_anew_with_its_own_seed_is_the_subject(census_tree):
 def test_search_spread_is_a_search(subject):
     model = fitted_pipeline(subject) if subject in PIPELINES else subjects.load(subject)
     domain = datasets.census_domain(encoded=subject not in PIPELINES)
-    figures = measure.search_spread(subject, "anchored", 3000, 2, max_inputs=4000)
-    found = search(model, domain, strategy="anchored", max_cases=None, max_inputs=4000, seed=2)
+    figures = measure.search_spread(subject, "anchored", 3000, 2, max_judged=4000)
+    found = search(model, domain, strategy="anchored", max_cases=None, max_judged=4000, seed=2)
     spread = coverage_of(found, model, n=3000)
     assert (figures["n_cases"], figures["cells"]) == (found.n_cases, spread.cells)
     for name, value in (("percent", 100 * found.yield_), ("recall", spread.recall)):
         assert figures[name] == pytest.approx(value, rel=1e-2)
 
 
-@pytest.mark.parametrize("limit", [{"max_queries": 3000}, {"max_inputs": 3000}], ids=lambda limit: next(iter(limit)))
+@pytest.mark.parametrize("limit", [{"max_queries": 3000}, {"max_judged": 3000}], ids=lambda limit: next(iter(limit)))
 @pytest.mark.parametrize(("subject", "expected"), [("decision-tree", "anchored"), ("fair-svm", "guided")])
 def test_runs_of_auto_are_those_of_what_it_is(subject, expected, limit):
     assert measure.auto_strategy(subject, **limit) == {"strategy": expected}

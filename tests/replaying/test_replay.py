@@ -190,7 +190,7 @@ def test_joined():
     parts = [replay(CASES, flips, domain()), Replayed.unasked(CASES.iloc[:1], "masked")]
     both = Replayed.join(parts)
     assert both.statuses == (HOLDS, HOLDS, UNASKABLE)
-    assert both.summary()["n_unaskable"] == 1
+    assert both.jsonable()["n_unaskable"] == 1
     assert Replayed.join([parts[0]]).sentence() == "of 2 cases 2 still hold, 0 were fixed"
 
 

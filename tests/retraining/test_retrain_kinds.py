@@ -61,7 +61,9 @@ def check_improved(result, domain, least=0.9):
 
 
 def test_words_and_categories_through_a_pipeline():
-    result, model, domain = run(people(700, 1), people(1200, 2), ["sex"], favourable="yes")
+    result, model, domain = run(
+        people(700, 1), people(1200, 2), ["sex"], favourable="yes", augment=["flip"], max_rounds=1
+    )
     check_improved(result, domain)
     assert set(result.model.predict(people(50, 3)[0])) == {"no", "yes"}
     assert result.favourable == "yes"
@@ -73,7 +75,8 @@ def test_words_and_categories_through_a_pipeline():
 
 
 def test_three_classes():
-    result, _, domain = run(people(700, 1, ("high", "low", "mid")), people(1200, 2, ("high", "low", "mid")), ["sex"])
+    data, held_out = (people(n, seed, ("high", "low", "mid")) for n, seed in ((700, 1), (1200, 2)))
+    result, _, domain = run(data, held_out, ["sex"], augment=["flip"], max_rounds=1)
     check_improved(result, domain)
     assert set(result.model.predict(people(200, 3)[0])) == {"high", "low", "mid"}
     assert result.favourable == "mid", "the last in order, if none is named"
@@ -81,7 +84,7 @@ def test_three_classes():
 
 def test_five_races():
     committee = [pipeline(LogisticRegression()), pipeline(GaussianNB()), pipeline()]
-    options = {"labels": "vote", "committee": committee, "max_rounds": 2}
+    options = {"labels": "vote", "committee": committee, "augment": ["twins+flip"], "max_rounds": 1}
     result, _, domain = run(people(700, 1), people(1200, 2), ["race"], **options)
     assert len(domain.combinations) == 5
     check_improved(result, domain)
@@ -121,12 +124,12 @@ def test_with_a_constraint_the_allowed_part_is_judged_too():
     plain = Domain.from_frame(frame, ["sex"])
     domain = Domain(plain.parameters, ["sex"], [lambda rows: (rows["age"] >= 30) | (rows["job"] == "nurse")])
     result = retrain(
-        pipeline().fit(frame, labels), frame, labels, domain, held_out=people(1200, 2), labels="mean", max_rounds=2,
-        max_accuracy_loss=0.1, **{**QUICK, **FEW},
+        pipeline().fit(frame, labels), frame, labels, domain, held_out=people(1200, 2), labels="mean", max_rounds=1,
+        augment=["flip"], max_accuracy_loss=0.1, **{**QUICK, **FEW},
     )  # fmt: skip
     assert list(result.before) == list(result.after) == ["domain", "valid", "rows"]
     assert result.accepted
-    assert result.improvement("valid") > 0.9
+    assert result.improvement("valid") > 0.8
     assert result.before["valid"].hits != result.before["domain"].hits
 
 
@@ -143,8 +146,8 @@ def test_rows_outside_the_domain_take_part():
         ["sex"],
     )
     result = retrain(
-        pipeline().fit(frame, labels), frame, labels, narrow, held_out=people(1200, 2), labels="mean", max_rounds=2,
-        max_accuracy_loss=0.1, **{**QUICK, **FEW},
+        pipeline().fit(frame, labels), frame, labels, narrow, held_out=people(1200, 2), labels="mean", max_rounds=1,
+        augment=["flip"], max_accuracy_loss=0.1, **{**QUICK, **FEW},
     )  # fmt: skip
     assert result.before["rows"].n == result.n_rows["report"]
     assert result.improvement("rows") > 0.9
@@ -184,8 +187,8 @@ def test_labels_of_any_dtype(dtype):
     else:
         y, names = pd.Series(labels, dtype=dtype), {"no", "yes"}
     domain = Domain.from_frame(frame, ["sex"])
-    options = {"labels": "mean", "augment": ["twins+flip"], "max_rounds": 1, "max_accuracy_loss": 0.3}
-    result = retrain(pipeline(), frame, y, domain, **options, **QUICK)
+    options = {"labels": "mean", "augment": ["flip"], "max_rounds": 1, "max_accuracy_loss": 0.3}
+    result = retrain(pipeline(), frame, y, domain, **options, **{**QUICK, **FEW})
     assert result.accepted
     assert result.accuracy_after > 0.6
     assert set(result.model.predict(frame)) == names

@@ -82,9 +82,9 @@ TREE = DecisionTreeClassifier(random_state=0, min_samples_leaf=5)
 @pytest.mark.parametrize(
     ("estimator", "domain", "seed", "options", "n_accepted"),
     [
-        (TREE, DOMAIN, 8, {}, 0),
+        (TREE, DOMAIN, 10, {}, 0),
         (TREE, DOMAIN, 13, {}, 2),
-        (TREE, GROUPS, 4, {}, 1),
+        (TREE, GROUPS, 6, {}, 1),
         (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 1.0}, 2),
         (TREE, DOMAIN, 6, {"accept": "paper", "max_accuracy_loss": 0.0}, 1),
     ],

@@ -16,12 +16,13 @@ from fairprobe.domain import allowed, domain_checks, expressions, links, restric
 from fairprobe.domain.families import Families, Members
 from fairprobe.domain.links import NONE
 from fairprobe.domain.row_members import RowMembers
-from fairprobe.estimation import Share, populations, survey
+from fairprobe.estimation import Share, counts, populations
 from fairprobe.estimation.bounds import intervals
+from fairprobe.estimation.counts import Count
 from fairprobe.estimation.exact import trees
 from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population
-from fairprobe.estimation.survey import Count, Survey
+from fairprobe.estimation.survey import Survey
 from fairprobe.model import known
 from fairprobe.oracle import Oracle
 from fairprobe.searching import start_rows
@@ -77,7 +78,7 @@ def twins_that_are_forbidden_are_compared_in_the_valid_part(patch):
 
 @mutation(seed=0)
 def inputs_that_are_not_comparable_count_in_n(patch):
-    patch.setattr(survey, "comparable", lambda present, n, kinds=None: np.ones(n, dtype=bool))
+    patch.setattr(counts, "comparable", lambda present, n, kinds=None: np.ones(n, dtype=bool))
 
 
 @mutation(seed=0)

@@ -21,9 +21,9 @@ from fairprobe.domain import Domain
 from fairprobe.domain.health import health_of_columns
 from fairprobe.engine.interrupts import deferred
 from fairprobe.errors import HealthWarning, InputError, RunError, SettingError
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import favourable_in
 from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.survey import combination_words
 from fairprobe.estimation.verdict import MIN_COMPARABLE
 from fairprobe.model import Model
 from fairprobe.model.adapters import columns_of

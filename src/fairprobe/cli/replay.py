@@ -179,7 +179,7 @@ class Replay(Command):
         return {
             "model": self.request.model_name,
             "run": self.request["run"],
-            **({} if result is None else result.summary()),
+            **({} if result is None else result.jsonable()),
             "cases": [{"case": str(label), "status": str(status), "reason": why} for label, status, why in cases],
             "out": self.request["out"],
             "interrupted": self.interrupted,

@@ -11,13 +11,14 @@ from fairprobe.arguments import Column, Outcome, WrittenFolder, filled
 from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.estimation.bounds.intervals import split_confidence
+from fairprobe.estimation.counts import Count
 from fairprobe.estimation.estimate_run import EstimateRun, stored_shares
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.populations import Population, bound, judged_rows, sides_of
 from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
-from fairprobe.estimation.survey import Count, beside, warn_of
+from fairprobe.estimation.survey import beside, warn_of
 from fairprobe.model import Model
 from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress

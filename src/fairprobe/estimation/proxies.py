@@ -173,16 +173,16 @@ def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
 
 
 def _binned(column: pd.Series[Any]) -> Codes:
-    """A column in numbers: values as they come, numbers with many values by quantiles; a missing one is a part too."""
+    """A column as small whole numbers: numbers in their order, many of them by quantiles; a missing value is last."""
     import pandas as pd
 
     if not pd.api.types.is_numeric_dtype(column):
         codes = pd.factorize(column.astype(object))[0].astype(np.int64)
-    elif column.nunique() > MOST_BINS:
-        return by_quantiles(as_floats(column), MOST_BINS, includes="low")
-    else:
-        codes = pd.factorize(column, sort=True)[0].astype(np.int64)
-    return np.where(codes < 0, codes.max() + 1, codes)
+        return np.where(codes < 0, codes.max() + 1, codes)
+    numbers = as_floats(column)
+    if column.nunique() > MOST_BINS:
+        return by_quantiles(numbers, MOST_BINS, includes="low")
+    return np.unique(numbers, return_inverse=True)[1].reshape(-1)
 
 
 def _half(number: Codes, rng: np.random.Generator) -> Mask:

@@ -12,9 +12,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairprobe.estimation.share import Share
+from fairprobe.estimation.share import Share, as_number
 from fairprobe.model.asking import Asker
 from fairprobe.store import identity
 from fairprobe.store.answer_log import AnswerLog
@@ -50,12 +48,9 @@ class StoredEstimate:
             first = targets[0]
             yield cls(run, Canaries(run, _asker(first), first.rows, first.oracle.resolution))
 
-    @contextmanager
-    def answers(self, target: Population) -> Iterator[AnswerLog]:
+    def answers(self, target: Population) -> AnswerLog:
         """The log of the model's answers about a population; linked and plain twins have one each."""
-        log = AnswerLog(self._run, "linked-" if target.domain.links else "")
-        with log.written():
-            yield log
+        return AnswerLog(self._run, "linked-" if target.domain.links else "")
 
     def ended(self, found: list[list[Share]]) -> list[list[Share]]:
         """The shares, with what is to be said of the run; the model is asked whether it is still the same."""
@@ -67,7 +62,7 @@ class StoredEstimate:
                     "sensitive": list(share.sensitive),
                     "linked": list(share.linked),
                     **{name: getattr(share, name) for name in ("n", "hits", "method", "confidence", "n_queries")},
-                    **{name: _or_none(getattr(share, name)) for name in ("value", "low", "high")},
+                    **{name: as_number(getattr(share, name)) for name in ("value", "low", "high")},
                 }
                 for share in shares
             ]
@@ -102,7 +97,3 @@ def identity_of(targets: Sequence[Population], settings: dict[str, Any], model_i
 def _asker(target: Population) -> Asker:
     assert isinstance(target.oracle.asker, Asker)  # nothing stands in for the model in an estimate
     return target.oracle.asker
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

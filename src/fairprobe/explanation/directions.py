@@ -21,8 +21,8 @@ from fairprobe.blocks import Remark
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
 from fairprobe.estimation.bounds.intervals import clopper_pearson
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import classes_of, in_order
-from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.explanation.finding import Finding, figures_of, records, remarks_of
 from fairprobe.explanation.symmetry import holm, symmetry

@@ -29,8 +29,8 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.favourable import in_order
-from fairprobe.estimation.survey import combination_words
 from fairprobe.explanation.evidence import Evidence
 from fairprobe.model.adapters import adapter_for
 
@@ -152,13 +152,9 @@ def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
 
 
 def _own_values(evidence: Evidence, inside: Mask) -> Codes:
-    """The place of each row's combination of sensitive values; -1 if it is none of those compared."""
+    """The place of each row's combination of sensitive values; -1 if a value is not compared."""
     assert evidence.rows is not None
-    domain, rows = evidence.domain, evidence.rows[inside]
-    own = np.column_stack([domain[name].encode(rows[name]) for name in domain.sensitive])
-    levels = [domain[name].levels for name in domain.sensitive]
-    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)  # combinations are in domain order
-    return np.where((own < 0).any(axis=1), -1, places)
+    return evidence.domain.families.place_of(evidence.domain.rows(evidence.rows[inside], may_be_empty=True).own)
 
 
 def _are_missing(labels: NDArray[Any]) -> Mask:

@@ -1,4 +1,4 @@
-"""Cases found before, asked about again: which still hold, which were fixed, which can no longer be asked.
+"""Ask about cases found before again: which still hold, which were fixed, which can no longer be asked.
 
 `replaying` asks, `saved` keeps cases in a file of their own, `runs` reads them out of whatever holds cases.
 """

@@ -1,4 +1,4 @@
-"""`replay`: cases found before, asked about again."""
+"""`replay`: ask about cases found before again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes
-from fairprobe.blocks import Remark
+from fairprobe.blocks import Block, Remark, Result, Sentence
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import DataError, HealthWarning
 from fairprobe.estimation.verdict import EXIT_CODES, Outcome
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class CaseStatus(StrEnum):
-    """What became of a case."""
+    """The fate of a case that is asked about again."""
 
     HOLDS = "holds"
     FIXED = "fixed"
     UNSURE = "unsure"
-    """The model answers the same row differently, so that it is a case only now and then."""
+    """The model answers the same row differently, so that it is a case only sometimes."""
     UNASKABLE = "unaskable"
 
 
@@ -41,18 +42,18 @@ REASONS = {
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Replayed:
-    """What became of each case."""
+class Replayed(Result):
+    """The fate of each case that was asked about again."""
 
     cases: pd.DataFrame
-    """As they were given."""
+    """The cases as they were given."""
     statuses: tuple[CaseStatus, ...]
-    """By case."""
+    """The status of each case."""
     reasons: tuple[str, ...]
-    """By case, why it could not be asked or told; empty for the others."""
+    """The reason why a case is unsure or cannot be asked; empty for the others."""
     n_queries: int = 0
     health: tuple[Remark, ...] = ()
-    """The name and the text of what tells against the model's answers: then no case can be told."""
+    """Health checks that speak against the model's answers; with one, every case is unsure."""
 
     @classmethod
     def join(cls, parts: Sequence[Replayed]) -> Replayed:
@@ -74,16 +75,16 @@ class Replayed:
         return cls(cases, (CaseStatus.UNASKABLE,) * len(cases), (reason,) * len(cases))
 
     def n(self, status: CaseStatus) -> int:
-        """How many cases became that."""
+        """The number of cases with a status."""
         return self.statuses.count(status)
 
     def of(self, status: CaseStatus) -> pd.DataFrame:
-        """The cases that became that."""
+        """The cases with a status."""
         return self.cases[[each is status for each in self.statuses]]
 
     @property
     def outcome(self) -> Outcome:
-        """Against the limit of no case: passed only if all were asked and none holds; nothing to ask passes nothing."""
+        """The outcome against a limit of no case: passed only if there are cases and all of them were fixed."""
         if self.n(CaseStatus.HOLDS):
             return Outcome.VIOLATED
         if self.statuses and self.n(CaseStatus.FIXED) == len(self.statuses):
@@ -92,11 +93,11 @@ class Replayed:
 
     @property
     def exit_code(self) -> int:
-        """For the command line."""
+        """The exit code of the command line."""
         return EXIT_CODES[self.outcome]
 
     def sentence(self) -> str:
-        """What became of them, in words.
+        """The fate of all cases, in words.
 
         >>> import pandas as pd
         >>> Replayed.unasked(pd.DataFrame({"age": [30]}), "sex is gone").sentence()
@@ -115,19 +116,20 @@ class Replayed:
         pairs = zip(self.statuses, self.reasons, strict=True)
         return dict.fromkeys(reason for each, reason in pairs if each is status)
 
-    def summary(self) -> dict[str, Any]:
-        """The figures, ready for JSON."""
+    def blocks(self) -> list[Block]:
+        """A sentence about all cases."""
+        return [Sentence(self.sentence())]
+
+    def jsonable(self) -> dict[str, Any]:
+        """The figures as plain values of JSON."""
         return {
             "n_cases": len(self.statuses),
             **{f"n_{status}": self.n(status) for status in CaseStatus},
             "n_queries": self.n_queries,
             "outcome": str(self.outcome),
             "sentence": self.sentence(),
-            "health": [{"check": name, "message": message} for name, message in self.health],
+            "health": [remark.jsonable() for remark in self.health],
         }
-
-    def __repr__(self) -> str:
-        return f"Replayed({self.sentence()})"
 
 
 def replay(
@@ -161,7 +163,7 @@ def replay(
     domain = domain.hiding(dropped) if dropped else domain
     try:
         asker = Asker(model, domain, output=output, batch=batch)
-    except DataError as error:  # cases of another model, say, that takes other columns
+    except DataError as error:  # the model may take other columns than the one that was searched
         return Replayed.unasked(cases, f"{error}")
     oracle = Oracle.careful(asker, threshold)
     absent = [name for name in domain.names if name not in cases.columns]
@@ -169,32 +171,41 @@ def replay(
         return Replayed.unasked(cases, f"without {', '.join(absent)}")
     codes = domain.encode(cases)
     reasons = _not_inputs(domain, cases, codes)
-    statuses = [CaseStatus.UNASKABLE] * len(cases)
-    health: tuple[Remark, ...] = ()
+    statuses = np.full(len(cases), CaseStatus.UNASKABLE, dtype=object)
     asked = np.flatnonzero([not reason for reason in reasons])
+    health: tuple[Remark, ...] = ()
     if len(asked):
-        oracle.resolution = resolution_of(asker)
-        judged = oracle.judge_anew(codes[asked])
-        if judged.contradicted is not None and judged.contradicted.any():
-            rows = domain.families.members(judged.codes)[judged.contradicted.ravel()]
-            is_tie = output == "label" and are_ties(model, domain, batch, rows)
-            health = () if is_tie else oracle.health  # rounding decides some cases, and no others
-        found = np.full(len(asked), CaseStatus.FIXED, dtype=object)
-        found[judged.hits] = CaseStatus.HOLDS
-        found[judged.unsure | bool(health)] = CaseStatus.UNSURE
-        found[~judged.comparable] = CaseStatus.UNASKABLE
-        why = {**REASONS}
-        if dropped:
-            why[CaseStatus.UNASKABLE] = f"the model no longer takes {', '.join(dropped)}"
-        for place, status in zip(asked.tolist(), found.tolist(), strict=True):
-            statuses[place], reasons[place] = status, why.get(status, "")
+        statuses[asked], health = _asked_again(oracle, asker, codes[asked], batch)
+    why = {**REASONS}
+    if dropped:
+        why[CaseStatus.UNASKABLE] = f"the model no longer takes {', '.join(dropped)}"
+    for place in asked.tolist():
+        reasons[place] = why.get(statuses[place], "")
     for name, message in health:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=2)
-    return Replayed(cases, tuple(statuses), tuple(reasons), asker.n_queries, health)
+    return Replayed(cases, tuple(map(CaseStatus, statuses)), tuple(reasons), asker.n_queries, health)
+
+
+def _asked_again(
+    oracle: Oracle, asker: Asker, codes: Codes, batch: str | None
+) -> tuple[NDArray[Any], tuple[Remark, ...]]:
+    """The status of each case, and the health checks that speak against all of them."""
+    oracle.resolution = resolution_of(asker)
+    judged = oracle.judge_anew(codes)
+    health: tuple[Remark, ...] = ()
+    if judged.contradicted is not None and judged.contradicted.any():
+        rows = asker.domain.families.members(judged.codes)[judged.contradicted.ravel()]
+        is_tie = asker.output == "label" and are_ties(asker.model, asker.domain, batch, rows)
+        health = () if is_tie else oracle.health  # at a tie, rounding decides these cases and no others
+    found = np.full(len(codes), CaseStatus.FIXED, dtype=object)
+    found[judged.hits] = CaseStatus.HOLDS
+    found[judged.unsure | bool(health)] = CaseStatus.UNSURE
+    found[~judged.comparable] = CaseStatus.UNASKABLE
+    return found, health
 
 
 def _not_inputs(domain: Domain, cases: pd.DataFrame, codes: Codes) -> list[str]:
-    """By case, why it is no input of the domain; empty where it is one."""
+    """The reason why each case is no input of the domain; empty where it is one."""
     reasons = ["" if inside else "the constraints or links forbid it" for inside in domain.contains(codes).tolist()]
     for place in np.flatnonzero((codes < 0).any(axis=1)).tolist():
         name = domain.names[int((codes[place] < 0).argmax())]

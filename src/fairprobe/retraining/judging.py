@@ -13,9 +13,10 @@ from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.compare import Comparison, paired
+from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.populations import Population
 from fairprobe.estimation.share import Share
-from fairprobe.estimation.survey import Survey, combination_words
+from fairprobe.estimation.survey import Survey
 from fairprobe.model.asking import Asker
 from fairprobe.retraining.parts import LabelledRows
 from fairprobe.standins import quick_asker

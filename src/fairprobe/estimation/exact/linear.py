@@ -31,8 +31,6 @@ _BLOCK = 1_000_000
 Tally = NDArray[Any]
 """By label, the first class's and the second's, then combination: how many discriminatory families get it."""
 
-_N_PROBES = 4096
-
 
 @dataclass(frozen=True)
 class Term:
@@ -92,7 +90,7 @@ def is_linear(final: Any) -> bool:
 
 def solve_linear(seen: Seen, max_half: int) -> Solved:
     """Count the discriminatory families of a linear classifier."""
-    terms, fixed, error = _take_apart(seen, max_half)
+    terms, fixed, error = _take_apart(seen)
     halves = _make_halves(terms, max_half, is_exact=error == 0)
     bounds, which = np.unique(-fixed, return_inverse=True)
     below, near = _count_below(*halves, bounds, error)
@@ -132,7 +130,7 @@ def _tallied(is_second: Mask, counts: NDArray[Any]) -> Tally:
 # The score, taken apart by parameters
 
 
-def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
+def _take_apart(seen: Seen) -> tuple[list[Term], Floats, float]:
     """What the free parameters add to a score, each at each of its levels; what all else does; and the error.
 
     The terms are those of parameters that change the score at all. All else is by combination of sensitive values, the
@@ -141,7 +139,6 @@ def _take_apart(seen: Seen, max_half: int) -> tuple[list[Term], Floats, float]:
     domain, coefficients = seen.domain, np.asarray(seen.final.coef_).reshape(-1)
     dtype = np.result_type(seen.base.dtype, coefficients.dtype, np.float32)
     weights = _Weights(coefficients.astype(np.float64), float(np.asarray(seen.final.intercept_).item()), dtype)
-    _check_probes(seen, weights, max_half)
     tables = [seen.table(parameter, weights.used) for parameter in range(len(domain.parameters))]
     constant = np.setdiff1d(np.flatnonzero(weights.used), np.concatenate([table.columns for table in tables]))
     rest = Table(constant, seen.base[None, constant])
@@ -198,20 +195,6 @@ def _last_bit(numbers: NDArray[Any]) -> int:
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1
     return int((exponents - 53 + trailing).min(initial=0))
-
-
-def _check_probes(seen: Seen, weights: _Weights, max_half: int) -> None:
-    """Raise if a few levels of each parameter are too many already, so that a wide one is not looked at in vain."""
-    largest = float(np.abs(weights.coefficients).max())
-    if largest <= math.ldexp(1.0, _last_bit(weights.coefficients) + 53):
-        return  # sums may turn out never to be rounded; then equal ones are merged, and more levels fit
-    n_sums = 1
-    for parameter in seen.domain.free_columns:
-        n_levels = seen.domain.parameters[parameter].levels
-        probes = np.unique(np.linspace(0, n_levels - 1, _N_PROBES).astype(np.int64))
-        rows = seen.at(parameter, probes)[:, weights.used]
-        n_sums *= len(_distinct(rows * weights.coefficients[weights.used])[0])
-    _check_size(math.isqrt(n_sums), max_half)
 
 
 def _check_linear(seen: Seen, weights: _Weights, tables: Sequence[Table], rest: Table, error: float) -> None:

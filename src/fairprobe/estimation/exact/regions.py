@@ -6,16 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.boxes import Part
-from fairprobe.estimation.exact.axes import Axis, Slots, slots_of
+from fairprobe.estimation.exact.axes import Slots, slots_of
 from fairprobe.estimation.exact.solved import exact_dtype
 from fairprobe.model.tables import UnfitError
+
+if TYPE_CHECKING:
+    from fairprobe.estimation.exact.trees import TreePlan
 
 Weights = NDArray[Any]
 
@@ -52,27 +55,7 @@ class Regions:
         return [(self.slots[rows], np.nonzero(self.allowed[rows])[1].reshape(len(rows), -1)) for rows in groups]
 
 
-class Space(Protocol):
-    """The axes that boxes have, with the parameter and the slots of each."""
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """In order."""
-
-    @property
-    def parameters(self) -> tuple[int, ...]:
-        """Whose they are."""
-
-    @property
-    def slots(self) -> list[slice]:
-        """Each one's place among a box's slots."""
-
-    @property
-    def whole(self) -> Slots:
-        """The box that is all of it."""
-
-
-def make_regions(parts: Sequence[Part], space: Space, n_combinations: int, max_boxes: int) -> Regions:
+def make_regions(parts: Sequence[Part], space: TreePlan, n_combinations: int, max_boxes: int) -> Regions:
     """The boxes of all parts together."""
     atoms = [each for part in parts for each in part.atoms]
     n_untested = math.prod(each.n_levels for each in atoms if each.column not in space.parameters)
@@ -98,7 +81,7 @@ def too_many(max_boxes: int) -> UnfitError:
     return UnfitError(f"the boxes that the constraints leave of the domain exceed the limit of {max_boxes:,}")
 
 
-def _projected(part: Part, space: Space, dtype: np.dtype[Any]) -> tuple[Codes, Slots, Mask, Weights]:
+def _projected(part: Part, space: TreePlan, dtype: np.dtype[Any]) -> tuple[Codes, Slots, Mask, Weights]:
     """A part's boxes on the axes alone: the slots' places, the slots, who is allowed, and what the rest counts."""
     places, columns = [np.zeros(0, dtype=np.int64)], [np.zeros((len(part.boxes), 0), dtype=np.int64)]
     weights: Weights = np.ones(len(part.boxes), dtype=dtype)
