@@ -47,7 +47,7 @@ class JudgingTask:
     seed: int
     sets: Sequence[tuple[str, ...]]
     is_enumerated: bool = False
-    """Whether an input of every family of the domain is judged, instead of inputs that are drawn."""
+    """True to judge an input of every family of the domain, instead of inputs that are drawn."""
     keeps_calls: bool = False
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class KeptAnswers:
         self._log = log
         self._task = replace(task, keeps_calls=False)
         self._waiting: dict[int, list[Call]] = {}
-        """By shard, calls that are written after those of the shards before."""
+        """The calls of shards that wait until those of the shards before are written."""
         self._next = 0
         """The shard whose calls are written next."""
         self._is_all_told = False
