@@ -24,10 +24,10 @@ UNSTEADY = {
     "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
     "may come from these",
 }
-"""By health check, why no limit can be said to be kept or broken."""
+"""The reason, for each of these health checks, why no limit can be said to be kept or broken."""
 
 ROLES = ("held-out", "training", "unknown")
-"""What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
+"""Possible relations of rows to the model. Only held-out rows represent the people that they were drawn from."""
 
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
@@ -39,7 +39,7 @@ NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "se
 
 @dataclass(frozen=True, repr=False)
 class Share(Result):
-    """How much of a population is discriminatory. Only sampling, enumeration or proof make one, never a search."""
+    """The fraction of a population that is discriminatory. Sampling, enumeration or proof make one, never a search."""
 
     value: float
     """Hits / n, or the exact share; NaN if nothing could be compared."""
@@ -52,7 +52,7 @@ class Share(Result):
     n: int
     """Inputs that are comparable: judged, or for an exact share, how many there are."""
     hits: int
-    """How many of them are discriminatory."""
+    """Comparable inputs that are discriminatory."""
     method: str
     """One of exact, sample, sequential (it stopped when tight), rows."""
     population: str
@@ -64,7 +64,7 @@ class Share(Result):
     seconds: float = field(compare=False)
     seed: int | None
     detail: str = ""
-    """How an exact share was found, or why it was not; what else is to be said."""
+    """The way in which an exact share was found, or the reason why there is none."""
     n_left_out: int = 0
     """Rows whose sensitive value is unknown."""
     n_not_comparable: int = 0
@@ -73,7 +73,7 @@ class Share(Result):
     """Inputs that nothing is known of, as their shards kept failing: cases for `high` and `upper`, none for `low` and
     `lower`; no part of n."""
     resolution: float = 0.0
-    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    """A gap counts only if it exceeds the threshold by more than this: twice the rounding of the model's outputs."""
     health: tuple[Remark, ...] = ()
     """The name and the text of each health check that has something to say."""
     history: Floats | None = field(default=None, compare=False)
@@ -92,19 +92,19 @@ class Share(Result):
     plain: Share | None = None
     """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
     design: str = ""
-    """How rows count, where they do not count alike: by weights, by groups."""
+    """The words for weights and groups of the rows; empty where all rows count alike."""
     rows_are: str = "unknown"
-    """Of a population of rows: what they are to the model, one of `ROLES`."""
+    """The relation of rows to the model, one of `ROLES`."""
     weight_compared: float | None = None
     """The part of the rows' weight that could be compared; None where all inputs count alike."""
     cases: pd.DataFrame | None = field(default=None, compare=False)
-    """Of a population of rows: those that are discriminatory, with the index that they have in the frame given."""
+    """The rows that are discriminatory, with the index that they have in the frame given."""
     twins: pd.DataFrame | None = field(default=None, compare=False)
-    """The same rows as the other end of the largest gap."""
+    """The twins of `cases` at the other end of the largest gap, with the index of `cases`."""
     answers: pd.DataFrame | None = field(default=None, compare=False)
-    """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
+    """The model's output for each of `cases` by combination of sensitive values; None where one is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """What the hits were counted from; None for an exact share."""
+    """The inputs that the hits were counted from; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -125,7 +125,7 @@ class Share(Result):
 
     @property
     def width(self) -> float:
-        """Of the two-sided interval."""
+        """Width of the two-sided interval."""
         return self.high - self.low
 
     @property
@@ -138,17 +138,17 @@ class Share(Result):
 
     @property
     def is_count(self) -> bool:
-        """Whether the share is only a count: of rows that the model was trained on, which represent nobody else."""
+        """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
         return self.population == "rows" and self.rows_are == "training"
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether the model answered the same row differently."""
+        """True if the model answered the same row differently."""
         return self._has("stochastic-model")
 
     @property
     def is_few(self) -> bool:
-        """Whether rows with weights or in groups are too few for a pass."""
+        """True if rows with weights or in groups are too few for a pass."""
         return self._has("few-groups")
 
     def _has(self, check: str) -> bool:
@@ -196,7 +196,7 @@ class Share(Result):
         return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
     def apart(self) -> str:
-        """Who is not among them, and why."""
+        """The numbers of inputs that do not count, and the reasons."""
         why = [
             (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
             (self.n_not_comparable, f"not comparable, {self._why_alone()}"),

@@ -18,7 +18,7 @@ from fairprobe.wording import POPULATIONS, percent
 
 
 class Outcome(StrEnum):
-    """What can be said of a limit."""
+    """The outcomes of holding a share against a limit."""
 
     VIOLATED = "violated"
     PASSED = "passed"
