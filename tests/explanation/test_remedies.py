@@ -151,6 +151,17 @@ def test_outputs_say_that_it_is_a_simulation():
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
 
 
+@pytest.mark.parametrize("domain", [PLAIN, LINKED], ids=["plain", "linked"])
+def test_the_table_has_a_row_for_each_region(domain):
+    X, y = rows_of(100)
+    found = remedies_of(RULES, made_evidence(model, domain, X, y, n=100, favourable="yes"), n=50)
+    (table,) = found.blocks()
+    assert [row[0] for row in table.rows] == ["as it is", "region 1", "region 2", "the first 2 regions"]
+    assert len(table.columns) == (8 if domain.links else 6) == len(table.rows[0]) == len(table.rows[-1])
+    assert found.text().count("\n") == 5
+    assert "region 1" in found._repr_html_()
+
+
 # What is asked
 
 

@@ -124,17 +124,16 @@ class Remedies(Finding, list[Remedy]):
         samples = list(dict.fromkeys((each.population, each.twins) for each in self))
         is_linked = any(twins == "linked" for _, twins in samples)
         titles = [f"{name}, {twins}" if is_linked else name for name, twins in samples]
-        known = [each for each in self if not math.isnan(each.accuracy_after)]
-        decisions = list(dict.fromkeys(each.decision for each in known))
+        known = [each for each in reversed(self) if not math.isnan(each.accuracy_after)]  # the first sample's come last
+        decisions = [decision for decision in Decision if any(each.decision is decision for each in known)]
         first = {(each.population, each.twins): each for each in reversed(self)}
-        now = [percent(each.accuracy_before) for each in known[:1]] * len(decisions)
+        now = [percent(each.accuracy_before) for each in known[-1:]] * len(decisions)
         rows = [["as it is", *(percent(first[sample].before) for sample in samples), *now]]
         for region in dict.fromkeys(each.region for each in self):
             own = [each for each in self if each.region == region]
             left = [[each for each in own if (each.population, each.twins) == sample] for sample in samples]
-            after = [
-                percent(e.accuracy_after) for d in decisions for e in known if e.region == region and e.decision == d
-            ]
+            accuracies = {each.decision: each.accuracy_after for each in known if each.region == region}
+            after = [percent(accuracies[decision]) for decision in decisions]
             rows.append(
                 [region, *(_most_left(each, with_interval=len(samples) <= MOST_SAMPLES) for each in left), *after]
             )
