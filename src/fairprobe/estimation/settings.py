@@ -38,9 +38,6 @@ class EstimatePlan:
     """Rows that the model is asked about, at most."""
     may_be_solved: bool = False
     """Whether the share comes from the model's own structure instead, if it is of a kind that can be solved."""
-    n_measured: int = 0
-    """Inputs that the guess of the seconds comes from; 0 if the model was not asked."""
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
