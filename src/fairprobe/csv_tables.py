@@ -1,4 +1,4 @@
-"""CSV as it is written: no spreadsheet takes a text in it for a formula, and what is read back are the same values."""
+"""CSV files without formulas: no spreadsheet runs a text in them, and reading them gives the same values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _STARTS = "[-=+@\uff0d\uff1d\uff0b\uff20]"
-"""Characters that a spreadsheet takes for the beginning of a formula, their full-width forms included."""
+"""Characters with which a spreadsheet formula may begin, including their full-width forms."""
 
 _BLANK = r"[^\S\t\r\n]*"
 
 _FORMULA = rf"(?:\A(?='*{_BLANK}(?:[\t\r\n]|{_STARTS}))|(?<=[\t\r\n])(?='*{_BLANK}{_STARTS}))"
-"""Where a formula, or what some take for the beginning of a cell or a line, would begin."""
+"""Places where a spreadsheet might begin a formula."""
 
 _BARE, _MARKED = re.compile(_FORMULA), re.compile(_FORMULA.replace("(?='", "'(?='"))
 
 
 def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = True) -> None:
-    """Write a frame; a text that a spreadsheet would run has an apostrophe before it. Numbers stay as they are."""
+    """Write a frame as CSV. A text that a spreadsheet would run gets an apostrophe in front; numbers stay."""
     told = _replaced(frame, _BARE, "'")
     # Python quotes no bare carriage return, which ends a line to those who read it.
     has_returns = any("\r" in text for name, column in told.items() for text in (str(name), *_texts(column)))
@@ -32,7 +32,7 @@ def write_csv(frame: pd.DataFrame, target: Path | IO[str], *, header: bool = Tru
 
 
 def restored(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table that `write_csv` wrote, with the texts as they were."""
+    """A table written by `write_csv`, with its original texts."""
     return _replaced(frame, _MARKED, "")
 
 

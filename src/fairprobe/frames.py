@@ -1,4 +1,4 @@
-"""Rows as people have them, in pandas, polars, pyarrow or numpy: made a pandas frame once, at the edge, dtypes kept."""
+"""Rows from pandas, polars, pyarrow or numpy as a pandas frame, with their dtypes kept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def as_pandas(rows: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def as_values(values: Any) -> Any:
-    """A column beside the rows, as labels: of polars or pyarrow as an array, anything else as it is."""
+    """A column such as labels; one of polars or pyarrow becomes an array, anything else stays as it is."""
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None and isinstance(values, polars.Series):
         values = values.to_arrow()
@@ -57,12 +57,12 @@ def as_values(values: Any) -> Any:
 
 
 def is_array(rows: Any) -> bool:
-    """Whether rows come without names."""
+    """Whether rows have no column names."""
     return not hasattr(type(rows), "columns") and getattr(getattr(rows, "dtype", None), "names", None) is None
 
 
 def _as_arrow(rows: Any) -> Any:
-    """A table of pyarrow; None for what is none of its kind, nor of polars. Neither is imported: rows have done so."""
+    """Rows of polars or pyarrow as a pyarrow table; None for other rows. Neither package is imported for this."""
     polars, pyarrow = sys.modules.get("polars"), sys.modules.get("pyarrow")
     if polars is not None:
         if isinstance(rows, polars.LazyFrame):
@@ -98,7 +98,7 @@ def _check_distinct(names: Sequence[Any]) -> None:
 
 
 def _column(column: Any) -> pd.Series[Any]:
-    """A column; with missing values, whole numbers and truth values as pandas' own nullable kinds."""
+    """A pandas column; whole numbers and truth values with missing ones get a nullable dtype."""
     import pandas as pd
     import pyarrow as pa
 

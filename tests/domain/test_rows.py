@@ -17,6 +17,8 @@ def test_rows_may_hold_anything():
     assert rows.index.tolist() == [7, 7, 3, 1]
     assert rows.codes.tolist() == [[0, 0], [-1, -1], [-1, -1], [1, 1]]
     assert rows.nearest_codes[:, 0].tolist() == [0, 0, -1, 1]
+    assert rows.own.ravel().tolist() == [0, -1, -1, 1]
+    assert DOMAIN.families.place_of(rows.own).tolist() == [0, -1, -1, 1]
     assert rows.known.tolist() == [True, False, True, True]
     assert rows.labels is rows.weights is rows.groups is rows.group_numbers is None
     assert rows.reindexed().index.tolist() == [0, 1, 2, 3]

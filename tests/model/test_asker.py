@@ -183,19 +183,16 @@ def test_ctrl_c_is_no_failure_of_the_model():
 # What is no model
 
 
-def test_an_unfitted_estimator():
-    with pytest.raises(SettingError, match="must be fitted, got an unfitted DecisionTreeClassifier: call fit first"):
-        Asker(DecisionTreeClassifier(), DOMAIN)
-
-
-def test_a_class():
-    with pytest.raises(SettingError, match="must be an instance, got the class DecisionTreeClassifier: create and fit"):
-        Asker(DecisionTreeClassifier, DOMAIN)
-
-
-@pytest.mark.parametrize("model", [5, "model", None, object()])
-def test_not_callable(model):
-    with pytest.raises(SettingError, match="a model must have predict or be callable, got"):
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (DecisionTreeClassifier(), "must be fitted, got an unfitted DecisionTreeClassifier: call fit first"),
+        (DecisionTreeClassifier, "must be an instance, got the class DecisionTreeClassifier: create and fit"),
+        *((model, "a model must have predict or be callable, got") for model in (5, "model", None, object())),
+    ],
+)
+def test_what_is_no_model(model, message):
+    with pytest.raises(SettingError, match=message):
         Asker(model, DOMAIN)
 
 
@@ -208,15 +205,20 @@ def test_output_must_be_known(output):
 # Scores and probabilities
 
 
-def test_score_is_the_decision_function_where_there_is_one():
-    model = LogisticRegression().fit(ROWS.to_numpy(), LABELS)
+@pytest.mark.parametrize(
+    ("model", "output", "method"),
+    [
+        (LogisticRegression(), "score", lambda model: model.decision_function),
+        (RandomForestClassifier(5), "score", lambda model: lambda rows: model.predict_proba(rows)[:, 1]),
+        (RandomForestClassifier(5), "proba", lambda model: model.predict_proba),
+        (Ridge(), "value", lambda model: model.predict),
+    ],
+)
+def test_the_method_of_each_output(model, output, method):
+    rows = ROWS.to_numpy().astype(float)
+    model.fit(rows, LABELS)
     # The last bits of a product may differ by how rows lie in memory.
-    np.testing.assert_allclose(ask(model, "score"), model.decision_function(ROWS.to_numpy().astype(float)), atol=1e-9)
-
-
-def test_score_is_else_the_probability_of_the_second_class():
-    model = RandomForestClassifier(5, random_state=0).fit(ROWS.to_numpy(), LABELS)
-    np.testing.assert_array_equal(ask(model, "score"), model.predict_proba(ROWS.to_numpy())[:, 1])
+    np.testing.assert_allclose(ask(model, output), method(model)(rows), atol=1e-9)
 
 
 def test_scores_of_many_classes_have_a_column_each():
@@ -229,26 +231,16 @@ def test_scores_of_many_classes_have_a_column_each():
     assert answers.shape == (2, 40, len(set(classes)))
 
 
-def test_probabilities():
-    model = RandomForestClassifier(5, random_state=0).fit(ROWS.to_numpy(), LABELS)
-    np.testing.assert_array_equal(ask(model, "proba"), model.predict_proba(ROWS.to_numpy()))
-
-
-def test_value_is_predict():
-    model = Ridge().fit(ROWS.to_numpy(), ROWS["hours"] * 1.5)
-    np.testing.assert_allclose(ask(model, "value"), model.predict(ROWS.to_numpy().astype(float)), atol=1e-9)
-
-
-def test_a_model_without_probabilities():
-    model = LinearSVC().fit(ROWS.to_numpy(), LABELS)
-    with pytest.raises(SettingError, match="output='proba' needs a model with predict_proba, got LinearSVC"):
-        Asker(model, DOMAIN, output="proba")
-
-
-def test_a_model_without_scores():
-    model = Ridge().fit(ROWS.to_numpy(), LABELS)
-    with pytest.raises(SettingError, match="output='score' needs a model with decision_function or predict_proba"):
-        Asker(model, DOMAIN, output="score")
+@pytest.mark.parametrize(
+    ("model", "output", "message"),
+    [
+        (LinearSVC(), "proba", "output='proba' needs a model with predict_proba, got LinearSVC"),
+        (Ridge(), "score", "output='score' needs a model with decision_function or predict_proba"),
+    ],
+)
+def test_an_output_that_a_model_does_not_have(model, output, message):
+    with pytest.raises(SettingError, match=message):
+        Asker(model.fit(ROWS.to_numpy(), LABELS), DOMAIN, output=output)
 
 
 def test_labels_of_a_tree_are_its_plain_predictions():

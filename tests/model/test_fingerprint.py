@@ -11,14 +11,13 @@ import sys
 import types
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from fairprobe.model.fingerprint import UNTOLD, fingerprint
@@ -92,96 +91,6 @@ def by_name(X):
     return above(X)
 
 
-def _closure(cut):
-    return lambda X: X[:, 0] > cut
-
-
-def _constant(cut):
-    return eval(f"lambda X: X[:, 0] > {cut}", {"__name__": "own"})
-
-
-def _global(cut):
-    return eval("lambda X: X[:, 0] > CUT", {"CUT": cut, "__name__": "own"})
-
-
-def _global_function(cut):
-    return eval("lambda X: helper(X)", {"helper": _closure(cut), "__name__": "own"})
-
-
-def _global_estimator(cut):
-    return eval("lambda X: model.predict(X)", {"model": Own(cut), "__name__": "own"})
-
-
-def _nested(cut):
-    return eval(f"lambda X: [(lambda row: row > {cut})(row) for row in X[:, 0]]", {"__name__": "own"})
-
-
-def _default(cut):
-    return lambda X, limit=cut: X[:, 0] > limit
-
-
-def _keyword_default(cut):
-    def model(X, *, limit=cut):
-        return X[:, 0] > limit
-
-    return model
-
-
-def _attribute(cut):
-    def model(X):
-        return X[:, 0] > model.cut
-
-    model.cut = cut
-    return model
-
-
-def _wrapped(cut):
-    @functools.wraps(above)
-    def model(X):
-        return above(X) if cut == 5 else ~above(X)
-
-    return model
-
-
-def _cached(cut):
-    return functools.lru_cache(_closure(cut))
-
-
-def _module(cut):
-    module = types.ModuleType("own_settings")
-    module.CUT = cut
-    module.itself = module
-    return eval("lambda X: X[:, 0] > own.CUT + len(own.itself.__name__)", {"own": module, "__name__": "own"})
-
-
-def _class_of(cut):
-    class Model(ClassifierMixin, BaseEstimator):
-        def predict(self, X):
-            return self._above(X)
-
-        @staticmethod
-        def _above(X):
-            return X[:, 0] > cut
-
-    return Model()
-
-
-def _base_of(cut):
-    return type("Model", (type(_class_of(cut)),), {})()
-
-
-def _slots(cut):
-    class Model:
-        __slots__ = ("cut",)
-
-        def __call__(self, X):
-            return X[:, 0] > self.cut
-
-    model = Model()
-    model.cut = cut
-    return model
-
-
 class Own(ClassifierMixin, BaseEstimator):
     def __init__(self, cut=0):
         self.cut = cut
@@ -194,49 +103,58 @@ class Held(dict):
     """A mapping that is more than its items."""
 
 
-def _held(cut):
-    held = Held(a=1)
-    held.cut = cut
-    return held
-
-
+CLASS = """
+class Model(ClassifierMixin, BaseEstimator):
+    def predict(self, X): return self._above(X)
+    _above = staticmethod(lambda X: X[:, 0] > {cut})
+"""
+SLOTS = """
+class Model:
+    __slots__ = ("cut",)
+    def __call__(self, X): return X[:, 0] > self.cut
+model = Model()
+model.cut = {cut}
+"""
 OTHERS = {
-    "constant": _constant,
-    "closure": _closure,
-    "global": _global,
-    "function that it calls": _global_function,
-    "estimator that it asks": _global_estimator,
-    "nested code": _nested,
-    "default": _default,
-    "keyword default": _keyword_default,
-    "attribute": _attribute,
-    "behind wraps": _wrapped,
-    "behind a cache": _cached,
-    "module of one's own": _module,
-    "class": _class_of,
-    "class derived from": _base_of,
-    "slots": _slots,
-    "bound method": lambda cut: Own(cut).predict,
-    "partial": lambda cut: functools.partial(np.greater, cut),
-    "built-in of an object": lambda cut: frozenset([cut]).__contains__,
-    "mapping": _held,
-    "transformer": lambda cut: FunctionTransformer(_closure(cut)),
-    "pipeline": lambda cut: make_pipeline(FunctionTransformer(_constant(cut)), SVC()),
-    "frame": lambda cut: _closure(pd.DataFrame({"a": [1, cut], "b": ["x", "y"]})),
-    "method put in its place": lambda cut: _patched(cut),
+    "constant": "model = lambda X: X[:, 0] > {cut}",
+    "closure": "make = lambda cut: lambda X: X[:, 0] > cut; model = make({cut})",
+    "global": "CUT = {cut}; model = lambda X: X[:, 0] > CUT",
+    "function that it calls": "helper = lambda X: X[:, 0] > {cut}; model = lambda X: helper(X)",
+    "estimator that it asks": "own = Own({cut}); model = lambda X: own.predict(X)",
+    "nested code": "model = lambda X: [(lambda row: row > {cut})(row) for row in X[:, 0]]",
+    "default": "model = lambda X, limit={cut}: X[:, 0] > limit",
+    "keyword default": "model = lambda X, *, limit={cut}: X[:, 0] > limit",
+    "attribute": "model = lambda X: X[:, 0] > model.cut; model.cut = {cut}",
+    "behind wraps": "model = functools.wraps(above)(lambda X: above(X) if {cut} == 5 else ~above(X))",
+    "behind a cache": "model = functools.lru_cache(lambda X: X[:, 0] > {cut})",
+    "module of one's own": "own = types.ModuleType('own_settings'); own.CUT, own.itself = {cut}, own; "
+    "model = lambda X: X[:, 0] > own.CUT + len(own.itself.__name__)",
+    "class": CLASS + "model = Model()",
+    "class derived from": CLASS + "model = type('Derived', (Model,), {{}})()",
+    "slots": SLOTS,
+    "bound method": "model = Own({cut}).predict",
+    "partial": "model = functools.partial(np.greater, {cut})",
+    "built-in of an object": "model = frozenset([{cut}]).__contains__",
+    "mapping": "model = Held(a=1); model.cut = {cut}",
+    "transformer": "model = FunctionTransformer(lambda X: X > {cut})",
+    "pipeline": "model = make_pipeline(FunctionTransformer(lambda X: X > {cut}), SVC())",
+    "frame": "frame = pd.DataFrame({{'a': [1, {cut}], 'b': ['x', 'y']}}); model = lambda X: frame",
+    "method put in its place": "model = SVC(); model.predict = lambda X: X[:, 0] > {cut}",
 }
 
 
-def _patched(cut):
-    model = SVC()
-    model.predict = _closure(cut)
-    return model
+def made(source, cut):
+    """The model that some code makes, as in a module of the user's."""
+    space = {**globals(), "__name__": "own"}
+    exec("import pandas as pd; from sklearn.preprocessing import FunctionTransformer", space)
+    exec(source.format(cut=cut), space)
+    return space["model"]
 
 
-@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
-def test_models_are_told_by_all_that_their_answers_follow_from(make):
-    assert fingerprint(make(5)) == fingerprint(make(5))
-    assert fingerprint(make(5)) != fingerprint(make(7))
+@pytest.mark.parametrize("source", OTHERS.values(), ids=OTHERS)
+def test_models_are_told_by_all_that_their_answers_follow_from(source):
+    assert fingerprint(made(source, 5)) == fingerprint(made(source, 5))
+    assert fingerprint(made(source, 5)) != fingerprint(made(source, 7))
 
 
 def test_a_global_that_another_function_works_with(monkeypatch):
@@ -295,7 +213,7 @@ UNTOLDS = {
     "ufunc of a function": lambda: np.frompyfunc(above, 1, 1),
     "code that looks anywhere": lambda: lambda X: X[:, 0] > globals()["CUT"],
     "deeper than one can look": lambda: functools.reduce(lambda inner, _: [inner], range(100_000), []),
-    "socket": lambda: _closure(socket.socket()),
+    "socket": lambda: (lambda held: lambda X: X[:, 0] > held)(socket.socket()),
 }
 
 

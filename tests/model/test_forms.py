@@ -52,25 +52,28 @@ def asked(model, domain, n=20, **options):
 # Which form
 
 
-def test_a_callable_gets_an_array_if_all_is_numbers():
-    batch, codes = asked(Spy(), NUMBERS)
-    assert type(batch) is np.ndarray
-    assert batch.dtype == np.int64
-    np.testing.assert_array_equal(batch, NUMBERS.decode(codes).to_numpy())
+S = Integer("s", 0, 1)
 
 
-def test_a_callable_gets_a_frame_otherwise():
-    batch, codes = asked(Spy(), WORDS)
-    pd.testing.assert_frame_equal(batch, WORDS.decode(codes))
-
-
-def test_truth_values_count_as_numbers():
-    domain = Domain([Category("a", [False, True]), Integer("b", 0, 3), SEX], sensitive=["sex"])
-    assert isinstance(asked(Spy(), domain)[0], pd.DataFrame)
-    domain = Domain([Category("a", [False, True]), Integer("b", 0, 3), Integer("s", 0, 1)], sensitive=["s"])
-    batch, _ = asked(Spy(), domain)
-    assert isinstance(batch, np.ndarray)
-    assert set(batch[:, 0]) == {0, 1}
+@pytest.mark.parametrize(
+    ("domain", "dtype"),
+    [
+        (NUMBERS, np.int64),
+        (WORDS, None),
+        (Domain([Category("a", [False, True]), Integer("b", 0, 3), SEX], sensitive=["sex"]), None),
+        (Domain([Category("a", [False, True]), Integer("b", 0, 3), S], sensitive=["s"]), np.float64),
+        (Domain([Ordinal("size", ["S", "M"]), S], sensitive=["s"]), None),
+    ],
+)
+def test_a_callable_gets_an_array_if_all_is_numbers_otherwise_a_frame(domain, dtype):
+    batch, codes = asked(Spy(), domain)
+    if dtype is None:
+        pd.testing.assert_frame_equal(batch, domain.decode(codes))
+    else:
+        assert type(batch) is np.ndarray
+        assert batch.dtype == dtype
+        np.testing.assert_array_equal(batch, as_numbers(domain, codes))
+        assert asked(SpyModel(), domain)[0].dtype == dtype
 
 
 @pytest.mark.parametrize("model", [Spy, SpyModel])
@@ -80,10 +83,6 @@ def test_batch_overrides(model):
     batch, codes = asked(model(), WORDS, batch="array")
     assert batch.dtype == object
     assert batch.tolist() == WORDS.decode(codes).to_numpy(dtype=object).tolist()
-
-
-def test_a_plain_object_with_predict_is_like_a_callable():
-    assert asked(SpyModel(), NUMBERS)[0].dtype == np.int64
 
 
 @pytest.mark.parametrize("batch", ["list", "Frame", 1, True])
@@ -97,31 +96,21 @@ def training_frame(domain, n=300):
     return frame, (frame.iloc[:, 0].rank() > n / 2).astype(int)
 
 
-def test_fitted_on_a_frame_gets_a_frame_in_its_own_order_without_a_warning():
+@pytest.mark.parametrize("columns", [["sex", "age", "hours"], None])
+def test_a_model_gets_what_it_was_fitted_on_without_a_warning(columns):
     frame, y = training_frame(NUMBERS)
-    model = DecisionTreeClassifier(random_state=0).fit(frame[["sex", "age", "hours"]], y)
+    rows = frame.to_numpy() if columns is None else frame[columns]
+    model = DecisionTreeClassifier(random_state=0).fit(rows, y)
+    codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         asker = Asker(model, NUMBERS)
-        codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
         answer, families = asker.ask(codes), asker.ask_families(codes)
-    assert isinstance(asker.form, FrameForm)
-    assert list(asker.form.rows(codes).columns) == ["sex", "age", "hours"]
-    plain = NUMBERS.decode(codes)[["sex", "age", "hours"]]
-    np.testing.assert_array_equal(answer, model.predict(plain))
+    whole = NUMBERS.decode(codes)
+    expected = model.predict(whole.to_numpy() if columns is None else whole[columns])
+    assert isinstance(asker.form, ArrayForm if columns is None else FrameForm)
+    np.testing.assert_array_equal(answer, expected)
     assert families.shape == (2, 50)
-
-
-def test_fitted_on_an_array_gets_an_array():
-    frame, y = training_frame(NUMBERS)
-    model = LogisticRegression().fit(frame.to_numpy(), y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        asker = Asker(model, NUMBERS)
-        codes = NUMBERS.sample_codes(50, np.random.default_rng(0))
-        answer = asker.ask(codes)
-    assert isinstance(asker.form, ArrayForm)
-    np.testing.assert_array_equal(answer, model.predict(NUMBERS.decode(codes).to_numpy()))
 
 
 def test_fitted_on_a_frame_but_asked_by_array_gets_the_columns_in_its_own_order():
@@ -156,25 +145,21 @@ def test_a_pipeline_fitted_on_objects_gets_objects():
 # Columns that do not fit
 
 
-def test_a_column_of_the_model_that_is_no_parameter():
+@pytest.mark.parametrize(
+    ("fit_on", "message"),
+    [
+        (lambda frame: frame.assign(extra=1, more=2), "fitted on must be a parameter, got no extra, more"),
+        (
+            lambda frame: frame[["age", "sex"]],
+            "must be a column that GaussianNB was fitted on, got hours: leave it out",
+        ),
+        (lambda frame: frame[["age", "sex"]].to_numpy(), r"was fitted on 2 columns, .* got 3: age, hours, sex"),
+    ],
+)
+def test_columns_that_do_not_fit(fit_on, message):
     frame, y = training_frame(NUMBERS)
-    model = GaussianNB().fit(frame.assign(extra=1, more=2), y)
-    with pytest.raises(DataError, match="every column the model was fitted on must be a parameter, got no extra, more"):
-        Asker(model, NUMBERS)
-
-
-def test_a_parameter_that_is_no_column_of_the_model():
-    frame, y = training_frame(NUMBERS)
-    model = GaussianNB().fit(frame[["age", "sex"]], y)
-    with pytest.raises(DataError, match="must be a column that GaussianNB was fitted on, got hours: leave it out"):
-        Asker(model, NUMBERS)
-
-
-def test_another_number_of_columns():
-    frame, y = training_frame(NUMBERS)
-    model = GaussianNB().fit(frame[["age", "sex"]].to_numpy(), y)
-    with pytest.raises(DataError, match=r"GaussianNB was fitted on 2 columns, .* got 3: age, hours, sex"):
-        Asker(model, NUMBERS)
+    with pytest.raises(DataError, match=message):
+        Asker(GaussianNB().fit(fit_on(frame), y), NUMBERS)
 
 
 # Which dtype
@@ -291,30 +276,26 @@ def test_objects_hold_the_decoded_values(data, domain):
     assert (domain.encode(rows) == codes).all()
 
 
+def same(one, other):
+    """Whether two batches hold the same values of the same types."""
+    if isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other)
+    else:
+        assert one.shape == other.shape
+        pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
+        assert all(type(a) is type(b) and (pd.isna(a) or a == b) for a, b in pairs)
+
+
+@given(st.data(), domains(), st.sampled_from([ObjectForm, lambda domain: FrameForm(domain, domain.names[::-1])]))
+def test_families_are_the_rows_of_the_families(data, domain, make):
+    codes, form = data.draw(inputs(domain)), make(domain)
+    same(form.families(codes), form.rows(domain.families.members(codes)))
+
+
 @given(st.data(), domains(kinds=numeric_parameters))
-def test_families_of_arrays_are_the_rows_of_the_families(data, domain):
-    codes = data.draw(inputs(domain))
-    form = ArrayForm(domain, np.float64)
-    np.testing.assert_array_equal(form.families(codes), form.rows(domain.families.members(codes)))
-
-
-@given(st.data(), domains())
-def test_families_of_objects_are_the_rows_of_the_families(data, domain):
-    codes = data.draw(inputs(domain))
-    form = ObjectForm(domain)
-    families, rows = form.families(codes), form.rows(domain.families.members(codes))
-    assert families.shape == rows.shape
-    assert (domain.encode(families) == domain.encode(rows)).all()
-    assert [[type(v) for v in row] for row in families.tolist()] == [[type(v) for v in row] for row in rows.tolist()]
-
-
-@given(st.data(), domains())
-def test_families_of_frames_are_the_rows_of_the_families(data, domain):
-    codes = data.draw(inputs(domain))
-    form = FrameForm(domain, domain.names[::-1])
-    families = form.families(codes)
-    pd.testing.assert_frame_equal(families, form.rows(domain.families.members(codes)))
-    assert tuple(families.columns) == domain.names[::-1]
+def test_families_of_numbers_are_the_rows_of_the_families(data, domain):
+    codes, form = data.draw(inputs(domain)), ArrayForm(domain, np.float64)
+    same(form.families(codes), form.rows(domain.families.members(codes)))
 
 
 def test_forms_do_not_share_memory_with_the_codes():
@@ -324,8 +305,3 @@ def test_forms_do_not_share_memory_with_the_codes():
         form.rows(codes)[:] = -1
         form.families(codes)[:] = -1
         np.testing.assert_array_equal(codes, before)
-
-
-def test_an_ordinal_of_words_makes_a_frame():
-    domain = Domain([Ordinal("size", ["S", "M"]), Integer("s", 0, 1)], sensitive=["s"])
-    assert isinstance(asked(Spy(), domain)[0], pd.DataFrame)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 MOST_VALUES = 1000
-"""A listed parameter with more is an id, or free text: no rule would be about its values."""
+"""Values of a listed parameter up to which rules may name them; chosen: with more it is an id or free text."""
 
 SPIKE = 0.1
-"""A value of a number stands out if this part of the rows have it, ..."""
+"""Smallest fraction of rows with a number that stands out; chosen."""
 STANDS_OUT = 5
-"""... and so many times as many as have the next value on either side."""
+"""Smallest ratio of its rows to those of the next value on either side; chosen."""
 
 OUTSIDE = -1
-"""The atom of what is none of the parameter's values."""
+"""The atom of a value that is not the parameter's."""
 
 _SYMBOLS = {
     (False, True, False): "==",
@@ -46,26 +46,26 @@ _SYMBOLS = {
     (False, True, True): ">=",
     (True, False, True): "!=",
 }
-"""By whether what is below, at and above a number is allowed."""
+"""The comparison for a number, by whether values below, at and above it are allowed."""
 
 
 @dataclass(frozen=True)
 class Column(ABC):
-    """A parameter's column, row by row as atoms."""
+    """A parameter's column as atoms."""
 
     parameter: Parameter
     atoms: Codes
-    """By row; OUTSIDE for a value that is none of the parameter's."""
+    """The atom of each row; OUTSIDE for a value that is not the parameter's."""
     n_atoms: int
 
     @property
     def name(self) -> str:
-        """The parameter's."""
+        """The parameter's name."""
         return self.parameter.name
 
     @cached_property
     def counts(self) -> Codes:
-        """By atom, how many rows have it."""
+        """The number of rows with each atom."""
         return np.bincount(self.atoms[self.atoms >= 0], minlength=self.n_atoms).astype(np.int64)
 
     @cached_property
@@ -75,10 +75,10 @@ class Column(ABC):
 
     @abstractmethod
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
-        """What is true of all but some atoms, as parts to be joined by `or`."""
+        """Formulas, to be joined by `or`, that are true of all atoms except the forbidden ones."""
 
     def _with_missing(self, parts: list[Formula], forbidden: Mask, holds_for_missing: bool) -> list[Formula]:
-        """The same, true of a missing value if that is allowed and of none if it is forbidden."""
+        """The parts, changed where needed so that they are true of a missing value only if it is allowed."""
         if not self.parameter.missing or bool(forbidden[-1]) != holds_for_missing:
             return parts
         absent = Missing(Name(self.name))
@@ -87,15 +87,15 @@ class Column(ABC):
 
 @dataclass(frozen=True)
 class Listed(Column):
-    """Each value is an atom."""
+    """A column in which each value is an atom."""
 
     @cached_property
     def values(self) -> list[Any]:
-        """By atom; None where missing."""
+        """The value of each atom; None for a missing one."""
         return plain_values(self.parameter)
 
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
-        """By the shorter list, of the values allowed or of those forbidden."""
+        """Formulas with the shorter list: the values allowed, or those forbidden."""
         name, absent = Name(self.name), Missing(Name(self.name))
         known = [(value, bad) for value, bad in zip(self.values, forbidden, strict=True) if value is not None]
         good, bad = ([value for value, is_bad in known if is_bad == wanted] for wanted in (False, True))
@@ -114,13 +114,13 @@ class Listed(Column):
 
 @dataclass(frozen=True)
 class Number(Column):
-    """A number: below, at and above the value that stands out; without one, all numbers are "at"."""
+    """A number with three atoms: below, at and above the value that stands out. Without one, all numbers are "at"."""
 
     numbers: Floats
     spike: float | None
 
     def literal(self, forbidden: Mask, *, prefer_allowed: bool) -> list[Formula]:
-        """By a comparison with the value that stands out."""
+        """A comparison with the value that stands out."""
         name = Name(self.name)
         if self.spike is None or forbidden[:3].all() or not forbidden[:3].any():
             return [Missing(name) if forbidden[1] else Not(Missing(name))]
@@ -136,12 +136,12 @@ class Number(Column):
 
 
 def constant(number: float) -> int | float:
-    """A number as it is best read."""
+    """The number as an int if it is whole."""
     return int(number) if float(number).is_integer() and abs(number) < 2**53 else float(number)
 
 
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
-    """The columns that rules can be about: not the derived, the widest, nor one whose name no rule can hold."""
+    """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
     own = [p.base if isinstance(p, Extended) else p for p in domain.parameters]
     kept = [p for p in own if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]
@@ -166,7 +166,7 @@ def column_of(parameter: Parameter, column: pd.Series[Any]) -> Column:
 
 
 def _spike(numbers: Floats) -> float | None:
-    """The value that stands out, if one does."""
+    """The number that stands out; None if none does."""
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < 2:
         return None

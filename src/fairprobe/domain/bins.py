@@ -1,4 +1,4 @@
-"""Bins: the levels of a parameter in a few groups that rows fill, and how rows are spread within each of them."""
+"""Bins: groups of a parameter's levels, and how rows are spread within each group."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fairprobe.domain.parameter import Parameter
 MOST_BINS = 32
 
 LEAST_ROWS = 40
-"""A bin of several levels has so many rows at least, where there are as many."""
+"""Smallest number of rows in a bin of several levels, if the data have as many; chosen."""
 
 STRENGTHS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 1e4, 1e5, 1e6, 1e9)
-"""As how many rows what is expected counts beside what was seen: tried one by one."""
+"""Weights of the prior, in rows, that are tried; chosen to cover every size of data."""
 
 MOST_TABLE = 4_000_000
-"""Up to so many levels are looked up in a table."""
+"""Levels up to which bins are looked up in a table; chosen: 32 MB."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """A parameter's levels in bins, each a run of places; of an unordered parameter, levels are put into places first.
+    """A parameter's levels in bins, each a run of places. An unordered parameter's levels are first put in an order.
 
-    Within a bin, levels that rows have are as likely as these make them, mixed with all levels alike. For what part
-    each of the two counts is learned: numbers that come again (a capital gain of 7,688) are told from others.
+    Within a bin, a level's probability mixes its frequency among the rows with equal probability for all levels. The
+    data decide the weights, so that numbers which recur (a capital gain of 7,688) differ from numbers that do not.
     """
 
     n_levels: int
@@ -37,15 +37,15 @@ class Bins:
     order: Codes | None
     """The level at each place; None where places are levels."""
     seen: Codes
-    """The places that rows have, in order."""
+    """The places that occur in rows, in order."""
     counts: Codes
-    """How many rows have each of these."""
+    """The number of rows at each of these places."""
     strength: float
-    """As how many rows of each bin "all levels alike" counts."""
+    """Weight, in rows per bin, of equal probability for all levels."""
 
     @classmethod
     def of_rows(cls, parameter: Parameter, codes: Codes) -> Bins:
-        """Bins that rows with these codes fill."""
+        """Bins made from the codes of rows."""
         n_levels = parameter.levels
         levels, counts = np.unique(codes, return_counts=True)
         order = None
@@ -65,12 +65,12 @@ class Bins:
 
     @cached_property
     def sizes(self) -> Codes:
-        """How many levels each bin has."""
+        """The number of levels in each bin."""
         return np.diff(self.starts, append=self.n_levels)
 
     @cached_property
     def rows(self) -> Codes:
-        """How many rows each bin has."""
+        """The number of rows in each bin."""
         rows = np.zeros(len(self), dtype=np.int64)
         np.add.at(rows, self._bin_at(self.seen), self.counts)
         return rows
@@ -96,13 +96,13 @@ class Bins:
         return None if self._levels is None else self._logs_of(self._levels)
 
     def bins_of(self, codes: Codes) -> Codes:
-        """The bin of each code; of none that is below 0, anything."""
+        """The bin of each code; meaningless for a code below 0."""
         if not self.is_mixed:
             return codes
         return self._bin_at(_places(self.order, codes)) if self._bin_table is None else self._bin_table.take(codes)
 
     def log_parts(self, codes: Codes) -> Floats:
-        """The logarithm of each code's part of its bin."""
+        """The log probability of each code within its bin."""
         return self._logs_of(codes) if self._log_table is None else self._log_table.take(codes)
 
     def _logs_of(self, codes: Codes) -> Floats:
@@ -113,12 +113,12 @@ class Bins:
         return np.log((counts + self.strength / self.sizes[bins]) / (self.rows[bins] + self.strength))
 
     def best_strength(self) -> float:
-        """What makes each row likeliest by all the others."""
+        """The strength with the highest leave-one-out likelihood."""
         bins = self._bin_at(self.seen)
         return strongest(self.counts, self.rows[bins], 1 / self.sizes[bins])[0]
 
     def draw(self, bins: Codes, rng: np.random.Generator) -> Codes:
-        """A level of each bin: as a row of it has, or any, by the strength."""
+        """A level drawn from each bin."""
         draws = rng.random((2, len(bins)))
         rows = self.rows[bins]
         ends = np.cumsum(self.counts)
@@ -130,7 +130,7 @@ class Bins:
         return places if self.order is None else self.order[places]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the tables, which are made again where they are needed."""
+        """The fields without the tables, which are computed again where they are needed."""
         return vars_of(self)
 
 
@@ -140,9 +140,9 @@ def vars_of(bins: Bins) -> dict[str, Any]:
 
 
 def strongest(counts: Codes, totals: Codes, expected: Floats) -> tuple[float, float]:
-    """The strength that makes rows likeliest, each by all the others, and the logarithm of their chances then.
+    """The strength with the highest leave-one-out likelihood, and the logarithm of that likelihood.
 
-    Rows are counts out of totals; what is expected counts beside them.
+    `counts` of `totals` rows were seen, and `expected` are the prior probabilities.
     """
     scores = [float((counts * np.log((counts - 1 + s * expected) / (totals - 1 + s))).sum()) for s in STRENGTHS]
     best = int(np.argmax(scores))
@@ -163,7 +163,7 @@ def _sorted(places: Codes, counts: Codes) -> tuple[Codes, Codes]:
 
 
 def _runs(levels: Codes, counts: Codes, n_levels: int, missing: bool) -> Codes:
-    """Where bins of an ordered parameter begin: a spike has one of its own, the others about as many rows each."""
+    """The first levels of an ordered parameter's bins: a frequent level is a bin alone, the others have equal rows."""
     n = counts.sum()
     spike = (counts * MOST_BINS >= n) | (missing & (levels == n_levels - 1))
     before = np.cumsum(np.where(spike, 0, counts)) - np.where(spike, 0, counts)

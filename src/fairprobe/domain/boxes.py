@@ -1,4 +1,4 @@
-"""Parts: who is allowed, box by box, for whoever counts inputs without looking at each.
+"""Boxes of allowed inputs, for counting inputs without looking at each.
 
 Rules that tie parameters together allow a union of boxes, each a set of levels of every free parameter of theirs. Where
 they name sensitive parameters too, these are put in first: what is left for the different sensitive values is walked
@@ -22,16 +22,16 @@ from fairprobe.domain.variables import Variable
 
 @dataclass(frozen=True)
 class Atoms:
-    """A parameter's levels in atoms, which no rule tells apart, and some sets of these."""
+    """A parameter's levels in atoms, which no rule separates, and some sets of atoms."""
 
     column: int
     n_levels: int
     starts: Codes
     """Where a run of levels of one atom begins."""
     atom: Codes
-    """By run."""
+    """The atom of each run."""
     sets: Mask
-    """By set, then atom."""
+    """Boolean mask by set, then atom."""
 
     def of(self, levels: Codes) -> Codes:
         """The atom of each level."""
@@ -39,7 +39,7 @@ class Atoms:
 
     @cached_property
     def counts(self) -> Codes:
-        """How many levels each set has."""
+        """The number of levels in each set."""
         sizes = np.zeros(self.sets.shape[1], dtype=np.int64)
         np.add.at(sizes, self.atom, np.diff(self.starts, append=self.n_levels))
         return np.asarray(self.sets @ sizes)
@@ -47,14 +47,14 @@ class Atoms:
 
 @dataclass(frozen=True)
 class Part:
-    """What rules that belong together allow: boxes that do not overlap."""
+    """The inputs that one block of rules allows, as boxes that do not overlap."""
 
     atoms: tuple[Atoms, ...]
-    """Of the free parameters that they tie together."""
+    """The atoms of each free parameter in the block."""
     boxes: Codes
-    """By box, then parameter: which of its sets."""
+    """The number of the parameter's set, by box, then parameter."""
     allowed: Mask
-    """By box, then combination of sensitive values; one at least is."""
+    """Boolean mask by box, then combination of sensitive values; at least one in each box is allowed."""
 
 
 def make_part(

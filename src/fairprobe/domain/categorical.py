@@ -1,4 +1,4 @@
-"""Parameters whose values are listed: levels number them."""
+"""Parameters with listed values; a code is a value's place in the list."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Listed(Parameter):
 
     @cached_property
     def _table(self) -> Any:
-        """All values by code, ready to be taken from."""
+        """The values by code, as an array in the parameter's dtype."""
         import pandas as pd
 
         values = [*self.values, None] if self.missing else list(self.values)
@@ -86,7 +86,7 @@ class _Listed(Parameter):
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the tables, which are made again where they are needed."""
+        """The fields without the tables, which are computed again where they are needed."""
         return {key: value for key, value in self.__dict__.items() if not key.endswith("_table")}
 
 

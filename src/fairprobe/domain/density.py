@@ -32,14 +32,14 @@ from fairprobe.blocks import Remark
 
 HELD_OUT = 0.2
 MOST_HELD_OUT = 10_000
-"""Rows that say what is plausible."""
+"""Fraction of the rows that are held out to define what is plausible, and their largest number; chosen."""
 
 LEAST_ROWS = 20
 FEW_HELD_OUT = 100
-"""With fewer, a plausibility is a coarse number."""
+"""Rows a density needs, and held-out rows below which a remark says that plausibilities are coarse; chosen."""
 
 N_MASS = 50_000
-"""Samples that tell how much of the density the rules allow."""
+"""Samples that measure how much of the density the rules allow; chosen: known within 1%."""
 
 BATCH = 10_000
 
@@ -68,16 +68,16 @@ class Density:
     ) -> None:
         self.domain = domain
         self.columns = _modelled(domain)
-        """The positions of the parameters that it is about: all but the derived ones."""
+        """The positions of the parameters in it: all but the derived ones."""
         self.bins = tuple(bins)
         self.factors = tuple(factors)
-        """Each behind those of the columns that it looks at; columns are numbered by their place in `columns`."""
+        """In an order in which each follows its parents. Columns are numbered by their place in `columns`."""
         self.held_out = held_out
-        """How likely the rows held out from the fit are, in order: logarithms."""
+        """The sorted log probabilities of the held-out rows."""
         self.n_rows = n_rows
-        """Rows that it was fitted to."""
+        """Rows used in the fit."""
         self.n_left_out = n_left_out
-        """Rows that are no inputs of the domain, or that a constraint forbids."""
+        """Rows left out: outside the domain, or forbidden by a constraint."""
 
     # Making one
 
@@ -110,7 +110,7 @@ class Density:
         return made
 
     def within(self, domain: Domain) -> Density:
-        """The same density of another domain, which has the same parameters but maybe other rules, links or roles."""
+        """The density for another domain with the same parameters; its rules, links and roles may differ."""
         if domain is self.domain:
             return self
         ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
@@ -127,13 +127,13 @@ class Density:
 
     @classmethod
     def from_parquet(cls, path: str | PathLike[str], domain: Domain | None = None) -> Density:
-        """Read what `to_parquet` wrote; with a domain, the density of that one (callables, no file holds)."""
+        """Read a density from a file. Give the domain if it has constraints that are callables: a file holds none."""
         from fairprobe.domain.density_file import read
 
         return read(path, domain)
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write it to a plain file: counts of rows by bin, no row and nothing to run."""
+        """Write the density to a file of counts per bin. The file holds no row and no code."""
         from fairprobe.domain.density_file import write
 
         write(path, self)
@@ -141,16 +141,16 @@ class Density:
     # What it says of rows
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
-        """`n` inputs drawn from it, none that a constraint or a link forbids."""
+        """`n` inputs drawn from the density, all of them allowed."""
         rng = np.random.default_rng(checked_seed(seed))
         return self.domain.decode(self.sample_codes(checked_count("n", n, at_least=0), rng))
 
     def log_density(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
-        """The logarithm of each row's probability; minus infinity for one that is no input, or forbidden."""
+        """The log probability of each row; minus infinity for a row outside the domain or forbidden."""
         return self._said(rows, self.log_chances, -math.inf, "log_density") - self._log_mass
 
     def plausibility(self, rows: pd.DataFrame | NDArray[Any]) -> pd.Series:
-        """The fraction of the rows held out that are no likelier; 0 for one that is no input, or forbidden."""
+        """The fraction of held-out rows that are at most as likely; 0 for a row outside the domain or forbidden."""
         return self._said(rows, self.plausibility_of, 0.0, "plausibility")
 
     def _said(self, rows: Any, of: Any, otherwise: float, name: str) -> pd.Series:
@@ -166,7 +166,7 @@ class Density:
 
     @property
     def health(self) -> tuple[Remark, ...]:
-        """What to know about it."""
+        """Remarks on how far the density can be trusted."""
         remarks = []
         n = len(self.held_out)
         if n < FEW_HELD_OUT:
@@ -184,7 +184,7 @@ class Density:
     # Inputs as codes
 
     def log_chances(self, codes: Codes) -> Floats:
-        """How likely inputs are, rules aside: the logarithm."""
+        """The log probability of inputs, not counting that rules forbid some."""
         return self._log_chances([self._known(codes, place) for place in range(len(self.columns))])
 
     def _log_chances(self, codes: Sequence[Codes]) -> Floats:
@@ -201,14 +201,14 @@ class Density:
         return total
 
     def _known(self, codes: Codes, place: int) -> Codes:
-        """A column's codes as it was fitted; -1 for what stands in a row and is none of its values."""
+        """A column's codes as in the fit; -1 for a value of a row that is not the parameter's."""
         known = self._translations[place]
         column = codes[:, self.columns[place]].astype(np.int64, copy=False)
         return column if known is None else known[column]
 
     @cached_property
     def _translations(self) -> list[Codes | None]:
-        """For parameters that also hold what stands in rows: by their code, the nearest of their own."""
+        """For parameters extended by values of rows: the nearest own code for each code. None for other parameters."""
         translations: list[Codes | None] = []
         for column in self.columns:
             parameter = self.domain.parameters[column]
@@ -220,18 +220,18 @@ class Density:
         return translations
 
     def plausibility_of(self, codes: Codes) -> Floats:
-        """The same as `plausibility`, of inputs, rules aside."""
+        """The fraction of held-out rows that are at most as likely as each input, whether or not it is allowed."""
         return np.searchsorted(self.held_out, self.log_chances(codes), side="right") / len(self.held_out)
 
     def floor(self, plausibility: float) -> float:
-        """The least logarithm that an input so plausible has."""
+        """The smallest log probability of inputs with at least this plausibility."""
         if not is_number(plausibility) or not 0 <= plausibility < 1:
             raise SettingError.about("min_plausibility", f"must be at least 0 and below 1, got {plausibility!r}")
         place = math.ceil(round(plausibility * len(self.held_out), 9))
         return -math.inf if place == 0 else float(self.held_out[place - 1])
 
     def sample_codes(self, n: int, rng: np.random.Generator, floor: float = -math.inf) -> Codes:
-        """`n` inputs drawn from it that are allowed, none less likely than the floor."""
+        """`n` allowed inputs drawn from the density, with log probabilities of at least `floor`."""
         kept = [np.empty((0, len(self.domain.levels)), dtype=np.int64)]
         n_kept = n_drawn = 0
         highest = -math.inf
@@ -250,7 +250,7 @@ class Density:
         return np.concatenate(kept)[:n]
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
-        """Inputs drawn from it, rules aside."""
+        """Inputs drawn from the density, allowed or not."""
         bins: list[Codes] = [np.zeros(n, dtype=np.int64)] * len(self.columns)
         codes = np.zeros((n, len(self.domain.levels)), dtype=np.int64)
         for factor in self.factors:
@@ -274,7 +274,7 @@ class Density:
 
     @cached_property
     def _log_mass(self) -> float:
-        """How much of it the rules leave: the logarithm, by a sample of its own."""
+        """The logarithm of the probability that rules allow an input of the density, estimated from a sample."""
         if not self.domain.is_restricted:
             return 0.0
         allowed = self.domain.allows(self._draw(N_MASS, np.random.default_rng(0)))
@@ -283,10 +283,7 @@ class Density:
     # How it shows
 
     def describe(self) -> str:
-        """What it looks at, a column a line.
-
-        Behind each column, those that its bins are given by, the one that tells most first.
-        """
+        """A line for each column: its number of bins, and its parents, the most informative first."""
         names = [self.domain.names[column] for column in self.columns]
         width = max(map(len, names))
         lines = [
@@ -297,7 +294,7 @@ class Density:
         return "\n".join([f"{self!r}:", *lines])
 
     def plot(self, path: str | PathLike[str]) -> None:
-        """Draw which columns look at which, as SVG."""
+        """Draw the columns and their parents as SVG."""
         from fairprobe.domain.density_plot import draw
 
         draw(self, path)
@@ -310,7 +307,7 @@ class Density:
 
 
 def checked_density(density: Any, domain: Domain) -> Density:
-    """The density, if it is one, of this domain."""
+    """The density for this domain; anything that is not a density is refused."""
     if not isinstance(density, Density):
         raise SettingError.about(
             "density", f"must be a fairprobe.Density, got {type(density).__name__}: see Density.fit(domain, X)"
@@ -324,14 +321,14 @@ def _modelled(domain: Domain) -> list[int]:
 
 
 def _identity(parameter: Parameter) -> tuple[Any, ...]:
-    """What makes the codes of two parameters mean the same."""
+    """Fields that must be equal for the codes of two parameters to have the same meaning."""
     base = parameter.base if isinstance(parameter, Extended) else parameter
     fields = ("low", "high", "step", "values", "source")
     return (base.name, base.kind, base.missing, *(getattr(base, name, None) for name in fields))
 
 
 def _why_outside(domain: Domain, codes: Codes, inside: Mask) -> str:
-    """What keeps most rows out, as the end of a message."""
+    """The end of a message that names the commonest reason why rows are left out."""
     if inside.all():
         return ""
     outside = (codes < 0).sum(axis=0)

@@ -1,4 +1,4 @@
-"""A density as a plain file: a Parquet table of counts, with a description beside it. No row of the data is in it.
+"""Files of densities: a Parquet table of counts with a description as metadata. They hold no row of the data.
 
 The table has four columns: `part` ("level", "factor" or "held-out"), `item` (which column, or which factor), `place`
 (a level's place, or a cell of the factor's table) and `value` (a count of rows, or a logarithm). What they are counts
@@ -44,7 +44,7 @@ def write(path: str | PathLike[str], density: Density) -> None:
 
 
 def digest_of(density: Density) -> str:
-    """Of all that a density says."""
+    """A hash of all that defines a density."""
     return str(_content(density)[0]["digest"])
 
 
@@ -93,7 +93,7 @@ def _content(density: Density) -> tuple[dict[str, Any], pa.Table]:
 
 
 def _digest(about: dict[str, Any], table: pa.Table) -> str:
-    """Of all that the file says, so that one that was changed or cut is found out."""
+    """A hash of the file's content, which detects a file that was changed or cut."""
     said = json.dumps({name: value for name, value in about.items() if name != "digest"}, sort_keys=True)
     digest = hashlib.sha256(said.encode())
     digest.update(json.dumps(table["part"].cast("string").to_pylist()).encode())

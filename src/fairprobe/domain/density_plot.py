@@ -1,4 +1,4 @@
-"""A density drawn: a table of which columns are given by which others."""
+"""A drawing of a density: a table of columns and their parents."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from fairprobe.domain.density import Density
 from fairprobe.svg import BAND, INK, SOFT, svg_panels
 
 CELL = 0.34
-"""In inches."""
+"""Width of a cell in inches; chosen."""
 
 SHADES = (INK, "#5fa8c4", BAND)
-"""What tells most is darkest."""
+"""Colours of parents, the most informative darkest."""
 
 
 def draw(density: Density, path: str | PathLike[str]) -> None:
-    """Draw it: a row for each column, behind those that it is given by, and a mark for each of these."""
+    """Draw a row for each column, behind its parents, with a mark for each parent."""
     names = [density.domain.names[column] for column in density.columns]
     order = [factor.child for factor in density.factors]
     place = {child: number for number, child in enumerate(order)}

@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 MostBroken = Callable[[float, float], float]
-"""How many rows may break a rule, by its support and by the count expected."""
+"""The number of rows that may break a rule, by its support and by the number expected by chance."""
 
 MOST_VALUES = 200
-"""A source with more values makes no table that a person would read."""
+"""Values of a source; chosen: a person would not read a longer table."""
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """What `target` is for each value of `source`."""
+    """The value of `target` follows from that of `source`."""
 
     source: str
     target: str
     formula: Formula
     derived: Derived | None
-    """As a parameter; None if the source has values that no row shows."""
+    """The target as a derived parameter; None if no row has some value of the source."""
     n: int
-    """Rows with both."""
+    """Rows with both values."""
     expected: float
-    """Rows that would contradict if the two had nothing to do with each other."""
+    """Rows that would contradict if the two were independent."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ def _candidates(domain: Domain, frame: pd.DataFrame) -> Iterator[_Numbered]:
 
 
 def _without_outside(numbers: Codes, seen: Codes) -> tuple[Codes, Codes]:
-    """With -1 for what is none of the parameter's values: no rule can name it."""
+    """The numbers with -1 for values that are not the parameter's, which no rule can name."""
     return (numbers - 1, seen[1:]) if len(seen) and seen[0] < 0 else (numbers, seen)
 
 
 def _sources(
     target: str, found: dict[tuple[str, str], Dependency], domain: Domain, columns: Sequence[_Numbered]
 ) -> list[str]:
-    """What a parameter may follow from, the best first."""
+    """The sources that a parameter may follow from, the best first."""
     rank = {
         column.name: (column.name not in domain.sensitive, column.is_numeric, len(column.values), place)
         for place, column in enumerate(columns)
@@ -138,7 +138,7 @@ def _dependency(
 
 
 def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
-    """Whether every value of the source, those included that are not compared, has been seen."""
+    """Whether rows have every value of the source, including values that are not compared."""
     if source.levels > MOST_VALUES + 1:
         return False
     values = [*plain_values(source), *([] if is_number(source) else listed_values(source))]
@@ -146,7 +146,7 @@ def _is_whole(mapping: Mapping[Any, Any], source: Parameter) -> bool:
 
 
 def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: bool) -> Formula:
-    """Which values go together: a part for each value of the target; of a value not seen nothing is said."""
+    """The rule that lists which values go together. It allows everything for values that no row has."""
     by_target: dict[Any, list[Any]] = {}
     for value, follows in mapping.items():
         by_target.setdefault(follows, []).append(value)
@@ -160,7 +160,7 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
 
 
 def _one_of(name: str, values: Sequence[Any]) -> list[Formula]:
-    """That a parameter has one of some values, in parts: a missing one is asked for apart."""
+    """Formulas, to be joined by `or`, that are true if a parameter has one of the values."""
     known = tuple(value for value in values if value is not None)
     parts: list[Formula] = []
     if known:

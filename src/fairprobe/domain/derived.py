@@ -1,4 +1,4 @@
-"""Parameters that another one determines: not sampled, not moved, computed at the edge."""
+"""Derived parameters: another parameter decides their value, so they are neither sampled nor moved."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Derived(Parameter):
                 check_value(self.name, value)
 
     def bound(self, source: Parameter) -> Derived:
-        """With its values by the source's codes."""
+        """The parameter with its value for every code of the source."""
         values = [*map(plain_or_none, np.asarray(source.decode(np.arange(source.levels)), dtype=object))]
         absent = [value for value in values if value is not None and value not in self.mapping]
         if absent:
@@ -70,12 +70,12 @@ class Derived(Parameter):
         return replace(self, by_code=by_code, dtype=dtype, missing=missing)
 
     def of(self, values: Sequence[Any]) -> list[Any]:
-        """What follows from values of the source; None from one that is none of its."""
+        """The values that follow from values of the source; None for a value that the mapping lacks."""
         return [self.mapping.get(plain_or_none(value)) for value in values]
 
     @cached_property
     def value_ids(self) -> Codes:
-        """By the source's code, a number that is the same for the same value."""
+        """A number for each code of the source; codes with equal numbers have the same derived value."""
         ids = {value: number for number, value in enumerate(dict.fromkeys(self.by_code))}
         return np.array([ids[value] for value in self.by_code], dtype=np.int64)
 

@@ -21,7 +21,7 @@ from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula,
 
 @dataclass(frozen=True)
 class _Sharpness:
-    """How many rows next to an edge are looked at, and how dense the nearer half must be beside the farther."""
+    """Rows looked at next to an edge, and the smallest ratio of the nearer half's density to the farther half's."""
 
     n_rows: int
     least: float
@@ -32,18 +32,18 @@ SHARP = _Sharpness(60, 0.58)
 SHARPER = _Sharpness(120, 0.7)
 """Where the edge of an order may be anywhere: 50 of 120, which a flat density has in 97%."""
 LOCALLY_EXPECTED = 15
-"""So many rows past the edge, were they as dense there as next to it, must be missed."""
+"""Rows that would lie past the edge if they were as dense there as next to it; chosen."""
 LEAST_ROWS = 150
-"""With fewer, the rows next to an edge are most of them."""
+"""Rows needed to look for an edge; chosen: with fewer, most rows lie next to it."""
 LEAST_VALUES = 12
-"""Two numbers with fewer values have no differences next to an edge and farther from it."""
+"""Different values that two compared numbers must have; chosen."""
 OFTEN = 0.01
-"""An order is worth a rule if this part of the rows would break it by chance."""
+"""Fraction of rows that would break an order by chance for it to be a rule; chosen."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A bound that rows keep."""
+    """A bound that rows keep, with the rows concerned and those expected past it by chance."""
 
     formula: Formula
     support: int
@@ -51,7 +51,7 @@ class Edge:
 
 
 def orders(columns: Sequence[Column], least: float, most_broken: MostBroken) -> list[Edge]:
-    """Orders of two numbers, a <= b or a <= b and some more; none that follows from two others."""
+    """Orders of two numbers, such as a <= b or a <= b - 16, without those that follow from two others."""
     found = dict(_orders(columns, least, most_broken))
     offsets = {pair: offset for pair, (offset, _) in found.items()}
 
@@ -85,7 +85,7 @@ def _orders(
 
 
 def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpness, least: float) -> float:
-    """How many rows would break b - a >= offset by chance; 0 if these are few, or that is no sharp edge."""
+    """The expected number of rows that break b - a >= offset by chance; 0 if it is small or the edge is not sharp."""
     everyone = np.sort(b)
 
     def by_chance(bound: float) -> float:
@@ -108,7 +108,7 @@ def _order(a: Floats, b: Floats, step: float, offset: float, sharpness: _Sharpne
 
 
 def _readable(offset: float, step: float) -> float:
-    """The bound rounded to the grid, away from the rows."""
+    """The bound, rounded down to the grid."""
     return float(f"{np.floor(offset / step + 1e-6) * step:.12g}")
 
 
@@ -126,7 +126,7 @@ def _step(*columns: Column) -> float:
 
 
 def ranges(columns: Sequence[Column], least: float) -> Iterator[Edge]:
-    """Bounds of a number where another column has some atom; atoms with the same bound go together."""
+    """Bounds of a number for atoms of another column. Atoms with the same bound share a rule."""
     for number in (column for column in columns if isinstance(column, Number)):
         everyone = np.sort(number.numbers[~np.isnan(number.numbers)])
         for column in columns:
@@ -153,7 +153,7 @@ def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> I
 
 
 def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, float]]:
-    """What the numbers of some rows keep to, and how many would not by chance."""
+    """Bounds of some rows' numbers, and the number of rows expected past each by chance."""
     low, high = float(inside[0]), float(inside[-1])
     if low == high:
         n_same = int(np.searchsorted(everyone, low, side="right") - np.searchsorted(everyone, low))
@@ -164,7 +164,7 @@ def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, f
 
 
 def _bound(inside: Floats, everyone: Floats) -> float:
-    """How many of some rows would be below the lowest of them by chance; 0 if that is no sharp edge."""
+    """The expected number of rows below the lowest by chance; 0 if the edge is not sharp."""
     below = int(np.searchsorted(everyone, inside[0]))
     expected = len(inside) * below / len(everyone)
     far = max(inside[min(SHARP.n_rows, len(inside)) - 1], inside[inside > inside[0]][0])  # two values at least

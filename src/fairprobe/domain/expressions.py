@@ -34,7 +34,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Name:
-    """A parameter."""
+    """The value of a parameter."""
 
     name: str
 
@@ -82,7 +82,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Not:
-    """The contrary."""
+    """True where its part is false."""
 
     part: Formula
 
@@ -98,7 +98,7 @@ class Join:
 Term = Constant | Name | Rank | Arithmetic
 Leaf = Compare | Among | Missing
 Formula = Leaf | Not | Join | bool
-"""What is true or false of an input. A plain bool is left over where everything is known."""
+"""A statement that is true or false of an input. It is a bool if substitution leaves nothing unknown."""
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -123,14 +123,14 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @lru_cache(maxsize=100_000)
 def names_in(node: Any) -> frozenset[str]:
-    """The parameters that a tree names."""
+    """The names of the parameters in a tree."""
     if isinstance(node, (Name, Rank)):
         return frozenset([node.name])
     return frozenset().union(*map(names_in, parts_of(node)))
 
 
 def parts_of(node: Any) -> tuple[Any, ...]:
-    """The trees right below."""
+    """The direct parts of a node."""
     if isinstance(node, (Compare, Arithmetic)):
         return node.left, node.right
     if isinstance(node, (Among, Missing)):
@@ -141,7 +141,7 @@ def parts_of(node: Any) -> tuple[Any, ...]:
 
 
 def leaves_of(formula: Formula) -> Iterator[Leaf]:
-    """All comparisons and the like."""
+    """The leaves of a formula: comparisons, lists and checks for missing values."""
     if isinstance(formula, (Compare, Among, Missing)):
         yield formula
     else:
@@ -153,7 +153,7 @@ def leaves_of(formula: Formula) -> Iterator[Leaf]:
 
 
 def evaluate(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
-    """Whether it is true of each of n inputs, whose values are given by name."""
+    """Boolean mask of the n inputs for which a formula is true; `operands` has their values by name."""
     with np.errstate(all="ignore"):
         return _true_of(formula, operands, n)
 
@@ -179,7 +179,7 @@ def _true_of(formula: Formula, operands: Mapping[str, Operand], n: int) -> Mask:
 
 
 def _compared(symbol: str, left: Any, right: Any) -> Mask:
-    """None is as NaN is: unlike anything, itself included. Only numbers have an order: all else was ranked before."""
+    """A comparison in which None, like NaN, is unequal to everything. Only numbers are compared by order."""
     if symbol not in ("==", "!="):
         left, right = _as_number(left), _as_number(right)
     answer = np.asarray(COMPARISONS[symbol](left, right), dtype=bool)
@@ -209,7 +209,7 @@ def _value_of(term: Any, operands: Mapping[str, Operand]) -> Any:
 
 
 def _number(term: Any, operands: Mapping[str, Operand]) -> Floats | np.float64:
-    """As NumPy's number, whose division by zero is no error."""
+    """A value as a NumPy number, so that division by zero raises no error."""
     return _as_number(_value_of(term, operands))
 
 
@@ -233,7 +233,7 @@ def is_listed(values: Operand) -> bool:
 
 
 def substitute(formula: Formula, values: Mapping[str, Any], truths: Mapping[Leaf, bool]) -> Formula:
-    """The rule with values in the place of names (None where missing), and with what is known of its leaves."""
+    """A formula in which known values (None if missing) and known truths of leaves are put in and simplified."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, (Compare, Among, Missing)):
@@ -282,7 +282,7 @@ def _term_with(term: Any, values: Mapping[str, Any]) -> Any:
 
 
 def joined(symbol: str, left: Any, right: Any) -> Any:
-    """Two numbers that are both known become one, so that trees which mean the same are the same."""
+    """An operation on two terms. Two constants become one constant, so that equal meanings give equal trees."""
     both = Arithmetic(symbol, left, right)
     if not (isinstance(left, Constant) and isinstance(right, Constant)):
         return both

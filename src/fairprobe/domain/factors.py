@@ -20,30 +20,30 @@ from fairprobe.domain.bins import strongest
 MOST_PARENTS = 3
 
 MOST_CELLS = 500_000
-"""Of a factor's table."""
+"""Cells of a factor's table; chosen: 4 MB."""
 
 LEAST_GAIN = 0.001
-"""What looking at another column must add to the logarithm of the density, a row."""
+"""Gain in mean log probability per row that another parent must bring; chosen."""
 
 MOST_ROWS = 20_000
-"""Rows that tell which columns to look at; the tables are then made of all."""
+"""Rows used to choose parents; chosen for speed. The tables then use all rows."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The bins of a column, given those of others."""
+    """The distribution of a column's bins, given the bins of its parents."""
 
     child: int
     parents: tuple[int, ...]
-    """The one that tells most first: without enough rows, the last are not looked at."""
+    """The parents, the most informative first. Where rows are few, the last ones matter less."""
     strengths: tuple[float, ...]
-    """As how many rows what is known without the last parent counts; first for no parent at all."""
+    """Weight, in rows, of what is known without the last parent; the first number is for no parent at all."""
     counts: Codes
-    """How many rows have each combination: by the parents' bins in their order, then the child's."""
+    """The number of rows by the parents' bins in their order, then the child's bin."""
 
     @cached_property
     def chances(self) -> Floats:
-        """Of the child's bins, by the parents' in one number."""
+        """The probability of the child's bins, by the parents' bins in one number."""
         sums = [self.counts]
         for _ in self.parents:
             sums.append(sums[-1].sum(axis=-2))
@@ -59,24 +59,24 @@ class Factor:
 
     @cached_property
     def _ends(self) -> Floats:
-        """Where each chance ends, the rows of the table one behind the other, each 1 long."""
+        """Cumulated probabilities; the row of number r runs from r to r + 1."""
         ends = np.cumsum(self.chances, axis=1)
         ends /= ends[:, -1:]
         return (ends + np.arange(len(ends))[:, None]).ravel()
 
     def contexts(self, bins: Sequence[Codes]) -> Codes:
-        """The parents' bins in one number."""
+        """The parents' bins combined into one number."""
         number: Codes = np.zeros(len(bins[self.child]), dtype=np.int64)
         for parent, n in zip(self.parents, self.counts.shape, strict=False):
             number = number * n + bins[parent]
         return number
 
     def log_chances(self, bins: Sequence[Codes]) -> Floats:
-        """Of the rows' own bins, by column."""
+        """The log probability of the child's bin in each row; `bins` are by column."""
         return self._logs.take(self.contexts(bins) * self.counts.shape[-1] + bins[self.child])
 
     def draw(self, bins: Sequence[Codes], rng: np.random.Generator) -> Codes:
-        """The child's bins, given the parents'."""
+        """Bins of the child drawn given the parents' bins."""
         contexts, n = self.contexts(bins), self.counts.shape[-1]
         places = np.searchsorted(self._ends, contexts + rng.random(len(contexts)), side="right")
         return (places - contexts * n).clip(0, n - 1)
@@ -87,7 +87,7 @@ class Factor:
 
 
 class _Learner:
-    """Makes factors of rows' bins, and says how likely each row is by all the others."""
+    """Learns factors from the bins of rows, and scores them by leave-one-out likelihood."""
 
     def __init__(self, bins: Codes, sizes: Sequence[int]) -> None:
         self._bins = bins
@@ -98,7 +98,7 @@ class _Learner:
         return float(np.prod([self._sizes[column] for column in columns], dtype=np.float64)) <= MOST_CELLS
 
     def learn(self, child: int, parents: Sequence[int]) -> tuple[Factor, float]:
-        """The factor, and the logarithm of the rows' chances, each by all the others."""
+        """The factor of a child and its parents, and its leave-one-out log likelihood."""
         columns = [*parents, child]
         sizes = [self._sizes[column] for column in columns]
         cells = np.ravel_multi_index(tuple(self._bins[:, column] for column in columns), sizes)
@@ -118,7 +118,7 @@ class _Learner:
 
 
 def learned(bins: Codes, sizes: Sequence[int]) -> list[Factor]:
-    """Factors for all columns of a table of bins, each behind those that it looks at."""
+    """Factors for all columns of a table of bins, each behind its parents."""
     some = bins[np.linspace(0, len(bins) - 1, MOST_ROWS).astype(np.int64)] if len(bins) > MOST_ROWS else bins
     parents = _structure(_Learner(some, sizes), len(sizes), LEAST_GAIN * len(some))
     learner = _Learner(bins, sizes)
@@ -126,14 +126,14 @@ def learned(bins: Codes, sizes: Sequence[int]) -> list[Factor]:
 
 
 def tree_of(bins: Codes, sizes: Sequence[int]) -> list[Factor]:
-    """The tree of Chow and Liu alone, for comparison."""
+    """The factors of the tree of Chow and Liu, for comparison."""
     learner = _Learner(bins, sizes)
     parents, _ = _tree(learner, len(sizes), LEAST_GAIN * len(bins))
     return [learner.learn(child, parents[child])[0] for child in _in_order(parents)]
 
 
 def _structure(learner: _Learner, n_columns: int, least: float) -> list[list[int]]:
-    """Which columns each one looks at: the tree, then whatever adds most, as long as something adds enough."""
+    """The parents of each column: the tree first, then always the parent that adds most, while one adds enough."""
     parents, scores = _tree(learner, n_columns, least)
 
     def gains(child: int) -> dict[int, float]:
@@ -167,7 +167,7 @@ def _structure(learner: _Learner, n_columns: int, least: float) -> list[list[int
 
 
 def _tree(learner: _Learner, n_columns: int, least: float) -> tuple[list[list[int]], list[float]]:
-    """The tree in which columns tell most of each other, from the one that tells most on; and the columns' scores."""
+    """The tree of Chow and Liu, rooted at the most informative column, and the columns' scores."""
     alone = [learner.learn(column, [])[1] for column in range(n_columns)]
     given = np.zeros((n_columns, n_columns))
     for child in range(n_columns):
@@ -190,7 +190,7 @@ def _tree(learner: _Learner, n_columns: int, least: float) -> tuple[list[list[in
 
 
 def _ancestors(parents: Sequence[Sequence[int]], column: int) -> set[int]:
-    """A column and all that it looks at, directly or by way of others."""
+    """A column and all its ancestors."""
     found, waiting = set[int](), [column]
     while waiting:
         each = waiting.pop()
@@ -201,7 +201,7 @@ def _ancestors(parents: Sequence[Sequence[int]], column: int) -> set[int]:
 
 
 def _in_order(parents: Sequence[Sequence[int]]) -> list[int]:
-    """The columns, each behind those that it looks at."""
+    """The columns in an order in which each follows its parents."""
     order: list[int] = []
     while len(order) < len(parents):
         order += [c for c in range(len(parents)) if c not in order and all(other in order for other in parents[c])]

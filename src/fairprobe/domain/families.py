@@ -109,6 +109,12 @@ class Families:
             member[:, column] = values[:, 0].take(places) if values.shape[1] == 1 else values[places, each]
         return member
 
+    def place_of(self, own: Codes) -> Codes:
+        """The place of each row's sensitive codes among the combinations; -1 if a value is not compared."""
+        levels = [self._domain.parameters[column].levels for column in self._sensitive]
+        places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
+        return np.where((own < 0).any(axis=1), -1, places)
+
     def place(self, codes: Codes) -> Codes:
         """The place of each input among the members of its own family."""
         own = np.zeros(len(codes), dtype=np.int64)

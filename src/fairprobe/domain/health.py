@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 THIN = 0.01
-"""A smaller part of what is drawn is worth a word."""
+"""Fraction of drawn inputs that are allowed, below which there is a remark; chosen."""
 
 MOST_ROWS = 20_000
-"""So many rows are looked at, spread evenly."""
+"""Rows looked at, evenly spread; chosen for speed."""
 
 LEAST_ROWS = 30
-"""With fewer, a column may be unique, or follow another, by chance."""
+"""Rows needed to say that a column is unique or follows another; chosen."""
 
 MARKERS = frozenset(
     {"?", "??", "-", "--", "---", ".", "..", "*", "na", "n/a", "n.a.", "#n/a", "nan", "none", "null", "nil"}
 )
-"""What files write for "no value", in lower case; pandas knows some of them, if they are written as it expects."""
+"""Texts, in lower case, that files use for a missing value."""
 
 NEARLY_UNIQUE = 0.95
 ID_NAME = re.compile(r"(?i:(^|[\W_])(id|idx|index|key|no|nr|uuid|guid|ssn))$|[a-z](Id|ID|Idx|Key)$")
@@ -49,28 +49,28 @@ DATE = re.compile(
     rf"|{_DAY}[-. ][A-Za-z]{{3,9}}[-., ]+\d{{4}}|[A-Za-z]{{3,9}} {_DAY},? \d{{4}}){_TIME}"
 )
 MOST_DATES = 200
-"""So many different values are looked at to tell dates."""
+"""Different values that are looked at to recognise dates; chosen."""
 
 LABELS = frozenset({"label", "labels", "target", "targets", "y", "y_true", "ground_truth", "outcome"})
 LABELS_OF_TWO = frozenset(
     {"class", "income", "approved", "default", "decision", "result", "churn", "survived", "hired"}
 )
-"""Names that a label often has; the second ones may well be inputs, unless they have two values."""
+"""Names that labels often have. Those of the second set may be inputs unless they have two values."""
 MOST_LABELS = 20
 
 MOST_VALUES = 1000
 MOST_COLUMNS = 100
-"""Of more columns, only the sensitive ones are looked at for what determines them."""
+"""Columns up to which all pairs are compared; with more, only pairs with a sensitive column. Chosen for speed."""
 EXPECTED = 20
-"""So many rows at least would have to contradict a dependency if there were none."""
+"""Rows that would contradict a dependency by chance, needed to report it; chosen."""
 ERROR = 0.01
-"""Of proposing a link."""
+"""Error probability for the links that a remark proposes; chosen."""
 MOST_PAIRS = 5
-"""Pairs named; of more, their number."""
+"""Pairs of columns that a remark names; chosen."""
 
 
 def health_of_data(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """What can be said of the rows that a domain was inferred from."""
+    """Remarks on the rows from which a domain was inferred."""
     of_rules = health_of_rules(frame, domain)  # first, as it may refuse
     return health_of_columns(frame, domain) + of_rules
 
@@ -93,7 +93,7 @@ def health_of_columns(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
-    """Rules that real rows break: either the rows are wrong, or the rule is. One that no row keeps is refused."""
+    """Remarks on rules that rows break. A rule that no row keeps is refused."""
     remarks = []
     for rule in domain.constraints:
         if isinstance(rule, Rule):
@@ -109,7 +109,7 @@ def health_of_rules(frame: pd.DataFrame, domain: Domain) -> list[Remark]:
 
 
 def health_of_domain(domain: Domain) -> list[Remark]:
-    """How thin what the constraints allow is, where inputs are drawn until they hold."""
+    """A remark if constraints allow so few inputs that drawing them is slow."""
     part = domain.restrictions.acceptance
     if part >= THIN:
         return []
@@ -123,13 +123,13 @@ def health_of_domain(domain: Domain) -> list[Remark]:
 
 
 def warn_of_health(remarks: Iterable[Remark], *, stacklevel: int = 2) -> None:
-    """Say them as warnings."""
+    """Issue remarks as warnings."""
     for name, message in remarks:
         warnings.warn(f"{name}: {message}", HealthWarning, stacklevel=stacklevel)
 
 
 def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
-    """Inputs that tell the label outright."""
+    """Remarks on inputs that determine the label."""
     rows, known = _spread(frame), _spread(label)
     numbers = numbered(known)
     remarks = []
@@ -147,7 +147,7 @@ def health_of_label(frame: pd.DataFrame, label: pd.Series[Any]) -> list[Remark]:
 
 
 def _spread(rows: Any) -> Any:
-    """At most so many rows, evenly spread, in their order."""
+    """At most `MOST_ROWS` rows, evenly spread, in their order."""
     if len(rows) <= MOST_ROWS:
         return rows
     return rows.iloc[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
@@ -210,7 +210,7 @@ def _id_column(column: pd.Series[Any], parameter: Parameter) -> list[Remark]:
 
 
 def _looks_like_id(column: pd.Series[Any], n_values: int) -> bool:
-    """Whole numbers that count the rows or are named so; an amount of money may be different in each row too."""
+    """Whether whole numbers seem to number the rows, by their name or their values."""
     name = str(column.name)
     is_dense = column.max() - column.min() < 2 * n_values
     return bool(ID_NAME.search(name) or is_dense or column.is_monotonic_increasing)
@@ -262,7 +262,7 @@ def _of_sensitive(sensitive: str, other: str, how: str) -> str:
 
 
 def _proposed(links: Iterable[Link], sensitive: str, other: str) -> str:
-    """The link that may be wanted, as the end of a remark."""
+    """The end of a remark with a proposed link, or an empty text."""
     for link in links:
         if (link.column, link.sensitive) == (other, sensitive):
             return f"; a link to read and edit, as propose_links gives it: {link.words()}"
@@ -270,7 +270,7 @@ def _proposed(links: Iterable[Link], sensitive: str, other: str) -> str:
 
 
 def _dependencies(columns: dict[str, Codes], sensitive: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Pairs of columns, a sensitive one first, and in what way they go together."""
+    """Pairs of columns, a sensitive one first, and how one follows from the other in words."""
     names = set(sensitive)
     for one, other in combinations(columns, 2):
         one, other = (other, one) if other in names and one not in names else (one, other)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDE = 100
-"""Above that many levels a step of one is too small to get anywhere."""
+"""Levels above which a search also moves by 1% and 10% of the range; chosen."""
 
 MOST_DECIMALS = 6
 
@@ -26,11 +26,11 @@ MOST_CODES = 12
 """Levels of a whole number that may be codes of categories: chosen, as for proxies."""
 
 MOST_SHOWN = 5
-"""Values that no row has, named in a remark."""
+"""Values without rows that a remark names; chosen."""
 
 
 def infer_parameters(frame: pd.DataFrame, given: Iterable[Parameter] = ()) -> list[Parameter]:
-    """One parameter for each column; those given replace the inferred by name."""
+    """A parameter for each column; given parameters replace inferred ones of the same name."""
     _check_frame(frame)
     by_name = {parameter.name: parameter for parameter in given}
     unknown = [name for name in by_name if name not in frame.columns]
@@ -86,7 +86,7 @@ def only_seen(
 
 
 def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
-    """The values of a parameter that no row has; none of a number with more values than codes have."""
+    """The values of a parameter that no row has. For a number with more than `MOST_CODES` values the list is empty."""
     if not isinstance(parameter, (Category, Ordinal)) and parameter.levels > MOST_CODES:
         return []
     codes = np.setdiff1d(np.arange(parameter.levels - parameter.missing), parameter.encode(frame[parameter.name]))
@@ -94,7 +94,7 @@ def unseen_values(frame: pd.DataFrame, parameter: Parameter) -> list[Any]:
 
 
 def unseen_remarks(frame: pd.DataFrame, parameter: Parameter) -> Iterator[Remark]:
-    """Health checks that name values of a sensitive parameter which no row has: those compared, and those left out."""
+    """Remarks that name values of a sensitive parameter which no row has, compared or left out."""
     compared = unseen_values(frame, parameter)
     declared = infer_parameter(frame[parameter.name])
     apart = [value for value in unseen_values(frame, declared) if parameter.encode([value])[0] < 0]
@@ -113,7 +113,7 @@ def _integer(name: str, low: int, high: int, missing: bool, dtype: str) -> Integ
 
 
 def _number(name: str, values: Any, missing: bool, dtype: str) -> Parameter:
-    """Whole numbers that only became floats (a missing value does that) stay whole; else a grid as fine as the data."""
+    """An Integer if all numbers are whole, even as floats; otherwise a Real with a grid as fine as the data."""
     if not np.isfinite(values).all():
         raise DataError(f"column {name!r} must hold finite numbers, got an infinite one")
     low, high = float(values.min()), float(values.max())

@@ -26,10 +26,10 @@ from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
 
 NONE = -1
-"""The code of a value that is none of those compared, or of a member that does not exist."""
+"""The code of a value that is not compared, and of a member that does not exist."""
 
 MOST_LEVELS = 1_000_000
-"""Of a column that is linked by a table."""
+"""Levels of a column that a table of roles may link; chosen: the table lists every level."""
 
 WHOLE = 1e-6
 
@@ -70,7 +70,7 @@ class Link:
             raise self.error(f"per must be a number other than 0, got {self.per!r}")
 
     def error(self, rule: str) -> DomainError:
-        """A refusal of this link."""
+        """An error about this link."""
         return DomainError(f"the link of {self.column!r} to {self.sensitive!r} {rule}")
 
     def _checked_roles(self) -> dict[str, dict[Any, Any]]:
@@ -127,12 +127,12 @@ def plain_values(parameter: Parameter, codes: Codes | None = None) -> list[Any]:
 
 
 class RowRoles(NamedTuple):
-    """The roles that real rows play in a link."""
+    """The roles of a batch of real rows in one link."""
 
     column: Held
     """The linked column, which may also hold every value that plays a role."""
     goes_together: Mask
-    """Which rows have a value that goes with their sensitive value."""
+    """Boolean mask of the rows whose value goes with their sensitive value."""
     played: Codes
     """By sensitive code, then row: the code of the value that plays the row's role; NONE where nobody does."""
 
@@ -141,13 +141,13 @@ class RowRoles(NamedTuple):
 
 
 class _Table:
-    """A link by roles. A value named nowhere is a role of its own."""
+    """A link by a table of roles. A value that the table does not name has a role of its own."""
 
     def __init__(self, link: Link, column: Parameter, sensitive: Parameter) -> None:
         if column.levels > MOST_LEVELS:
             raise link.error(f"needs a column with {MOST_LEVELS:,} values at most, got {column.levels:,}: use a shift")
         self.known = plain_values(sensitive)
-        """The sensitive values by code, then others that the table has a column for."""
+        """The compared sensitive values by code, then other values that the table names."""
         self.n_compared = len(self.known)
         every = getattr(sensitive, "categories", ()) or self.known
         for value in dict.fromkeys(key for role in link.roles.values() for key in role):
@@ -175,15 +175,15 @@ class _Table:
         self.link = link
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """The role that each code plays; `sensitive` are codes, of those compared or of others known."""
+        """The role that each code plays with a sensitive value, which is given by its place in `known`."""
         return self.role[sensitive, own]
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """By sensitive code, then role: who plays it; NONE where nobody does."""
+        """The code that plays each role, by sensitive code, then role; NONE if nobody does."""
         return self.player[sensitive[:, None], roles[None]]
 
     def rules(self) -> Iterator[Formula]:
-        """What it forbids: a named value with a sensitive value that it is not named for."""
+        """Rules that forbid a named value with a sensitive value for which the table does not name it."""
         link = self.link
         for player in dict.fromkeys(value for role in link.roles.values() for value in role.values()):
             keys = tuple(key for role in link.roles.values() for key, value in role.items() if value == player)
@@ -191,7 +191,7 @@ class _Table:
             yield Join("or", (other, Among(Name(link.sensitive), keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """The roles in real rows. A value that is none of the column's keeps itself with every sensitive value."""
+        """The roles in real rows. A value that is not the column's own stays with every sensitive value."""
         places = {value: place for place, value in enumerate(self.known)}
         others = [places.get(value, len(self.known)) for value in sensitive.extras]
         own = np.array([*range(self.n_compared), *others])[sensitive.codes]
@@ -203,7 +203,7 @@ class _Table:
 
 
 class _Shift:
-    """A link by a shift in whole steps, so that it goes back the same way. Past a bound there is nobody."""
+    """A link that shifts numbers by whole steps, so that it can be undone. Past a bound there is no member."""
 
     n_compared: int
 
@@ -235,18 +235,18 @@ class _Shift:
         self.n_roles = self._n_values + self._highest - int(self._shift.min()) + column.missing
 
     def _steps(self, value: Any) -> float:
-        """How many steps a sensitive value is away from none; NaN if nothing is known of it."""
+        """The shift of a sensitive value in steps; NaN if the link has none for it."""
         if self._per_step is not None:
             return math.nan if is_missing(value) else math.floor(round(self._per_step * float(value), 9) + 0.5)
         return self._by_value.get(value, math.nan)
 
     def canonical(self, own: Codes, sensitive: Codes) -> Codes:
-        """The role that each code plays: the code without its shift; a missing value's is the last."""
+        """The role of each code: the code without its shift. A missing value has the last role."""
         roles = own - self._shift[sensitive] + self._highest
         return np.where(own >= self._n_values, self.n_roles - 1, roles) if self._parameter.missing else roles
 
     def played(self, roles: Codes, sensitive: Codes) -> Codes:
-        """By sensitive code, then role: who plays it; NONE past a bound."""
+        """The code that plays each role, by sensitive code, then role; NONE past a bound."""
         codes = roles[None] - self._highest + self._shift[sensitive][:, None]
         played = np.where((codes >= 0) & (codes < self._n_values), codes, NONE)
         if self._parameter.missing:
@@ -254,11 +254,11 @@ class _Shift:
         return played
 
     def rules(self) -> Iterator[Formula]:
-        """Nothing is forbidden."""
+        """No rules: a shift forbids nothing."""
         return iter(())
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
-        """The roles in real rows: the number itself is shifted, on the grid or off it. A missing value stays."""
+        """The roles in real rows. Numbers are shifted on the grid and off it; a missing value stays."""
         base: Any = self._parameter
         values = column.parameter.numbers(column.codes)
         own = np.array([*self._shift, *map(self._steps, sensitive.extras)], dtype=np.float64)[sensitive.codes]
@@ -278,7 +278,7 @@ class _Shift:
 
 
 class Links:
-    """The links of a domain, and with them the roles of its inputs."""
+    """All links of a domain."""
 
     def __init__(self, links: Sequence[Link], parameters: Sequence[Parameter], sensitive: Sequence[str]) -> None:
         self.links = tuple(links)
@@ -290,19 +290,16 @@ class Links:
         self.columns = [names.index(link.column) for link in self.links]
         self.levels = [each.n_roles for each in made]
         self._made = made
-        self._parameters = parameters
-        self._names = names
-        self._sensitive = list(sensitive)
         self._with = [list(sensitive).index(link.sensitive) for link in self.links]
         self._places = [names.index(link.sensitive) for link in self.links]
 
     @cached_property
     def rules(self) -> list[Formula]:
-        """What the tables forbid."""
+        """The rules that the tables imply."""
         return [rule for each in self._made for rule in each.rules()]
 
     def canonical(self, codes: Codes) -> Codes:
-        """By input, then column: the role that it plays; NONE where its values do not go together."""
+        """The role by input, then linked column; NONE if the input's values do not go together."""
         roles = [
             each.canonical(codes[:, column], codes[:, place])
             for each, column, place in zip(self._made, self.columns, self._places, strict=True)
@@ -310,7 +307,7 @@ class Links:
         return np.column_stack(roles)
 
     def played(self, roles: Codes, combinations: Codes) -> Codes:
-        """By combination, input and column: the code that plays the role there; NONE where nobody does."""
+        """The code that plays the role, by combination, input and linked column; NONE if nobody does."""
         parts = [
             each.played(np.maximum(roles[:, i], 0), combinations[:, place])
             for i, (each, place) in enumerate(zip(self._made, self._with, strict=True))
@@ -319,18 +316,18 @@ class Links:
         return np.where((roles >= 0)[None], played, NONE)
 
     def played_by(self, link: int, roles: Codes, sensitive: int) -> Codes:
-        """The codes that play some roles of one link with a sensitive value; NONE where nobody does."""
+        """The codes that play roles of one link with a sensitive value; NONE if nobody does."""
         played: Codes = self._made[link].played(roles, np.array([sensitive]))[0]
         return played
 
     def in_rows(self, held: Callable[[str], Held]) -> Iterator[tuple[str, int, RowRoles]]:
-        """For real rows, by link: its column, the place of its sensitive parameter, and who plays the rows' roles."""
+        """The roles in real rows: for each link its column, the place of its sensitive parameter, and the roles."""
         for link, place, each in zip(self.links, self._with, self._made, strict=True):
             yield link.column, place, each.in_rows(held(link.column), held(link.sensitive))
 
 
 def _made(link: Any, parameters: Sequence[Parameter], names: Sequence[str], sensitive: Sequence[str]) -> Any:
-    """A link that was made sure of."""
+    """The link checked against the parameters, as a table or a shift."""
     if not isinstance(link, Link):
         raise DomainError(f"a link must be a fairprobe.Link, got {link!r}")
     if link.sensitive not in sensitive:

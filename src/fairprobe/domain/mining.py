@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 MOST_OF_EXPECTED = 0.01
-"""However many rows a rule speaks about, those that break it may be this part of the count expected at most."""
+"""Largest ratio of the rows that break a rule to the number expected by chance; chosen."""
 
 UNSEEN = 0.2
-"""Rare values go along with those that are surely forbidden, if none was seen and they make up no more of the count."""
+"""Largest expected number of rows for unseen rare values that join forbidden ones, relative to the latter; chosen."""
 
 MOST_NEAR = 12
-"""A rule is held against so many others to tell whether they imply it."""
+"""Rules that are checked together for implying another; chosen for speed."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +57,26 @@ class MinedRule(Rule):
     """
 
     support: int = field(kw_only=True)
-    """The rows that it speaks about: those where its premise holds."""
+    """Rows for which its premise holds."""
     expected: float = field(kw_only=True)
-    """How many rows would break it if its columns had nothing to do with each other."""
+    """Rows that would break it if its columns were independent."""
     n_broken: int = field(kw_only=True)
-    """How many do."""
+    """Rows that break it."""
     derived: Derived | None = field(default=None, kw_only=True)
-    """For a parameter that follows from another: that parameter, ready to take its place."""
+    """The derived parameter, if the rule says that one follows from another."""
 
     @property
     def names(self) -> frozenset[str]:
-        """The parameters that it names."""
+        """The names of the parameters in it."""
         return names_in(self.formula)
 
     def evidence(self) -> str:
-        """What it rests on, in words."""
+        """The evidence for it in words."""
         seen = f"{self.n_broken:,} {'does' if self.n_broken == 1 else 'do'}" if self.n_broken else "none does"
         return f"{self.support:,} rows, about {self.expected:,.0f} expected to break it by chance, {seen}"
 
     def words(self) -> str:
-        """It and what it rests on, in a line."""
+        """The rule and its evidence in one line."""
         return f"{self.text}: {self.evidence()}"
 
     def __repr__(self) -> str:
@@ -87,19 +87,19 @@ class MinedRule(Rule):
 
 @dataclass(frozen=True)
 class Standard:
-    """What makes a rule."""
+    """The conditions that a rule must meet."""
 
     min_expected: float
     tolerance: float
     error: float
 
     def most_broken(self, support: Any, expected: Any) -> Any:
-        """How many rows may break it."""
+        """The number of rows that may break a rule."""
         return np.minimum(self.tolerance * support, MOST_OF_EXPECTED * expected)
 
 
 def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, error: float) -> list[MinedRule]:
-    """The rules that rows keep, those that name a sensitive parameter last; see `Domain.mine_constraints`."""
+    """The rules that rows keep; see `Domain.mine_constraints`."""
     standard = _checked(min_expected, tolerance, error)
     least = standard.min_expected
     frame = domain.rows(rows, called={"X": "rows"}, may_be_empty=True).frame
@@ -119,7 +119,7 @@ def mine(domain: Domain, rows: Any, *, min_expected: float, tolerance: float, er
 
 
 def rows_needed(min_expected: float) -> int:
-    """How many rows two values that half of them have each must miss each other in, to be a rule."""
+    """Rows needed to find a rule about two values that half of the rows have each."""
     return int(np.ceil(4 * min_expected))
 
 
@@ -146,7 +146,7 @@ class _Candidate:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two columns, with how many rows have each of their atoms together, and would by chance."""
+    """Two columns with the number of rows for each pair of atoms, seen and expected by chance."""
 
     one: Column
     other: Column
@@ -160,7 +160,7 @@ class _Pair:
         return cls(one, other, seen, by_chance)
 
     def forbidden(self, standard: Standard, error: float) -> Mask:
-        """Which atoms do not go together, though they would by chance."""
+        """Boolean mask of the pairs of atoms that rows lack although chance would give them."""
         from scipy.special import pdtr
 
         support = np.minimum.outer(self.seen.sum(axis=1), self.seen.sum(axis=0))
@@ -171,11 +171,11 @@ class _Pair:
         return rare | self._unseen(rare) | self.turned()._unseen(rare.T).T
 
     def turned(self) -> _Pair:
-        """The other column first."""
+        """The pair with the columns exchanged."""
         return _Pair(self.other, self.one, self.seen.T, self.expected.T)
 
     def _unseen(self, rare: Mask) -> Mask:
-        """Atoms too rare for a rule of their own that go along: where those left are no more than those forbidden."""
+        """Unseen pairs that are too rare for a rule alone and join forbidden ones, where few pairs then remain."""
         unseen = (self.seen == 0) & ~rare
         weight = (self.expected * unseen).sum(axis=1) <= UNSEEN * (self.expected * rare).sum(axis=1)
         n_left = (~rare & ~unseen).sum(axis=1)
@@ -183,7 +183,7 @@ class _Pair:
 
 
 def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple[_Pair, Mask, Mask]]:
-    """Sets of atoms of two columns that do not go together, none with any."""
+    """Pairs of columns with two sets of atoms, none of which goes with any of the other set."""
     pairs = [_Pair.of(one, other) for one, other in combinations(columns, 2)]
     n_looked_at = sum(int((pair.expected >= standard.min_expected).sum()) for pair in pairs)
     for pair in pairs:
@@ -194,7 +194,7 @@ def _rectangles(columns: Sequence[Column], standard: Standard) -> Iterator[tuple
 
 
 def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Mask, Mask]]:
-    """Rectangles that rows keep: where too many break one as a whole, it is cut into what none does and the rest."""
+    """Rectangles that rows keep. If too many rows break one, it is cut into its unseen part and single cells."""
     for some, others in _cover(forbidden, pair.expected):
         cells = np.ix_(some, others)
         support = min(pair.seen[some].sum(), pair.seen[:, others].sum())
@@ -208,7 +208,7 @@ def _kept(pair: _Pair, forbidden: Mask, standard: Standard) -> Iterator[tuple[Ma
 
 
 def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
-    """A few rectangles that cover a table's marked cells and no others: the heaviest first."""
+    """Rectangles that together cover exactly the forbidden cells of a table, the heaviest first."""
     left = forbidden.copy()
     while left.any():
         open_weight = weight * left
@@ -220,13 +220,13 @@ def _cover(forbidden: Mask, weight: Floats) -> Iterator[tuple[Mask, Mask]]:
 
 
 def _around(forbidden: Mask, left: Mask) -> Iterator[tuple[Mask, Mask]]:
-    """For each row of a table, all its marked cells, with the rows that have these too."""
+    """A rectangle for each row of a table: its forbidden cells, and all rows where these are forbidden."""
     for row in np.unique(forbidden[left.any(axis=1)], axis=0):
         yield np.asarray(forbidden[:, row].all(axis=1)), row
 
 
 def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
-    """The rule that forbids a rectangle: what it is about first, then what must hold."""
+    """The rule that forbids a rectangle: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
     parts = premise.literal(is_premise, prefer_allowed=False) + conclusion.literal(is_excluded, prefer_allowed=True)
@@ -235,7 +235,7 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
-    """What is best said by what is left comes last, then what more rows have."""
+    """A sort key of the two sides of a rule: the conclusion is the side with fewer allowed atoms or more rows."""
     if not isinstance(column, Listed):
         return True, 0
     return bool(forbidden.sum() >= (~forbidden).sum()), int(column.counts[forbidden].sum())
@@ -247,7 +247,7 @@ def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:
 def _chosen(
     domain: Domain, frame: pd.DataFrame, candidates: Sequence[_Candidate], standard: Standard
 ) -> list[MinedRule]:
-    """Those that the rows keep and no others imply; what names a sensitive parameter last, then by count expected."""
+    """The candidates that rows keep and other rules do not imply. Rules that name a sensitive parameter come last."""
     sensitive = set(domain.sensitive)
     order = sorted(candidates, key=lambda c: (bool(names_in(c.formula) & sensitive), c.derived is None, -c.expected))
     kept: list[MinedRule] = []
@@ -268,7 +268,7 @@ def _chosen(
 
 
 def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> bool:
-    """Whether nothing that other rules allow breaks it, as far as tables tell."""
+    """Whether other rules are known to imply a formula."""
     if formula in known or _compares_two(formula):
         return formula in known
     names = names_in(formula)
@@ -278,5 +278,5 @@ def _is_implied(domain: Domain, known: Sequence[Formula], formula: Formula) -> b
 
 
 def _compares_two(formula: Formula) -> bool:
-    """Whether it compares parameters with each other: a table of that takes long."""
+    """Whether a formula compares parameters with each other, which makes tables slow."""
     return any(len(names_in(leaf)) > 1 for leaf in leaves_of(formula))

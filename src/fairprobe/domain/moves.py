@@ -26,7 +26,7 @@ class Moves:
         self._row_starts = np.empty(0, dtype=np.int64)
 
     def steps(self, chosen: Codes, down: Mask, size_draws: Floats | None) -> Codes:
-        """The step of each walker: `chosen` parameters, the sign, and a uniform draw among the moves of that sign."""
+        """The step of each walker from its chosen parameter, the sign, and a uniform draw for the size."""
         if size_draws is None:
             return self._only_moves.take(chosen + chosen + down)
         low = self._downs[chosen, (size_draws * self._n_downs[chosen]).astype(np.int64)]
@@ -34,7 +34,7 @@ class Moves:
         return np.where(down, low, high)
 
     def apply(self, codes: Codes, chosen: Codes, steps: Codes) -> tuple[Codes, Mask]:
-        """The moved inputs, and which were moved down in the end: a move past a bound is reflected."""
+        """The moved inputs, and a mask of those moved down. A move past a bound is reflected."""
         moved = codes.copy()
         if len(self._row_starts) != len(codes):
             self._row_starts = np.arange(0, codes.size, codes.shape[1])

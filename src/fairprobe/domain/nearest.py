@@ -12,11 +12,11 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.domain.domain import Domain
 
 PAIRS = 4_000_000
-"""Inputs times rows that are looked at side by side."""
+"""Pairs of an input and a row compared at a time; chosen: 32 MB."""
 
 
 def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Floats]:
-    """For each input the nearest of the rows, the first of several, and its distance: up to 1 among the rows."""
+    """The nearest row of each input, the first of several, and its distance."""
     columns = list(domain.free_columns)
     if not columns:
         return np.zeros(len(inputs), dtype=np.int64), np.zeros(len(inputs))
@@ -31,12 +31,12 @@ def nearest_rows(domain: Domain, inputs: Codes, rows: Codes) -> tuple[Codes, Flo
 
 
 def coordinates(domain: Domain, codes: Codes) -> Codes:
-    """What is compared of inputs: their roles in the columns that are neither sensitive nor derived."""
+    """The compared coordinates of inputs: their roles in columns that are neither sensitive nor derived."""
     return domain.families.canonical(codes.astype(np.int64))[:, list(domain.free_columns)]
 
 
 class Gower:
-    """How far apart inputs are, by their coordinates, in terms of the ranges of some rows, or of the domain."""
+    """Gower's distance between coordinates of inputs, with numbers scaled by the range of rows or of the domain."""
 
     def __init__(self, domain: Domain, rows: Codes | None = None) -> None:
         columns = domain.free_columns
@@ -54,19 +54,19 @@ class Gower:
         )
 
     def scaled(self, codes: Codes) -> Floats:
-        """Levels of the columns of numbers in terms of the ranges; NaN where missing."""
+        """The scaled levels of numeric columns; NaN for a missing value."""
         numbers = codes[:, self.numbers]
         return np.where(numbers == self.last[self.numbers], np.nan, numbers / np.maximum(1, self._spans[self.numbers]))
 
     def by_column(self, ours: Codes, theirs: Codes) -> Floats:
-        """Pair by pair, how far apart they are in each column; the mean is their distance."""
+        """The distance of each pair in each column."""
         apart = (ours != theirs).astype(np.float64)
         for place, here, there in zip(self.numbers, self.scaled(ours).T, self.scaled(theirs).T, strict=True):
             apart[:, place] = _apart(here, there)
         return apart
 
     def distance(self, ours: Codes, theirs: Codes) -> Floats:
-        """Pair by pair."""
+        """The distance of each pair: the mean over the columns."""
         return self.by_column(ours, theirs).sum(axis=1) / max(1, ours.shape[1])
 
 
@@ -85,7 +85,7 @@ def _by_tree(here: Floats, there: Floats) -> tuple[Codes, Floats]:
 
 
 def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple[Codes, Floats]:
-    """Names first, which is quick: only rows that differ in few enough of them are held against numbers."""
+    """Search by blocks. Names are compared first; numbers only for rows that differ in few enough names."""
     # In 8 bits a role that nobody plays (-1) is 255, which no other value may then be.
     small = np.uint8 if max(ours.max(initial=0), theirs.max(initial=0)) < 255 else np.int64
     counter = np.min_scalar_type(ours.shape[1])
@@ -118,7 +118,7 @@ def _by_blocks(ours: Codes, theirs: Codes, here: Floats, there: Floats) -> tuple
 
 
 def _apart(here: Floats, there: Floats) -> Floats:
-    """Pair by pair, in a column of numbers."""
+    """The distance of each pair in one column of numbers."""
     apart = np.abs(here - there)
     unknown = np.flatnonzero(np.isnan(apart))
     if len(unknown):

@@ -18,7 +18,7 @@ from fairprobe.domain.values import plain
 from fairprobe.errors import DomainError
 
 MOST_BLUR = 0.25
-"""In steps: above that, rounding could take a number of a grid for its neighbour."""
+"""Largest tolerance around a grid number, in steps; chosen: with more, rounding could confuse neighbours."""
 
 
 class _Number(Parameter):
@@ -32,7 +32,7 @@ class _Number(Parameter):
     def _grid(self, codes: Codes) -> NDArray[Any]: ...
 
     def _blur(self) -> float:
-        """How far from the grid a number may be, in steps, and still be meant: the rounding of its dtype."""
+        """Distance from the grid, in steps, within which a number counts as on it: the rounding error of its dtype."""
         precision = np.finfo("float32" if self.dtype.lower() == "float32" else "float64").eps
         return max(1e-6, 4 * float(precision) * max(abs(self.low), abs(self.high)) / self.step)
 
@@ -172,7 +172,7 @@ class Real(_Number):
 
     @cached_property
     def _decimals(self) -> int:
-        """Few enough to read 0.3 where 3 * 0.1 gives 0.30000000000000004, enough to tell two steps apart."""
+        """Decimals for rounding: few enough to give 0.3 for 3 * 0.1, and enough to separate two steps."""
         largest = max(self.step, abs(self.low), abs(self.high))
         return max(0, 14 - math.floor(math.log10(largest)), 1 + math.ceil(-math.log10(self.step)))
 

@@ -1,4 +1,4 @@
-"""What all kinds of parameters share: codes, levels, dtypes.
+"""The base of all kinds of parameters: codes, levels, dtypes.
 
 A value is held as its *code*, the integer 0, 1, ... of its level. With `missing=True` one more level, the last, is "no
 value".
@@ -27,7 +27,7 @@ MAX_LEVELS = 10**12
 
 @dataclass(frozen=True)
 class Parameter(ABC):
-    """What the four kinds share; use one of them."""
+    """The base class of Integer, Real, Category and Ordinal."""
 
     name: str
     missing: bool = field(default=False, kw_only=True)
@@ -36,7 +36,7 @@ class Parameter(ABC):
 
     kind: ClassVar[str]
     wraps: ClassVar[bool] = False
-    """Whether a move past the last level goes on from the first."""
+    """Whether a move past the last level continues at the first."""
 
     @abstractmethod
     def _n_values(self) -> int: ...
@@ -54,7 +54,7 @@ class Parameter(ABC):
 
     @property
     def levels(self) -> int:
-        """How many values it may take, a missing one included."""
+        """The number of values, including the missing one."""
         return self._n_values() + self.missing
 
     @property
@@ -68,7 +68,7 @@ class Parameter(ABC):
         return None
 
     def encode(self, values: Any, *, nearest: bool = False) -> Codes:
-        """The codes of values; -1 where one is outside, or between two steps unless the `nearest` is meant."""
+        """The codes of values; -1 for a value outside. A number between two steps is outside, unless `nearest`."""
         import pandas as pd
 
         series = pd.Series(values)
@@ -78,7 +78,7 @@ class Parameter(ABC):
         return codes
 
     def typed(self, column: pd.Series) -> pd.Series:
-        """A column of real rows in this parameter's dtype, where that changes no value."""
+        """A column of real rows in this parameter's dtype if that changes no value, or else as it is."""
         import pandas as pd
 
         typed = in_dtype(column, self._pandas_dtype())
@@ -103,7 +103,7 @@ class Parameter(ABC):
         return ()
 
     def _check(self, dtype: str) -> None:
-        """Check what all kinds share; `dtype` is the one by default."""
+        """Check the fields that all kinds share and set the default `dtype`."""
         if not isinstance(self.name, str) or not self.name:
             raise DomainError(f"a parameter's name must be a string that is not empty, got {self.name!r}")
         self._check_levels()
@@ -126,7 +126,7 @@ class Parameter(ABC):
             )
 
     def _check_dtype(self) -> None:
-        """A dtype that was given must be able to hold the values."""
+        """Refuse a dtype that cannot hold the values."""
         import pandas as pd
 
         codes = np.unique([0, self._n_values() - 1, self.levels - 1])

@@ -31,41 +31,41 @@ if TYPE_CHECKING:
     from fairprobe.domain.domain import Domain
 
 ALMOST = 0.02
-"""A value occurs under a sensitive value if more than this part of its rows do."""
+"""Fraction of a value's rows above which it occurs under a sensitive value; chosen."""
 LEAST_ROWS = 20
-"""With fewer, a value has no profile to match."""
+"""Rows that a value needs for a profile; chosen."""
 LIKENESS, LEAST_TOLD = 0.5, 0.2
-"""So much of what sets one player apart must set the other apart too, on average of the two and for each."""
+"""Fraction of a player's profile that its match must explain: the mean of both directions, and each; chosen."""
 DOUBT = 2.0
-"""A match must be better than any other of the same player by so many standard errors."""
+"""Standard errors by which a match must beat any other of the same player; chosen."""
 LEAST_GAIN = 0.01
-"""And by so much; a bit is 0.69."""
+"""Gain in mean log probability by which it must also beat them; chosen."""
 WHOLE = 0.98
-"""Where one player is this part of each of two sensitive values, nothing sets it apart, and nothing need."""
+"""Fraction of two sensitive values' rows above which their only players match without a profile; chosen."""
 
 MOST_GROUPS = 20
 MOST_VALUES = 1000
 MOST_NUMBERS = 50
-"""Sensitive values; values of a column of names, and of one of numbers, that are looked at."""
+"""Largest number of sensitive values, of values in a column of names, and of values in a column of numbers; chosen."""
 
 N_BINS = 8
 MOST_KINDS = 30
-"""Parts of a number's range, and values of a name, that profiles tell apart."""
+"""Parts of a number's range, and commonest names, that profiles distinguish; chosen."""
 BY_CHANCE = 0.001
-"""A column sets a player apart if chance alone would do so this rarely."""
+"""Probability by chance below which a column is part of a player's profile; chosen."""
 PRIOR = 20.0
-"""So many rows' weight says that a value is as common among a player's rows as elsewhere."""
+"""Weight, in rows, of the assumption that a value is as common among a player's rows as elsewhere; chosen."""
 
 
 class Proposals(list[Link]):
-    """Links to read and edit, and in `evidence`, one for each, what they rest on."""
+    """A list of links to read and edit; `evidence` has the reason for each."""
 
     def __init__(self, links: Iterable[Link] = (), evidence: Iterable[str] = ()) -> None:
         super().__init__(links)
         self.evidence = tuple(evidence)
 
     def words(self) -> list[str]:
-        """A line for each."""
+        """A line for each link with its reason."""
         return [f"{link.words()}: {why}" for link, why in zip(self, self.evidence, strict=True)]
 
 
@@ -111,11 +111,11 @@ class _Table:
     sensitive: Parameter
     parameter: Parameter
     groups: Codes
-    """By row, the code of its sensitive value; -1 for one that is missing or not compared."""
+    """The code of each row's sensitive value; -1 if it is missing or not compared."""
     values: Codes
-    """By row, the code of the column; -1 for one that is missing, and can play no role."""
+    """The code of each row's value; -1 if it is missing, as it then plays no role."""
     seen: Codes
-    """By value, then sensitive value."""
+    """The number of rows by value, then sensitive value."""
 
     @classmethod
     def of(cls, sensitive: Parameter, parameter: Parameter, frame: pd.DataFrame) -> _Table:
@@ -125,7 +125,7 @@ class _Table:
         return cls(sensitive, parameter, groups, values, joint_counts(values, groups, shape))
 
     def players(self, error: float) -> list[_Player]:
-        """Values under the sensitive values that they occur under, if under the others they surely do not."""
+        """Pairs of a value and a sensitive value where it occurs, for values surely absent under some others."""
         from scipy.special import pdtr
 
         n_value, n_group = self.seen.sum(axis=1, keepdims=True), self.seen.sum(axis=0, keepdims=True)
@@ -140,7 +140,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Player:
-    """A value under a sensitive value, by their codes."""
+    """A value that occurs under a sensitive value; both by code."""
 
     value: int
     group: int
@@ -150,7 +150,7 @@ class _Player:
 
 
 class _Profiles:
-    """What sets players apart from the other rows of their sensitive value, in all other columns."""
+    """Profiles of players: how their rows differ, in the other columns, from other rows of their sensitive value."""
 
     def __init__(self, table: _Table, kinds: Codes, players: Sequence[_Player]) -> None:
         n_kinds = kinds.max(axis=0) + 1
@@ -164,11 +164,11 @@ class _Profiles:
         self._rows = {p: np.flatnonzero(in_group[p.group] & (table.values == p.value)) for p in players}
         self.part = {p: int(table.seen[p.value, p.group]) / int(table.seen[:, p.group].sum()) for p in players}
         self._others: dict[_Player, Floats] = {}
-        """By kind, its share among the other rows of the player's sensitive value."""
+        """The share of each kind among the other rows of the player's sensitive value."""
         self._lift: dict[_Player, Floats] = {}
-        """By kind, the logarithm of how much commoner it is among the player's rows."""
+        """The log ratio of each kind's share among the player's rows to its share among the others."""
         self._free: dict[_Player, float] = {}
-        """How many numbers of the lift are free to say something."""
+        """Degrees of freedom of the lift."""
         for player, rows in self._rows.items():
             self._tell(player, self._counts(rows), len(rows), of_group[player.group], n_group[player.group])
 
@@ -191,23 +191,23 @@ class _Profiles:
         self._free[player] = float(free[apart].sum())
 
     def gains(self, of: _Player, by: _Player) -> Floats:
-        """By row of one player, how much likelier the lift of another makes it than other rows are."""
+        """The log likelihood ratio of each row of one player under the lift of another."""
         lift, others = self._lift[by], self._others[of]
         total = np.bincount(self._column_of_kind, weights=others * np.exp(lift), minlength=self._n_columns)
         return lift[self._kinds[self._rows[of]]].sum(axis=1) - float(np.log(total[total > 0]).sum())
 
     def own_gain(self, player: _Player) -> float:
-        """What its own lift says of it, less what chance makes it say."""
+        """The mean gain of a player by its own lift, corrected for chance."""
         return float(self.gains(player, player).mean()) - self._free[player] / (2 * len(self._rows[player]))
 
 
 def _ratio(share: Floats, common: Floats) -> Floats:
-    """How much commoner each kind is; 1 where it does not occur: nothing is said of it."""
+    """The ratio of each kind's shares; 1 for a kind that does not occur."""
     return np.divide(share, common, out=np.ones_like(common), where=(common > 0) & (share > 0))
 
 
 def _kinds_of(domain: Domain, frame: pd.DataFrame, without: Iterable[str]) -> Codes:
-    """The other columns with their values in a few kinds: numbers in parts of their range, rare names as one."""
+    """The other columns with few kinds of values: parts of a number's range, and rare names as one kind."""
     left_out = set(without)
     kinds = [
         _kinds_of_column(parameter, frame[parameter.name])
@@ -240,13 +240,13 @@ class _Match:
 
 @dataclass
 class _Role:
-    """Players of one part, at most one for each sensitive value; the first is the one that others are held against."""
+    """Players of one role, at most one per sensitive value. Others are compared with the first."""
 
     players: list[_Player]
     likeness: list[float] = field(default_factory=list)
 
     def value_of(self, group: int) -> int | None:
-        """Who plays it under a sensitive value."""
+        """The value that plays the role under a sensitive value, or None."""
         return next((player.value for player in self.players if player.group == group), None)
 
 
@@ -275,7 +275,7 @@ def _matched(table: _Table, domain: Domain, frame: pd.DataFrame, error: float) -
 
 
 def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -> None:
-    """Put the players of another sensitive value into the roles that they play; the others begin roles of their own."""
+    """Add the players of another sensitive value to the roles that they play, or begin new roles with them."""
     left = []
     for player in players:
         own = next((role for role in roles if any(other.value == player.value for other in role.players)), None)
@@ -294,7 +294,7 @@ def _join(roles: list[_Role], players: Sequence[_Player], profiles: _Profiles) -
 def _assigned(
     players: Sequence[_Player], roles: Sequence[_Role], profiles: _Profiles
 ) -> list[tuple[_Player, _Role, float]]:
-    """The assignment of players to roles that fits best, where it is better than chance and than any other."""
+    """The best assignment of players to roles, without matches that are not clearly better than others."""
     from scipy.optimize import linear_sum_assignment
 
     if not players or not roles:
@@ -315,20 +315,20 @@ def _assigned(
 
 
 def _is_best(gains: Sequence[Floats], place: int) -> bool:
-    """Whether one is surely better than none, and than each other, for the same rows."""
+    """Whether one gain is clearly above zero and above every other gain."""
     others = [gains[place], *(gains[place] - other for at, other in enumerate(gains) if at != place)]
     return all(float(gain.mean()) > max(DOUBT * float(gain.std()) / np.sqrt(len(gain)), LEAST_GAIN) for gain in others)
 
 
 def _likeness(forth: Floats, back: Floats, one: _Player, other: _Player, profiles: _Profiles) -> float:
-    """The part of what sets two players apart that the other's profile tells, on average: a rare one tells less."""
+    """The fraction of two players' own gains that each other's profile reaches, on average."""
     parts = [(forth, profiles.own_gain(one)), (back, profiles.own_gain(other))]
     told = [min(float(gain.mean()) / own, 1.0) if own > 0 else 0.0 for gain, own in parts]
     return sum(told) / 2 if min(told) >= LEAST_TOLD else 0.0
 
 
 def _evidence(roles: Sequence[_Role], table: _Table, names: Sequence[Any], values: Sequence[Any]) -> str:
-    """Where the players occur, and how alike they are."""
+    """The evidence for roles in words: where the players occur, and how alike they are."""
     texts = []
     for role in roles:
         for player in role.players:

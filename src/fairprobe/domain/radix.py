@@ -13,7 +13,7 @@ WORD = 2**63 - 1
 
 
 def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
-    """The columns in groups whose combinations can each be numbered by one 64-bit word."""
+    """Columns in groups; one 64-bit word can number the combinations of each group."""
     groups: list[list[int]] = [[]]
     room = WORD
     for column in columns:
@@ -26,7 +26,7 @@ def words(columns: Iterable[int], levels: Codes) -> list[list[int]]:
 
 
 def sample(n: int, levels: Codes, rng: np.random.Generator) -> Codes:
-    """`n` rows of codes drawn uniformly: one number a word, taken apart (three times as fast as a draw a code)."""
+    """`n` rows of codes drawn uniformly. One draw per word is split into codes: three times as fast as single draws."""
     codes = np.empty((n, len(levels)), dtype=np.int64)
     for columns in words(range(len(levels)), levels):
         sizes = [int(levels[column]) for column in columns]

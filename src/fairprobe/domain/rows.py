@@ -63,6 +63,11 @@ class Rows:
         return self.domain.encode(self.frame, nearest=True)
 
     @cached_property
+    def own(self) -> Codes:
+        """The codes of the sensitive values; -1 for a value that is not compared."""
+        return np.column_stack([self.domain[name].encode(self.frame[name]) for name in self.domain.sensitive])
+
+    @cached_property
     def known(self) -> Mask:
         """Boolean mask of the rows whose sensitive values are known, or missing where a missing value is compared."""
         unknown = np.zeros(len(self), dtype=bool)

@@ -59,12 +59,12 @@ FORMAT = 1
 COMPARE, COMPARE_MISSING = "compare", "compare_missing"
 IF_MISSING, MISSING_FOR = "if_missing", "missing_for"
 DATA = {"label": str, "ignore": list, "missing": list}
-"""What the command line remembers of the data: the label's column, those left out, what stands for no value."""
+"""Keys of [data], which the command line uses: the label's column, ignored columns, texts for missing values."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a domain file holds."""
+    """The content of a domain file."""
 
     parameters: list[Parameter]
     sensitive: dict[str, list[Any] | None]
@@ -72,7 +72,7 @@ class Content:
     links: list[Link]
     hidden: list[str]
     data: dict[str, Any]
-    """As `DATA` says, where it was said."""
+    """The [data] table, with keys of `DATA`."""
 
 
 def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | None = None) -> None:
@@ -86,7 +86,7 @@ def write(path: str | PathLike[str], domain: Domain, data: Mapping[str, Any] | N
 
 
 def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
-    """What stands in the file."""
+    """The text of a domain file."""
     import tomli_w
 
     sensitive = domain.sensitive
@@ -107,7 +107,7 @@ def text_of(domain: Domain, data: Mapping[str, Any] | None = None) -> str:
 
 
 def link_table(link: Link) -> dict[str, Any]:
-    """TOML's keys are texts, so a link's values are written beside each other."""
+    """A link as a TOML table. Its values are written as two lists, because TOML's keys are texts."""
     table: dict[str, Any] = {"column": link.column, "sensitive": link.sensitive}
     if link.roles is not None:
         table["role"] = [{"name": name, **_two_lists(role, "is")} for name, role in link.roles.items()]
@@ -119,7 +119,7 @@ def link_table(link: Link) -> dict[str, Any]:
 
 
 def _two_lists(mapping: Mapping[Any, Any], to: str) -> dict[str, Any]:
-    """A mapping as TOML has it, which has no null: what None stands for, and what stands for None, have own keys."""
+    """A mapping as two lists. TOML has no null, so that None as a key or as a value is written under its own key."""
     pairs = {key: value for key, value in mapping.items() if key is not None and value is not None}
     missing_for = [key for key, value in mapping.items() if value is None]
     table = {"of": list(pairs), to: list(pairs.values())}
@@ -148,7 +148,7 @@ def read(path: str | PathLike[str]) -> Content:
 
 
 def parse(content: dict[str, Any]) -> Content:
-    """What a file's tables say."""
+    """The content from a file's tables."""
     if content.get("format") != FORMAT:
         raise DomainError(f"format must be {FORMAT}, got {content.get('format')!r}")
     known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")
@@ -232,7 +232,7 @@ def _check_known(table: Mapping[str, Any], known: Sequence[str], what: str) -> N
 
 
 def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
-    """The mapping that `_two_lists` wrote."""
+    """The mapping from two lists; the reverse of `_two_lists`."""
     table = table if isinstance(table, dict) else {}
     _check_known(table, ("name", "source", "dtype", "of", to, IF_MISSING, MISSING_FOR), f"the table of {name!r}")
     keys, values, missing_for = table.get("of"), table.get(to), table.get(MISSING_FOR, [])
@@ -246,7 +246,7 @@ def _pairs(table: Any, to: str, name: str) -> dict[Any, Any]:
 
 
 def _compared(table: dict[str, Any], sensitive: list[str]) -> Iterator[tuple[str, list[Any]]]:
-    """Which values of a parameter are to be compared, where its table says so; these entries are taken out of it."""
+    """The values of a sensitive parameter to compare, if its table lists them; these entries are removed."""
     name, said = table.get("name"), [key for key in (COMPARE, COMPARE_MISSING) if key in table]
     if not said:
         return

@@ -1,4 +1,4 @@
-"""Values of parameters: what they may be, what is missing, and columns in the dtype that a model knows."""
+"""Values of parameters: checks, missing values, and conversion to the dtype that a model expects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_missing(value: Any) -> bool:
 
 
 def are_same(one: Any, other: Any) -> bool:
-    """Whether two values are equal; missing ones are, whatever they are written as."""
+    """Whether two values are equal; all missing values are equal."""
     if is_missing(one) or is_missing(other):
         return is_missing(one) and is_missing(other)
     return bool(one == other)
@@ -47,7 +47,7 @@ def plain_or_none(value: Any) -> Any:
 
 
 def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
-    """Whole numbers of steps, some down and some up."""
+    """Checked moves: whole numbers of steps, at least one down and one up."""
     if not isinstance(moves, Iterable):
         raise DomainError(f"parameter {name!r}: moves must be a list of whole numbers, got {moves!r}")
     checked = tuple(plain(move) for move in moves)
@@ -59,7 +59,7 @@ def checked_moves(name: str, moves: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Plain values, distinct and not missing."""
+    """Checked values: plain, distinct and not missing."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         got = f"the string {values!r}" if isinstance(values, str) else repr(values)
         raise DomainError(f"parameter {name!r}: values must be a list, got {got}")
@@ -98,14 +98,14 @@ def natural_dtype(values: Iterable[Any], missing: bool) -> str:
 
 
 def check_once(sensitive: Iterable[str]) -> None:
-    """Sensitive parameters are named once each."""
+    """Refuse a sensitive parameter that is named twice."""
     repeated = [name for name, count in Counter(list(sensitive)).items() if count > 1]
     if repeated:
         raise DomainError(f"sensitive must name each parameter once, got {', '.join(repeated)} more than once")
 
 
 def in_dtype(values: Any, dtype: Any) -> pd.Series:
-    """A column in a dtype where that changes no value, else as it is: a model is fitted to one kind of column."""
+    """A column converted to a dtype if that changes no value, or else as it is."""
     import pandas as pd
 
     series = pd.Series(values)

@@ -195,11 +195,9 @@ def _own_outputs(
     evidence: Evidence, side: Domain, sample: _Sample, rows: pd.DataFrame, own: Codes
 ) -> tuple[NDArray[Any], Mask]:
     """The outputs for the rows as they are, and which rows have one. A row that is no member is asked about."""
-    levels = [side[name].levels for name in side.sensitive]
-    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)
-    everyone = np.arange(len(own))
+    places, everyone = side.families.place_of(own), np.arange(len(own))
     outputs = sample.outputs[places, everyone]
-    answered = (own >= 0).all(axis=1) & sample.present[places, everyone]
+    answered = (places >= 0) & sample.present[places, everyone]
     others = np.flatnonzero(~answered)
     n_left = evidence.budget.n_left
     if len(others) and (n_left is None or len(others) <= n_left):

@@ -152,13 +152,9 @@ def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
 
 
 def _own_values(evidence: Evidence, inside: Mask) -> Codes:
-    """The place of each row's combination of sensitive values; -1 if it is none of those compared."""
+    """The place of each row's combination of sensitive values; -1 if a value is not compared."""
     assert evidence.rows is not None
-    domain, rows = evidence.domain, evidence.rows[inside]
-    own = np.column_stack([domain[name].encode(rows[name]) for name in domain.sensitive])
-    levels = [domain[name].levels for name in domain.sensitive]
-    places = np.ravel_multi_index(tuple(np.maximum(own, 0).T), levels)  # combinations are in domain order
-    return np.where((own < 0).any(axis=1), -1, places)
+    return evidence.domain.families.place_of(evidence.domain.rows(evidence.rows[inside], may_be_empty=True).own)
 
 
 def _are_missing(labels: NDArray[Any]) -> Mask:
