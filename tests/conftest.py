@@ -142,10 +142,8 @@ def taken_at_its_word():
 
     For tests of what is asked and counted; that others are asked about their hits again has tests of its own.
     """
-    import fairprobe  # noqa: F401
-
     with pytest.MonkeyPatch.context() as patch:
         for module in ("fairprobe.searching.searching", "fairprobe.estimation.populations"):
-            patch.setattr(sys.modules[module], "is_repeatable", lambda model: True)
-            patch.setattr(sys.modules[module], "resolution_of", lambda asker, limit=None, rows=None: 0.0)
+            patch.setattr(f"{module}.is_repeatable", lambda model: True)
+            patch.setattr(f"{module}.resolution_of", lambda asker, limit=None, rows=None: 0.0)
         yield

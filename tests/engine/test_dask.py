@@ -195,22 +195,6 @@ def test_all_workers_are_killed_and_a_new_one_joins(cluster):
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_away(cluster):
-    """What it takes to be found out is waited for; `test_a_scheduler_that_is_started_again` goes the same way."""
-    cluster.start_worker()
-    watch, acted = once_begun(900, cluster.scheduler.kill)
-    model = slow(0.01)
-    with pytest.raises(
-        RunError, match="a Dask scheduler must live as long as the run, got one that went away"
-    ) as caught:
-        search(model, BOX.domain, engine=cluster.engine, progress=watch, **SETTINGS)
-    assert acted
-    found, whole = caught.value.found, search(BOX.model, BOX.domain, **SETTINGS)
-    assert found.stop_reason == "failed"
-    assert found.to_frame().equals(whole.to_frame().head(found.n_cases))
-
-
-@pytest.mark.slow
 def test_a_shard_that_kills_its_workers_is_left_out():
     """On a cluster of this machine, which starts new workers again and again."""
 
@@ -305,14 +289,6 @@ def test_an_estimate_is_the_same(two_workers):
     options = {"method": "sample", "n_experiments": 100}
     one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
     assert {**one.summary(), "seconds": 0} == {**two.summary(), "seconds": 0}
-
-
-@pytest.mark.slow
-def test_four_workers_find_the_same(cluster):
-    for _ in range(4):
-        cluster.start_worker()
-    found = search(slow(0.005), BOX.domain, engine=cluster.engine, **SETTINGS)
-    assert same(result(found), result(search(BOX.model, BOX.domain, **SETTINGS)))
 
 
 def test_a_scheduler_that_is_started_again(cluster, tmp_path):

@@ -109,12 +109,3 @@ def test_a_strategy_that_fails_loses_nothing(warm_workers, strategies, strategy,
     with pytest.raises(RunError, match=error) as caught:
         search(model, DOMAIN, strategy=strategy, n_jobs=n_jobs, **SETTINGS)
     assert caught.value.found.n_cases > 100
-
-
-def test_health_does_not_depend_on_the_processes(warm_workers):
-    settings = SETTINGS | {"shard_inputs": 2000}
-    one, two = (search(lambda X: X[:, 0] > 40, DOMAIN, n_jobs=n, **settings) for n in (1, 2))
-    assert one.health == two.health
-    assert dict(one.health).keys() == {"unused-sensitive"}
-    small = search(model, DOMAIN, max_inputs=100)
-    assert "small-budget" in dict(small.health)

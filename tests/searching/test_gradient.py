@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
-import numpy as np
 import pytest
 from scored import DOMAIN, WEIGHTS, Linear
 
@@ -110,17 +109,6 @@ def test_what_a_module_cannot_be_asked():
 def test_asking_and_telling_conforms(name, check):
     """The checks by searching need toys that are no modules."""
     check("fairprobe.searching.strategies.gradient:Gradient")
-
-
-@needs_torch
-def test_labels_and_scores_of_a_module():
-    from fairprobe.model import Asker
-
-    codes = DOMAIN.sample_codes(200, np.random.default_rng(0))
-    expected = Linear().score(codes)
-    for n_outputs in (1, 2):
-        assert np.allclose(Asker(linear(n_outputs), DOMAIN, output="score").ask(codes), expected, atol=1e-4)
-        assert (Asker(linear(n_outputs), DOMAIN).ask(codes) == (expected > 0)).all()
 
 
 @needs_torch

@@ -97,15 +97,6 @@ def test_without_a_limit_on_changes_walkers_walk_from_the_rows():
     assert found.origins["n_changes"].max() > 2
 
 
-def test_the_same_seed_and_any_number_of_processes_give_the_same(warm_workers):
-    results = [
-        search(model, DOMAIN, start=rows(), max_changes=2, batch="frame", n_jobs=n_jobs, seed=3, **QUICK)
-        for n_jobs in (1, 1, 2)
-    ]
-    for other in results[1:]:
-        pd.testing.assert_frame_equal(results[0].to_frame(), other.to_frame())
-
-
 @pytest.mark.parametrize(
     "options",
     [

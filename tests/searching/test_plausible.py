@@ -76,14 +76,6 @@ def test_a_walker_that_finds_no_way_out_costs_nothing(density, judged, strategy)
         assert len(batch) <= max(QUICK["n_walkers"], QUICK["n_global"])
 
 
-def test_without_a_density_the_search_goes_where_nobody_is():
-    found = search(model, DOMAIN, strategy="anchored", **QUICK)
-    assert (found.cases["age"] < 25).any()
-    assert found.plausibility is None
-    assert found.min_plausibility is None
-    assert found.summary()["min_plausibility"] is None
-
-
 def test_global_samples_come_from_the_density(density, judged):
     search(model, DOMAIN, strategy="uniform", density=density, min_plausibility=0, **QUICK)
     drawn = DOMAIN.decode(np.concatenate(judged))
@@ -111,14 +103,6 @@ def test_the_nearest_row_is_by_distance(density):
     assert ((apart + (near["role"] != found.cases["role"])) / 4).tolist() == pytest.approx(origins["distance"].tolist())
     assert (origins["distance"] == 0).any()
     assert (origins["distance"] > 0).any()
-
-
-def test_two_processes_give_the_same(density):
-    one, two = (
-        search(model, DOMAIN, strategy="anchored", density=density, shard_inputs=900, n_jobs=n, **QUICK) for n in (1, 2)
-    )
-    assert one.to_frame().equals(two.to_frame())
-    assert one.n_judged == two.n_judged
 
 
 # Rows to start from

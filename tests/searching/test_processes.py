@@ -17,7 +17,6 @@ import pytest
 
 from fairprobe import Domain, Integer, search, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
-from fairprobe.searching import STRATEGIES
 from fairprobe.searching import run as running
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
@@ -66,15 +65,6 @@ def check_two_processes(limits):
     assert digest(one) == digest(two)
 
 
-@pytest.mark.slow
-def test_two_processes_on_the_census_tree(census_tree):
-    model, domain = census_tree
-    settings = {"max_cases": 1000, "shard_inputs": 10_000, "n_walkers": 100, "n_global": 2000, "n_local": 100}
-    one, two = (run(model, domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
-    assert one.n_cases == 1000
-    assert digest(one) == digest(two)
-
-
 def test_a_lambda_over_a_frame_a_constraint_and_keys_past_64_bits_in_two_processes(warm_workers):
     toy = testing.loans()
     wide = [Integer(f"x{i}", 1, 10**9) for i in range(8)]
@@ -97,15 +87,6 @@ def test_a_constrained_domain_with_max_queries_on_all_cores(warm_workers):
     found = [run(BOX.model, domain, n_jobs=n_jobs, max_queries=3000, shard_inputs=500) for n_jobs in (1, 2, -1)]
     assert found[0].n_queries <= 3000
     assert len({digest(each) for each in found}) == 1
-
-
-def test_rows_to_start_from_in_two_processes(warm_workers):
-    """Few rows, many shards: later shards meet the same rows again, whether or not they know the earlier ones."""
-    rows = BOX.domain.sample(3000, seed=5)
-    rows = rows[BOX.is_case(rows.to_numpy())].head(4)
-    settings = {"start": rows, "max_inputs": 4000, "shard_inputs": 300, "n_global": 10, "n_local": 3, "n_walkers": 4}
-    one, two = (run(BOX.model, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
-    assert digest(one) == digest(two)
 
 
 def test_rows_to_start_from_do_not_depend_on_what_is_known():
@@ -171,14 +152,6 @@ def test_another_hash_seed_gives_the_same_bytes():
     assert len(set(outputs[0].split())) == 3
 
 
-@pytest.mark.parametrize("strategy", list(STRATEGIES))
-def test_the_same_twice(strategy):
-    toy = testing.loans()
-    one, two = (run(toy.model, toy.domain, strategy=strategy, max_inputs=1500) for _ in range(2))
-    assert digest(one) == digest(two)
-    assert digest(run(toy.model, toy.domain, strategy=strategy, max_inputs=1500, seed=2)) != digest(one)
-
-
 # Models that fail
 
 
@@ -229,18 +202,6 @@ def test_a_failure_after_the_limit_is_none(warm_workers, failures):
     settings["strategy"] = "fully-directed"
     one, two = (run(raises_on_a_rare_family, BOX.domain, n_jobs=n_jobs, **settings) for n_jobs in (1, 2))
     assert digest(one) == digest(two)
-
-
-@pytest.mark.parametrize("fail_after", [0, 100, 400, 1234, 10_000])
-def test_a_model_that_gives_up(fail_after):
-    model = testing.CountingModel(BOX.model, fail_after=fail_after)
-    with pytest.raises(ModelError, match="got RuntimeError: this model fails after") as caught:
-        run(model, BOX.domain)
-    found = caught.value.found
-    assert found.n_judged * 2 <= fail_after
-    whole = run(BOX.model, BOX.domain, max_inputs=6000)
-    assert not found.n_cases or found.to_frame().equals(whole.to_frame().head(found.n_cases))
-    assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 def test_a_bad_answer_midway():

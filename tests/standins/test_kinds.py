@@ -53,11 +53,6 @@ def test_three_classes(name):
     check(fitted(ALL[name](), DOMAIN, n_classes=3), DOMAIN)
 
 
-@pytest.mark.parametrize("name", ["tree", "forest", "vote", "logistic", "network", "kernel"])
-def test_a_model_fitted_on_a_frame_in_another_order(name):
-    check(fitted(ALL[name](), DOMAIN, columns=["pay", "sex", "rate", "race", "age"]), DOMAIN)
-
-
 @pytest.mark.parametrize("names", [[0, 1], [-1.0, 2.0], [False, True], ["no", "yes"]])
 @pytest.mark.parametrize("name", ["tree", "forest", "vote", "logistic", "kernel", "network"])
 def test_labels_of_any_type(name, names):
@@ -73,29 +68,10 @@ def test_batches_of_any_size(name):
         assert agrees(stand_in, asker, DOMAIN.sample_codes(n, np.random.default_rng(n)))
 
 
-def test_a_wide_parameter_is_not_tabulated():
-    domain = Domain([Integer("a", -(2**40), 2**40, 1000), Integer("s", 0, 1), Real("b", 0, 1e6, 0.01)], sensitive=["s"])
-    for name in ("tree", "forest", "forest of 40", "logistic", "kernel"):
-        check(fitted(ALL[name](), domain), domain)
-
-
 def test_only_sensitive_parameters():
     domain = Domain([Integer("a", 0, 3), Integer("b", 0, 2)], sensitive=["a", "b"])
     for name in ("tree", "forest", "vote", "logistic", "kernel", "network"):
         check(fitted(ALL[name](), domain), domain)
-
-
-def test_a_model_that_does_not_use_the_sensitive_parameter():
-    domain = Domain([Integer("s", 0, 1), Integer("a", 0, 50), Integer("b", 0, 50)], sensitive=["s"])
-    rows = domain.sample_codes(200, np.random.default_rng(0)).astype(float)
-    for name in ("tree", "forest", "logistic", "kernel"):
-        labels = check(ALL[name]().fit(rows * [0, 1, 1], rows[:, 1] > rows[:, 2]), domain)
-        np.testing.assert_array_equal(labels[0], labels[1])
-
-
-def test_a_forest_of_one_leaf_a_tree():
-    model = RandomForestClassifier(3, max_depth=1, min_samples_leaf=80, random_state=0)
-    check(fitted(model, DOMAIN), DOMAIN)
 
 
 def test_a_deep_forest():
@@ -193,29 +169,7 @@ def test_the_svm_on_some_rows(sensitive):
     check(model, Domain(census_domain().parameters, sensitive), n=300)
 
 
-@pytest.mark.slow
-def test_the_svm():
-    check(subjects.load("svm"), census_domain(), n=60)
-
-
-@pytest.mark.parametrize("name", ["random-forest", "ensemble", "mlp"])
-def test_real_rows(name):
-    domain = census_domain()
-    rows, _ = load_census(encoded=True, split="test")
-    codes = domain.encode(rows)
-    codes = codes[(codes >= 0).all(axis=1)][:3000]
-    model = subjects.load(name)
-    assert agrees(compile_stand_in(model, domain), Asker(model, domain), codes)
-
-
 # What it says, and what it does not do
-
-
-def test_names():
-    assert compile_stand_in(fitted(ALL["forest"](), DOMAIN), DOMAIN).name == "forest of 6 trees"
-    assert compile_stand_in(fitted(ALL["vote"](), DOMAIN), DOMAIN).name.startswith(
-        "vote of 2 models: forest of 4 trees"
-    )
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel", "network", "ridge"])
@@ -223,14 +177,6 @@ def test_a_stand_in_can_be_sent_to_another_process(name):
     model = fitted(ALL[name](), DOMAIN)
     stand_in = pickle.loads(pickle.dumps(compile_stand_in(model, DOMAIN)))
     assert agrees(stand_in, Asker(model, DOMAIN), DOMAIN.sample_codes(50, np.random.default_rng(0)))
-
-
-@pytest.mark.parametrize("name", ["tree", "forest", "vote", "kernel", "network", "ridge"])
-def test_codes_are_left_as_they_are(name):
-    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
-    before = codes.copy()
-    compile_stand_in(fitted(ALL[name](), DOMAIN), DOMAIN).ask_families(codes)
-    np.testing.assert_array_equal(codes, before)
 
 
 def test_a_disagreement_is_seen():

@@ -169,15 +169,6 @@ def test_a_search_finds_the_same_by_fewer_queries(limits: dict[str, Any]) -> Non
         assert alone.n_queries == auto.n_queries
 
 
-def test_a_limit_on_queries_asks_the_model_alone() -> None:
-    domain, forest = census_domain(), subjects.load("random-forest")
-    counting = [
-        search(forest, domain, max_queries=20_000, n_global=1000, accelerate=accelerate).n_judged
-        for accelerate in ("auto", "off")
-    ]
-    assert counting[0] == counting[1] == 10_000
-
-
 def test_accelerate_is_auto_or_off() -> None:
     with pytest.raises(SettingError, match="accelerate must be one of auto, off, got 'on'"):
         search(model, DOMAIN, accelerate="on")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
 
@@ -15,7 +14,6 @@ from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingClassifier
 from sklearn.impute import KNNImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -28,7 +26,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fairprobe import Category, Density, Derived, Domain, Integer, Link, search
+from fairprobe import Category, Density, Domain, Integer, Link, search
 from fairprobe.errors import HealthWarning
 from fairprobe.model.asking import Asker
 from fairprobe.model.tables import Seen
@@ -123,14 +121,6 @@ def test_same_cases_on_random_data(seed):
     found_both_ways(model, domain, strategy=str(strategy), seed=seed)
 
 
-def test_a_stand_in_can_be_sent_to_another_process():
-    codes = DOMAIN.sample_codes(50, np.random.default_rng(0))
-    for last in LAST.values():
-        stand_in = compile_stand_in(fitted(PREPROCESSING["quantiles"], last), DOMAIN)
-        again = pickle.loads(pickle.dumps(stand_in))
-        np.testing.assert_array_equal(again.ask_families(codes), stand_in.ask_families(codes))
-
-
 @pytest.mark.parametrize("last", LAST)
 def test_labels_of_three_classes(last):
     found_both_ways(fitted(PREPROCESSING["one-hot, sparse"], LAST[last], n_classes=3), DOMAIN)
@@ -179,15 +169,6 @@ def test_scores_of_exactly_0_are_summed_as_the_model_does():
     assert "accelerate-off" not in dict(auto.health)
 
 
-def test_sums_in_single_precision_are_close_calls():
-    steps = columns(one_hot(dtype=np.float32), "drop", more=[("gain", "drop", ["gain"])], sparse_threshold=1.0)
-    model = fitted(steps, LAST["logistic"])
-    model[-1].coef_ = model[-1].coef_.astype(np.float32)  # as newer versions leave them
-    form = tabulate(Seen(model, DOMAIN))
-    assert Sums(form, model[-1].coef_.ravel(), 1.0).error > 1e-6 > Sums(form, np.ones(10), 1.0).error
-    found_both_ways(model, DOMAIN)
-
-
 def test_a_missing_value_among_many_is_no_finite_number():
     domain = Domain([Integer("weight", 0, 10**6, missing=True), Category("sex", ["f", "m"])], sensitive=["sex"])
     steps = make_column_transformer((one_hot(), ["sex"]), remainder="passthrough")
@@ -223,14 +204,6 @@ def test_a_hidden_parameter_with_a_link():
     steps = make_column_transformer((one_hot(), ["work", "degree"]), (StandardScaler(), NUMBERS))
     model = fitted(steps, LAST["logistic"], seen)
     auto, off = found_both_ways(model, Domain(PARAMETERS, sensitive=["sex"], hidden=["sex"], links=[LINK]))
-    assert auto.n_queries != off.n_queries
-
-
-def test_a_derived_parameter():
-    years = Derived("years", "degree", {"none": 0, "school": 9, "college": 13})
-    domain = Domain([*PARAMETERS, years], sensitive=["sex", "degree"])
-    steps = make_column_transformer((one_hot(), TEXT), (StandardScaler(), [*NUMBERS, "years"]))
-    auto, off = found_both_ways(fitted(steps, LAST["logistic"], domain), domain)
     assert auto.n_queries != off.n_queries
 
 
@@ -271,12 +244,6 @@ class Noisy(TransformerMixin, BaseEstimator):
         return np.asarray(X, dtype=float) + np.random.default_rng().normal(size=np.shape(X))
 
 
-def replaced():
-    encoder = one_hot()
-    encoder.transform = lambda X: None
-    return encoder
-
-
 NOT_KNOWN = {
     "several columns": columns(one_hot(), PCA(2)),
     "several columns, products": columns(one_hot(), PolynomialFeatures()),
@@ -304,13 +271,6 @@ def test_a_method_that_was_replaced():
     plain = encoder.transform
     encoder.transform = lambda X: plain(X)
     assert compile_stand_in(model, DOMAIN) is None
-
-
-def test_a_subclass_at_the_end():
-    class Own(LogisticRegression):
-        pass
-
-    assert compile_stand_in(fitted(PREPROCESSING["one-hot, sparse"], Own()), DOMAIN) is None
 
 
 def test_categories_that_the_encoder_has_not_seen():
@@ -350,14 +310,6 @@ def test_a_difference_ends_the_tables(monkeypatch):
     pd.testing.assert_frame_equal(found.cases, honest.cases)
     assert found.n_queries > honest.n_queries
     assert "so it was given up and the model alone was asked" in dict(found.health)["accelerate-off"]
-
-
-def test_a_stand_in_that_fails_is_given_up(monkeypatch):
-    model = fitted(PREPROCESSING["one-hot, sparse"], LAST["logistic"])
-    monkeypatch.setattr(StandIn, "ask_families", lambda self, codes: 1 / 0)
-    found = search(model, DOMAIN, max_cases=10)
-    assert "ZeroDivisionError" in dict(found.health)["accelerate-off"]
-    assert found.n_cases == 10
 
 
 def test_a_limit_on_queries_asks_the_model_alone():
@@ -444,15 +396,6 @@ def test_a_booster_behind_preprocessing(name):
 
 
 @BOOSTERS
-def test_a_booster_behind_sparse_preprocessing(name):
-    rows, labels = training()
-    model = make_pipeline(PREPROCESSING["one-hot, sparse"], booster(name)).fit(rows, (labels == "yes").astype(int))
-    assert compile_stand_in(model, DOMAIN) is not None
-    auto, _ = found_both_ways(model, DOMAIN)
-    assert "accelerate-off" not in dict(auto.health)
-
-
-@BOOSTERS
 def test_a_vote_with_a_booster_is_asked_itself(name):
     domain = Domain([p for p in PARAMETERS if p.name in NUMBERS] + [Integer("sex", 0, 1)], sensitive=["sex"])
     rows, labels = training(domain)
@@ -467,16 +410,6 @@ def test_a_booster_without_names_is_asked_itself(name):
     rows, labels = training(domain)
     model = booster(name).fit(rows.to_numpy(), (labels == "yes").astype(int))
     assert compile_stand_in(model, domain) is None
-
-
-@BOOSTERS
-def test_a_booster_of_another_class(name):
-    rows, labels = training()
-    base = type(booster(name))
-    own = type(base.__name__, (base,), {"__module__": base.__module__})
-    options = {"verbose": -1} if name == "lightgbm" else {"enable_categorical": True}
-    model = own(n_estimators=5, **options).fit(as_categories(rows), (labels == "yes").astype(int))
-    assert compile_stand_in(model, DOMAIN) is None
 
 
 def test_scikit_learn_is_not_imported():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from made import ALL, fitted
 from scipy.sparse import csr_matrix
@@ -66,11 +65,6 @@ def test_a_model_of_another_kind(model):
     assert compile_stand_in(model.fit(CODES, LABELS), DOMAIN) is None
 
 
-def test_no_model_of_scikit_learn():
-    assert compile_stand_in(lambda rows: rows[:, 0] > 0, DOMAIN) is None
-    assert compile_stand_in(None, DOMAIN) is None
-
-
 def test_a_predict_of_its_own():
     model = DecisionTreeClassifier().fit(CODES, LABELS)
     assert compile_stand_in(model, DOMAIN) is not None
@@ -81,10 +75,6 @@ def test_a_predict_of_its_own():
 @pytest.mark.parametrize("output", ["score", "proba", "value"])
 def test_another_output_than_labels(output):
     assert compile_stand_in(DecisionTreeClassifier().fit(CODES, LABELS), DOMAIN, output) is None
-
-
-def test_unfitted():
-    assert compile_stand_in(DecisionTreeClassifier(), DOMAIN) is None
 
 
 def test_many_labels_a_row():
@@ -117,12 +107,6 @@ def test_single_precision_in_frames():
     domain = Domain([Integer("s", 0, 1), Real("a", 0, 20, 0.5, dtype="float32"), Integer("b", 0, 20)], sensitive=["s"])
     model = LogisticRegression().fit(domain.sample(50, seed=0), LABELS[:50])
     assert compile_stand_in(model, domain) is None
-
-
-def test_a_domain_of_other_columns():
-    frame = pd.DataFrame(CODES, columns=["s", "a", "other"])
-    assert compile_stand_in(DecisionTreeClassifier().fit(frame, LABELS), DOMAIN) is None
-    assert compile_stand_in(DecisionTreeClassifier().fit(CODES[:, :2], LABELS), DOMAIN) is None
 
 
 def test_what_is_refused_here_is_accepted_elsewhere():

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fairprobe import Domain, Integer
 from fairprobe.store import Coverage, Distinct, Keys, distinct, first_seen
-from fairprobe.store.distinct import numbered
-from random_domains import domains, every_input, inputs
+from random_domains import domains, inputs
 
 
 def family(domain, row):
@@ -53,22 +52,6 @@ def test_keys_are_equal_for_the_same_family_only(data, domain, seed):
         by_family.setdefault(family(domain, row), set()).add(key)
     assert all(len(families) == 1 for families in by_key.values())
     assert all(len(keys) == 1 for keys in by_family.values())
-
-
-@given(st.data(), st.one_of(domains(), huge_domains()))
-def test_twins_share_their_key(data, domain):
-    codes = data.draw(inputs(domain, max_size=5))
-    keys = Keys(domain)
-    twins = keys.of(domain.families.members(codes)).reshape(len(domain.combinations), len(codes), -1)
-    assert (twins == keys.of(codes)).all()
-
-
-@given(domains(max_parameters=3, max_levels=5))
-def test_keys_number_the_families_of_a_small_domain(domain):
-    everything = every_input(domain)
-    keys = Keys(domain)
-    assert keys.n_words == 1
-    assert sorted(set(keys.of(everything)[:, 0].tolist())) == list(range(domain.n_families))
 
 
 @pytest.mark.parametrize(("n", "words"), [(63, 1), (64, 2), (126, 2), (127, 3), (200, 4)])
@@ -119,14 +102,6 @@ def test_first_seen(words, mix):
         seen.add(key)
     with mixed_by(mix):
         assert first_seen(words).tolist() == expected
-
-
-@given(WORDS, MIXES)
-def test_keys_are_numbered_as_they_are_met(words, mix):
-    numbers = {}
-    expected = [numbers.setdefault(key, len(numbers)) for key in map(tuple, words.tolist())]
-    with mixed_by(mix):
-        assert numbered(words).tolist() == expected
 
 
 @given(st.data(), st.integers(1, 3), MIXES, st.sampled_from([0, 6, 10_000]))
@@ -187,15 +162,6 @@ def test_mixes_of_neighbours_differ():
     assert len(np.unique(distinct.mixed(words))) == n_keys
 
 
-def test_copies_part():
-    one = Distinct(1)
-    one.add(np.array([[1], [2]]))
-    other = one.copy()
-    assert other.add(np.array([[2], [3]])).tolist() == [False, True]
-    assert one.add(np.array([[3]])).tolist() == [True]
-    assert (len(one), len(other)) == (3, 3)
-
-
 @given(st.data(), domains(max_parameters=3, max_levels=6))
 def test_coverage_is_a_set(data, domain):
     coverage, keys = Coverage.of(domain), Keys(domain)
@@ -219,10 +185,3 @@ def test_coverage_counts_what_constraints_leave():
     assert coverage.left == 3
     coverage.add(Keys(domain).of(np.array([[7, 1], [8, 0], [8, 1], [9, 1]])))
     assert coverage.left == 0
-
-
-def test_large_domains_are_not_covered():
-    domain = Domain([Integer("x", 0, 10**9), Integer("s", 0, 1)], ["s"])
-    assert Coverage.of(domain) is None
-    domain = Domain([Integer("x", 0, 10**7), Integer("s", 0, 1)], ["s"], [lambda frame: frame["x"] > 5])
-    assert Coverage.of(domain) is None

@@ -87,15 +87,6 @@ def test_a_constraint_that_cannot_be_told(tmp_path):
             search(above(0), ruled, **options)
 
 
-def test_a_constraint_with_another_constant(tmp_path):
-    def ruled(least):
-        return DOMAIN.with_constraints([lambda frame: frame["age"] > least])
-
-    search(above(0), ruled(20), store=tmp_path / "run", max_inputs=1000)
-    with pytest.raises(SettingError, match="callables"):
-        search(above(0), ruled(30), store=tmp_path / "run", max_inputs=1000)
-
-
 @pytest.mark.parametrize(("model_id", "store"), [("mine", None), ("", "run"), (" ", "run"), (3, "run")])
 def test_names_that_are_none(model_id, store, tmp_path):
     for call in CALLS:

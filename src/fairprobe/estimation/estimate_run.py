@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_seed
+from fairprobe.clock import Clock
 from fairprobe.domain.health import health_of_domain
 from fairprobe.engine import Counts, checked_engine, checked_jobs
 from fairprobe.engine.interrupts import terminable
@@ -45,12 +45,9 @@ def stored_shares(
     if store is None:
         return [EstimateRun(target, sets, settings).shares() for target in targets]
     seed = recorded_settings(store).get("seed") if settings.seed is None else settings.seed
-    settings, shares = replace(settings, seed=checked_seed(seed)), []
+    settings = replace(settings, seed=checked_seed(seed))
     with terminable(), StoredEstimate.opened(store, targets, sets, settings.seed, settings.method, model_id) as kept:
-        for target in targets:
-            with kept.answers(target) as log:
-                shares.append(EstimateRun(target, sets, settings, log).shares())
-        return kept.ended(shares)
+        return kept.ended([EstimateRun(target, sets, settings, kept.answers(target)).shares() for target in targets])
 
 
 class EstimateRun:
@@ -72,7 +69,7 @@ class EstimateRun:
         self.settings = settings
         self.sets = sets
         self.progress = teller(settings.progress)
-        self.started = time.monotonic()
+        self.clock = Clock()
         self.is_contradicted = False
         """Whether the model was found to answer otherwise than its own structure says."""
         n_rows = None if population.rows is None else len(population.rows)
@@ -124,7 +121,7 @@ class EstimateRun:
 
     def _foreseen(self, under_way: list[Counts]) -> float:
         """How long it will yet take, if it goes on as it began; of one that ends when tight, that is not known."""
-        seconds = time.monotonic() - self.started
+        seconds = self.clock.seconds
         n = self.survey.counts[-1].n + sum(counts.n_judged for counts in under_way)
         if seconds < LOOK_SECONDS or not n:
             return 0.0
@@ -136,7 +133,7 @@ class EstimateRun:
         """Count all of them or, with sequences, until these are tight or the time is over."""
         settings = self.settings
         # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
-        end = math.inf if settings.max_seconds is None else time.monotonic() + settings.max_seconds
+        clock = Clock(settings.max_seconds)
         for batch in families:
             if isinstance(batch, LostInputs):
                 self.survey.lose(batch.n, batch.why)
@@ -144,13 +141,11 @@ class EstimateRun:
                     sequence.lose(batch.n)
                 continue
             hits = self.survey.add(batch)
-            if self.log is not None:
-                self.log.flush()
             for sequence, mine in zip(sequences, hits, strict=False):
                 sequence.update(int(mine.sum()), len(mine))
             if self.progress is not None:
                 self.progress(self._status(sequences))
-            if sequences and (all(map(settings.is_tight, sequences)) or time.monotonic() >= end):
+            if sequences and (all(map(settings.is_tight, sequences)) or clock.is_over):
                 return
 
     def _status(self, sequences: Sequence[ConfidenceSequence]) -> Status:

@@ -15,7 +15,7 @@ from typing import Any
 from fairprobe.engine import Counts, Report, Skipped, make_engine
 from fairprobe.estimation.populations import JudgedFamilies, Population
 from fairprobe.model.asking import Asker
-from fairprobe.store.answer_log import AnswerLog, Call, NotTold, recorded
+from fairprobe.store.answer_log import AnswerLog, Call, NotKeptError, recalled, recorded
 
 
 @dataclass(frozen=True)
@@ -84,36 +84,27 @@ class JudgingTask:
 
 
 class KeptAnswers:
-    """Keeps the results of shards for an engine: as a log of the model's calls, in the order of the shards."""
+    """Keeps the results of shards for an engine, as the answers of the model."""
 
     def __init__(self, log: AnswerLog, task: JudgingTask) -> None:
         self._log = log
         self._task = replace(task, keeps_calls=False)
-        self._waiting: dict[int, list[Call]] = {}
-        """By shard, calls that are written after those of the shards before."""
-        self._next = 0
-        """The shard whose calls are written next."""
-        self._is_all_told = False
 
     def load(self, shard: int) -> JudgedShard | None:
-        """Judge a shard by the answers in the log; what is missing of the last one is asked here."""
-        if self._is_all_told:
+        """Judge a shard by the answers in the log; None if they are not all there."""
+        calls = self._log.load(shard)
+        if calls is None:
             return None
         try:
-            with self._log.recalling(self._task.asker):
-                result = self._task(shard, None, None)
-        except NotTold:
-            self._is_all_told = True
+            with recalled(self._task.asker, calls):
+                return self._task(shard, None, None)
+        except NotKeptError:
             return None
-        self._next = shard + 1
-        return result
 
-    def save(self, shard: int, result: JudgedShard) -> None:
-        """Keep the calls of a shard."""
-        self._waiting[shard] = result.calls
-        while self._next in self._waiting:
-            self._log.take(self._waiting.pop(self._next))
-            self._next += 1
+    def save(self, shard: int, result: JudgedShard | None) -> None:
+        """Keep the calls of a shard that was not stopped."""
+        if result is not None:
+            self._log.save(shard, result.calls)
 
 
 def judged_shards(

@@ -48,12 +48,9 @@ class StoredEstimate:
             first = targets[0]
             yield cls(run, Canaries(run, _asker(first), first.rows, first.oracle.resolution))
 
-    @contextmanager
-    def answers(self, target: Population) -> Iterator[AnswerLog]:
+    def answers(self, target: Population) -> AnswerLog:
         """The log of the model's answers about a population; linked and plain twins have one each."""
-        log = AnswerLog(self._run, "linked-" if target.domain.links else "")
-        with log.written():
-            yield log
+        return AnswerLog(self._run, "linked-" if target.domain.links else "")
 
     def ended(self, found: list[list[Share]]) -> list[list[Share]]:
         """The shares, with what is to be said of the run; the model is asked whether it is still the same."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
+from fairprobe.clock import Clock
 from fairprobe.domain.row_members import RowMembers
 from fairprobe.errors import HealthWarning, RunError
 from fairprobe.estimation.bounds import intervals
@@ -54,7 +54,7 @@ class Survey:
         self._confidence = confidence
         self._favourable = favourable
         self._rows_are = checked_role(rows_are)
-        self._started = time.monotonic()
+        self._clock = Clock()
         self._n_contradicted = 0
         self._n_at_threshold = 0
         self._contradicted: Any = None
@@ -216,7 +216,7 @@ class Survey:
             population=self.population.name,
             confidence=self._confidence,
             threshold=self.population.oracle.threshold,
-            seconds=time.monotonic() - self._started,
+            seconds=self._clock.seconds,
             seed=self.seed,
             detail=self.detail,
             n_left_out=self.population.n_left_out,

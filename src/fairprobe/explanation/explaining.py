@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fairprobe.arguments import Outcome
 from fairprobe.blocks import Remark
 from fairprobe.checks import checked_count, checked_seed
+from fairprobe.clock import Clock
 from fairprobe.domain.density import Density
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import HealthWarning
@@ -95,7 +95,7 @@ def explain(
     >>> why.regions[0].text
     'age >= 40 and grade >= 3'
     """
-    begun, tell = time.monotonic(), teller(progress)
+    clock, tell = Clock(), teller(progress)
     checked_count("max_regions", max_regions)
     evidence = evidence_of(
         found,
@@ -148,7 +148,7 @@ def explain(
         n_sampled=int(sampled.comparable.sum()),
         n_sampled_cases=int(sampled.hits.sum()),
         n_queries=evidence.n_queries,
-        seconds=time.monotonic() - begun,
+        seconds=clock.seconds,
         seed=evidence.seed,
     )
     missing = _not_measured(evidence, pool, why)

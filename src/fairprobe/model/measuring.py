@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
+from fairprobe.clock import Clock
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import FairprobeError, ModelError
 from fairprobe.model.asking import Asker
@@ -190,14 +190,13 @@ class Measured:
 
 def measured(judge: Callable[[int], int], most: int, *, first: int = 1) -> Measured:
     """Judge growing batches of at most `most` inputs for about a second; `judge` takes a size and returns the hits."""
-    begun = time.perf_counter()
+    clock = Clock(SECONDS)
     batch, n_inputs, hits = min(first, most), 0, 0
     while True:
-        asked = time.perf_counter()
+        batch_clock = Clock()
         hits += judge(batch)
-        seconds = time.perf_counter() - asked
+        seconds = batch_clock.seconds
         n_inputs += batch
-        left = SECONDS - (time.perf_counter() - begun)
-        if batch == most or left < GROWTH * seconds:
+        if batch == most or clock.left < GROWTH * seconds:
             return Measured(n_inputs, hits, seconds / batch, seconds)
         batch = min(most, GROWTH * batch)

@@ -6,13 +6,13 @@ judge, and none that it would not give again. One that contradicts itself is ask
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.blocks import Remark
+from fairprobe.clock import Clock
 from fairprobe.engine.interrupts import deferred, interruptible
 from fairprobe.errors import RunError
 from fairprobe.model.measuring import are_ties, unsteadiness
@@ -56,14 +56,14 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
     if job.output == "label" and are_ties(job.model, job.domain, job.batch, np.concatenate(tally.contradicted)):
         text = f"{n}: they lie so near to the decision boundary that rounding decides"
         return replace(found, health=(*found.health, Remark("rounding-decides", text)))
-    asker, started, kept = job.asker(), time.monotonic(), np.arange(found.n_cases)
+    asker, clock, kept = job.asker(), Clock(found.limits.max_seconds), np.arange(found.n_cases)
     oracle = Oracle(asker, job.threshold, job.resolution)
     is_interrupted, failure = found.stop_reason is StopReason.INTERRUPTED, None
     with deferred():
         try:
             with interruptible(), asker.quiet(), asker.afresh():
                 for _ in range(0 if is_interrupted else 2):
-                    kept = kept[_are_cases(found, kept, oracle, started)]
+                    kept = kept[_are_cases(found, kept, oracle, clock)]
         except KeyboardInterrupt:  # the cases that were not asked about again stay, and that is said
             is_interrupted = True
         except RunError as error:
@@ -79,7 +79,7 @@ def confirmed(job: Job, found: Found, tally: Tally) -> Found:
         _cases=found._cases.take(kept),
         health=(*found.health, Remark("stochastic-model", f"the model answers the same row differently: {n}; {asked}")),
         n_queries=found.n_queries + asker.n_queries,
-        seconds=found.seconds + time.monotonic() - started,
+        seconds=found.seconds + clock.seconds,
         stop_reason=StopReason.INTERRUPTED if is_interrupted else found.stop_reason,
     )
     if failure is not None:
@@ -107,17 +107,18 @@ def in_other_batches(job: Job, found: Found) -> Found:
     )
 
 
-def _are_cases(found: Found, rows: Codes, oracle: Oracle, started: float) -> Mask:
-    """Which of the cases at these rows are cases again; those that the limits leave no room to ask about are not."""
+def _are_cases(found: Found, rows: Codes, oracle: Oracle, clock: Clock) -> Mask:
+    """Which of the cases at these rows are cases again. Those that the limits leave no room to ask about are not.
+
+    It may take as long as the search was allowed to.
+    """
     again, limits = np.zeros(len(rows), dtype=bool), found.limits
     for first in range(0, len(rows), CASES_A_CALL):
         n = CASES_A_CALL
         if limits.max_queries is not None:
             n = min(n, (limits.max_queries - found.n_queries - oracle.asker.n_queries) // len(oracle.families))
-        # It may take as long as the search was allowed to.
-        is_late = limits.max_seconds is not None and time.monotonic() - started > limits.max_seconds
         batch = rows[first : first + n]
-        if not len(batch) or is_late:
+        if not len(batch) or clock.is_over:
             break
         again[first : first + len(batch)] = oracle.judge(found._cases.case[batch].astype(np.int64)).hits
     return again

@@ -1,4 +1,4 @@
-"""What a search found, and its health: named remarks on a run that works, but may not tell what you think it tells."""
+"""The result of a search, and its health: remarks on a run that worked but may not mean what it seems to mean."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 SHOWN = 5
-"""Cases that a notebook shows."""
+"""Cases, or failed shards, that a result lists. Chosen."""
 
 MIN_COMPARABLE = 0.9
-"""A smaller part of the inputs that can be compared is worth a remark."""
+"""A remark is made if a smaller part of the judged inputs is comparable. The limit of verdicts, too."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -57,15 +57,15 @@ class Found(Result):
     """The name and the text of each health check that has something to say."""
     _cases: Cases
     n_not_comparable: int = 0
-    """Inputs judged of whose family fewer than two members are compared and allowed."""
+    """Judged inputs that are not comparable."""
     resolution: float = 0.0
-    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    """A gap counts if it exceeds the threshold by more than this: twice what rounding does to the model's outputs."""
     start: StartRows | None = None
-    """The rows that it started from, where there are some."""
+    """The rows that the search started from, if any were given."""
     density: Density | None = None
-    """What inputs were drawn from and held against, where that was not the whole domain."""
+    """The density that inputs were drawn from, if any was given."""
     min_plausibility: float | None = None
-    """Where there is a density: no input that was judged is less plausible."""
+    """With a density: no judged input is less plausible than this."""
     sent: int | None = None
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -106,7 +106,7 @@ class Found(Result):
 
     @property
     def n_sent(self) -> int:
-        """Rows sent to the model: those asked about, less those whose answer was remembered, and repeats on top."""
+        """Rows sent to the model. A cache makes them fewer than the queries, repeated requests make them more."""
         return self.n_queries if self.sent is None else self.sent
 
     @property
@@ -121,7 +121,7 @@ class Found(Result):
 
     @cached_property
     def cases(self) -> pd.DataFrame:
-        """One distinct case a row, the parameters' columns in domain order."""
+        """The distinct cases, one in each row, with the parameters' columns in domain order."""
         return self.domain.decode(self._cases.case)
 
     @cached_property
@@ -182,11 +182,11 @@ class Found(Result):
         return pd.Series([words[place] for place in which.reshape(-1).tolist()], name="parameters", dtype=object)
 
     def in_words(self, n: int = 3) -> list[str]:
-        """The first cases: whose, with what changed, and what the model says of both ends."""
+        """The first cases as sentences: the row, the changes, and the outputs for both ends."""
         return [self.case_in_words(place) for place in range(min(n, self.n_cases))]
 
     def case_in_words(self, place: int) -> str:
-        """One of the cases."""
+        """One case as a sentence."""
         case, twin, outputs = self.cases.iloc[place], self.twins.iloc[place], self.outputs.iloc[place]
         changed = ", ".join(changes_in_words(case, twin, self.domain.sensitive))
         said = f"{changed} changes {output_in_words(outputs['case'])} to {output_in_words(outputs['twin'])}"
@@ -284,7 +284,7 @@ class Found(Result):
 
 
 def health_of_result(job: Job, tally: Tally) -> list[Remark]:
-    """What can be said after the run."""
+    """The remarks that follow from the whole run."""
     remarks = list(tally.remarks)
     n_compared = tally.n_judged - tally.n_not_comparable
 
@@ -341,5 +341,5 @@ def _why_alone(domain: Domain) -> str:
 
 
 def output_in_words(output: Any) -> str:
-    """What a model said."""
+    """An output of a model as a sentence shows it."""
     return f"{output:.4g}" if isinstance(output, float) else str(output)

@@ -1,7 +1,7 @@
-"""Hints: scores of twins, and their gradients, for strategies that learn from them: queries like all others.
+"""Hints: the scores of twins, or their gradients, for strategies that learn from them.
 
-Where a model's labels follow from its scores, one question has both answers: the hinter is then asked for the labels
-too, and what it heard are the hints.
+They are queries like all others. If a model's labels follow from its scores, one question gets both. The hinter then
+answers for the labels too, and keeps the scores as hints.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ from fairprobe.model.adapters import adapter_for
 from fairprobe.model.asking import Answering, Asker
 from fairprobe.searching.job import Job
 from fairprobe.searching.strategy import Hints
-from fairprobe.standins import Screen
+from fairprobe.standins import Instead, Screen
 
 LEAST = 1e-9
-"""A probability nearer to 0 or 1 than this is as good as that."""
+"""Probabilities are kept this far from 0 and 1, where log-odds are infinite. Chosen."""
 
 
-class Hinter:
-    """Asks a model for hints on inputs and their twins; the rows that it sends, another asker counts."""
-
-    output = "label"
+class Hinter(Instead):
+    """Asks a model for hints on inputs and their twins. Another asker counts the rows that it sends."""
 
     def __init__(self, job: Job, counter: Asker, *, gradients: bool) -> None:
+        super().__init__(counter)
         can = adapter_for(job.model)
         self.tells_labels = can.labels_follow is not None and not gradients
-        """Whether labels are said to follow from what it asks for."""
+        """Whether labels should follow from what it asks for."""
         self._classes = can.classes
         output = can.labels_follow if can.labels_follow is not None and not gradients else "score"
         self.asker = Asker(job.model, job.domain, output=output, batch=job.batch)
@@ -41,32 +40,18 @@ class Hinter:
         stand_in = job.stand_in.giving(output) if job.accelerate and job.stand_in is not None else None
         if stand_in is not None:
             self._source = Screen(self.asker, stand_in)
-        self._counter = counter
         self._heard: list[NDArray[Any]] = []
         self._with_gradients = gradients
-        self.domain = job.domain
         lines = [parameter.affine for parameter in job.domain.parameters]
         self._steps = np.array([line[1] if line else 0.0 for line in lines])
-        # Whatever else is asked goes to the model.
-        self.ask, self.ask_families, self.ask_frame = counter.ask, counter.ask_families, counter.ask_frame
-        self.quiet, self.afresh = counter.quiet, counter.afresh
-
-    @property
-    def n_queries(self) -> int:
-        """Rows sent to the model, by whomever."""
-        return self._counter.n_queries
-
-    @n_queries.setter
-    def n_queries(self, n: int) -> None:
-        self._counter.n_queries = n
 
     @property
     def has_heard(self) -> bool:
-        """Whether hints wait that need no further question."""
+        """Whether there are hints that need no further question."""
         return bool(self._heard)
 
     def ask_members(self, members: Members) -> NDArray[Any]:
-        """The labels of those members that count, out of scores that are kept as hints."""
+        """The labels of those members that count. They follow from scores, which are kept as hints."""
         assert self._classes is not None
         scores = self._scores(members)
         self._heard.append(scores)
@@ -77,7 +62,7 @@ class Hinter:
         return labels
 
     def hints(self, members: Members) -> Hints | None:
-        """The hints, heard or asked for; None for more classes than two, whose scores are on no line."""
+        """The hints, asked for if there are none yet; None for more than two classes, whose scores lie on no line."""
         if self._with_gradients:
             return self._gradients(members)
         heard, self._heard = self._heard or [self._scores(members)], []
@@ -87,7 +72,7 @@ class Hinter:
                 return None
             scores = scores[:, :, 1]
         if self.asker.output == "proba" or self.asker.gives_probabilities:
-            # As log-odds, which have no ends to crowd at.
+            # Log-odds do not crowd at 0 and 1 as probabilities do.
             scores = np.clip(scores, LEAST, 1 - LEAST)
             scores = np.log(scores / (1 - scores))
         return Hints(scores if members.present is None else np.where(members.present, scores, np.nan))
@@ -102,7 +87,7 @@ class Hinter:
         try:
             yield
         finally:
-            self._counter.n_queries += self.asker.n_queries - before
+            self.n_queries += self.asker.n_queries - before
 
     def _gradients(self, members: Members) -> Hints | None:
         present = members.present
@@ -117,14 +102,14 @@ class Hinter:
 
 
 def _spread(answers: Floats, present: Mask) -> Floats:
-    """By member, then input: the answers of those that count, nothing for the others."""
+    """The answers by member, then input; NaN for members that do not count."""
     spread = np.full((*present.shape, *answers.shape[1:]), np.nan)
     spread[present] = answers
     return spread
 
 
 def make_hinter(job: Job, wants: str | None, counter: Asker) -> Hinter | None:
-    """What gives a strategy the hints it wants; None where nothing does, as for outputs that are no labels."""
+    """The hinter that a strategy wants; None if the model gives no such hints, or the outputs are no labels."""
     if wants is None or job.output != "label":
         return None
     can = adapter_for(job.model)

@@ -1,4 +1,4 @@
-"""The job that every shard of a search shares, and what one shard brings back."""
+"""The job that all shards of a search have in common, and the trace that one shard brings back."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fairprobe.store import Cases, Coverage, Distinct
 
 @dataclass(frozen=True)
 class Job:
-    """All that a shard is a pure function of, but for its number."""
+    """All that the result of a shard depends on, except its number and quota."""
 
     model: Any
     domain: Domain
     settings: SearchSettings
     strategy: type[Strategy]
-    """The class, not its name: what was registered here is not known in another process."""
+    """The class, not its name, as another process does not know what was registered in this one."""
     output: str
     batch: str | None
     threshold: float
@@ -38,7 +38,7 @@ class Job:
     accelerate: bool = False
     n_threads: int = 1
     is_repeatable: bool = False
-    """Whether the model is known to say the same whenever it is asked."""
+    """Whether the model is known to repeat its answers."""
     resolution: float = 0.0
     """How far apart the model's outputs for one row may be by rounding."""
     density: Density | None = None
@@ -47,29 +47,29 @@ class Job:
 
     @cached_property
     def region(self) -> Domain:
-        """Where inputs come from and walkers may go: the domain, or what the density says is plausible."""
+        """The inputs that are drawn and walked to: those of the domain, or those plausible by the density."""
         if self.density is None:
             return self.domain
         return Region.of(self.domain, self.density.within(self.domain), self.density.floor(self.min_plausibility))
 
     @property
     def costs_vary(self) -> bool:
-        """Whether inputs differ in how many queries they take: families in size, hints on top, or cases asked again."""
+        """Whether inputs differ in their queries: by the size of families, by hints, or by cases asked about again."""
         return not self.domain.families.is_complete or self.strategy.wants is not None or not self.is_repeatable
 
     def asker(self) -> Asker:
-        """A fresh one, its count of queries at zero."""
+        """A new asker, with its count of queries at zero."""
         return Asker(self.model, self.domain, output=self.output, batch=self.batch, n_threads=self.n_threads)
 
     @cached_property
     def stand_in(self) -> StandIn | None:
-        """What may stand in for the model; compiled once a process, and only if a shard asks for it."""
+        """The stand-in for the model, if there is one. It is compiled once for each process that uses it."""
         return compile_stand_in(self.model, self.domain, self.output, self.batch)
 
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier shards found. Only a shard that runs after them has it, and only to stop in time."""
+    """What earlier shards found. Only a shard that runs after them has this, and uses it only to stop in time."""
 
     distinct: Distinct
     coverage: Coverage | None
@@ -79,33 +79,33 @@ class Known:
 
 @dataclass(frozen=True)
 class Trace:
-    """What one shard did: inputs by their offset, the number judged before them in the shard."""
+    """The record of one shard. The offset of an input is the number of inputs judged before it in the shard."""
 
     shard: int
     n_judged: int
     batch_ends: Codes
-    """How many inputs were judged by the end of each batch."""
+    """Inputs judged by the end of each batch."""
     batch_queries: Codes
-    """How many rows were sent by the end of each batch, confirmations aside."""
+    """Rows sent by the end of each batch, without those that confirm hits."""
     confirmed: Codes
     """Offsets of the hits that the model was asked about again, in order."""
     confirmed_rows: Codes
-    """The rows that the first 0, 1, 2, ... of these took."""
+    """Rows that it took to ask about the first 0, 1, 2, ... of these hits."""
     n_sent: int
-    """How many rows were sent in all, those of a batch that failed included."""
+    """Rows sent in all, with those of a batch that failed."""
     is_new: Mask
-    """By input judged, whether it is the first of its family in the shard."""
+    """For each judged input, whether it is the first of its family in the shard."""
     new_keys: Codes | None
-    """The keys of these, where the domain is so small that all of it may be judged."""
+    """The keys of these inputs, if the domain is so small that all of it may be judged."""
     case_keys: Codes
     not_comparable: Codes
-    """Offsets of the inputs of whose family fewer than two members are compared and allowed."""
+    """Offsets of the inputs that are not comparable."""
     cases: Cases
     """Distinct within the shard."""
     distinct: Distinct | None
-    """The known cases and these, if the shard knew them: then all of these are new."""
+    """The known cases and the new ones, if the shard knew any; then all its cases are new."""
     varies_at: int | None
-    """Where the first batch begins by whose end the model had given two different outputs."""
+    """The offset of the first batch by whose end the model had given two different outputs."""
     unconfirmed: Codes
     """Offsets of the hits that nobody was left to confirm."""
     asked_once: Codes
@@ -120,7 +120,7 @@ class Trace:
     failure: FairprobeError | None = None
 
     def n_queries(self, n_judged: int) -> int:
-        """How many rows were sent until so many inputs were judged; a batch is sent whole."""
+        """Rows sent until this many inputs were judged. A batch is sent whole."""
         if not n_judged:
             return 0
         batch = int(np.searchsorted(self.batch_ends, n_judged))

@@ -1,4 +1,4 @@
-"""The recorder of a shard: every input judged, every case found, each counted once. It never asks the model."""
+"""The recorder of a shard counts every judged input and every case once. It never asks the model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fairprobe.searching.job import Known, Trace
 from fairprobe.store import Cases, Coverage, Distinct, Keys, first_seen
 
 ROWS_KEPT = 64
-"""So many contradicted rows are enough to tell why."""
+"""The most contradicted rows that are kept to find out why. Chosen."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Hits that are not told apart yet: their judgements, their keys, and how many inputs were judged before each."""
+    """Hits that are not told apart yet, with their keys. An offset is the number of inputs judged before a hit."""
 
     judgement: Judgement
     keys: Codes
@@ -29,12 +29,12 @@ class Waiting:
         return len(self.offsets)
 
     def take(self, rows: Codes, dtype: np.dtype[np.signedinteger]) -> Waiting:
-        """Some of them, their codes in a dtype that may be smaller."""
+        """The hits at some rows, with codes of another dtype."""
         return Waiting(self.judgement.take(rows, dtype), self.keys[rows], self.offsets[rows])
 
     @classmethod
     def join(cls, parts: list[Waiting]) -> Waiting:
-        """All of them, in order."""
+        """The hits of all parts, in order."""
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What it took to ask the model about some hits once more, and which of its answers it took back."""
+    """The rows sent to ask about some hits again, and the answers that differed."""
 
     asked: Codes
     """The offsets of the hits."""
@@ -59,19 +59,19 @@ class Confirmation:
 
 
 class Recorder:
-    """Takes judgements in order. Hits wait until somebody says which of them are cases."""
+    """Takes judgements in order. Hits wait until the shard says which of them are cases."""
 
     def __init__(self, oracle: Oracle, known: Known | None) -> None:
         self._oracle = oracle
         self._keys = Keys(oracle.domain)
         self._small = np.min_scalar_type(-int(oracle.domain.levels.max()))
-        """The smallest type that codes fit in: many hits may wait."""
+        """The smallest dtype for codes, as many hits may wait."""
         self._knows = known is not None
         self._distinct = known.distinct.copy() if known else Distinct(self._keys.n_words)
         self._n_known = len(self._distinct)
         self._waiting: list[Waiting] = []
         self._proposed = Distinct(self._keys.n_words)
-        """What was given out to be confirmed, or is sifted."""
+        """The keys of the hits that were sifted, or given out to be confirmed."""
         self._sifted: Waiting | None = None
         self._cases: list[Cases] = []
         self._no_cases = Cases.none(oracle.domain)
@@ -81,22 +81,22 @@ class Recorder:
         self._last_new = -(known.n_barren if known else 0)
         self._coverage = known.coverage.copy() if known and known.coverage else Coverage.of(oracle.domain)
         self._n_covered = 0
-        """Batches that the coverage knows."""
+        """The number of batches that the coverage has taken."""
         self._first_output: object = None
         self._confirmations: list[Confirmation] = []
         self._not_comparable: list[Codes] = []
         self.n_judged = 0
         self.n_confirming = 0
-        """Rows sent to confirm."""
+        """Rows sent to confirm hits."""
         self.is_contradicted = False
         """Whether the model gave a hit another output when it was asked again."""
         self.n_waiting = 0
-        """Hits that wait; some may be the same."""
+        """Waiting hits; some may be of one family."""
         self.varies_at: int | None = None
-        """Where the first batch begins by whose end two outputs differed."""
+        """The offset of the first batch by whose end two outputs differed."""
 
     def add(self, judgement: Judgement, n_queries: int) -> None:
-        """Take a batch that was judged; `n_queries` were sent by its end."""
+        """Take a judged batch; `n_queries` is the number of rows sent by its end."""
         keys = self._keys.of(judgement.codes)
         rows = np.flatnonzero(judgement.hits)
         if len(rows):
@@ -122,7 +122,7 @@ class Recorder:
     # From hits to cases
 
     def settle_all(self) -> Codes:
-        """All that wait are cases, unless they are known; gives their offsets."""
+        """Make cases of all waiting hits that are not known yet; gives the offsets of all of them."""
         waiting = self._all_waiting()
         if not waiting:
             return np.empty(0, dtype=np.int64)
@@ -132,7 +132,7 @@ class Recorder:
         return joined.offsets
 
     def sift(self) -> None:
-        """Let only hits wait that are new to this shard: every call of the model has its price."""
+        """Keep only waiting hits that are new to this shard, as every call of the model has its price."""
         if not self._waiting:
             return
         waiting = Waiting.join(self._waiting)
@@ -143,14 +143,14 @@ class Recorder:
         self._proposed, self._sifted, self._waiting, self.n_waiting = proposed, sifted, [], len(sifted)
 
     def proposals(self, n: int) -> Waiting | None:
-        """The next hits that are new to this shard, in order; they wait on until they are settled."""
+        """The next hits that are new to this shard, in order. They wait until they are settled."""
         self.sift()
         if self._sifted is None or not len(self._sifted):
             return None
         return self._sifted.take(np.arange(min(n, len(self._sifted))), np.dtype(np.int64))
 
     def settle(self, cases: Waiting, confirmation: Confirmation) -> None:
-        """The first that wait were asked about, and are done with; these are cases, unless they are known."""
+        """Take the first waiting hits off, which were asked about; `cases` are those confirmed."""
         assert self._sifted is not None
         n = len(confirmation.asked)
         self._confirmations.append(confirmation)
@@ -176,16 +176,16 @@ class Recorder:
 
     @property
     def n_new(self) -> int:
-        """How many new cases were settled."""
+        """The number of new cases."""
         return len(self._distinct) - self._n_known
 
     @property
     def n_barren(self) -> int:
-        """Inputs judged since the last new case that was settled."""
+        """Inputs judged since the last new case."""
         return self.n_judged - self._last_new
 
     def has_covered_all(self) -> bool:
-        """Whether every family of a small domain was judged. They are told apart only once there could be as many."""
+        """Whether every family of a small domain was judged. They are told apart when enough inputs were judged."""
         if self._coverage is None:
             return False
         known = self._batch_ends[self._n_covered - 1] if self._n_covered else 0
@@ -197,7 +197,7 @@ class Recorder:
     # All of it
 
     def trace(self, **more: Any) -> Trace:
-        """All that was recorded; what still waits was not confirmed. `more` is what the shard alone knows."""
+        """The trace of all that was recorded. Hits that still wait are unconfirmed; `more` are the other fields."""
         keys = np.concatenate([np.empty((0, self._keys.n_words), dtype=np.int64), *self._judged_keys])
         cases = Cases.join(self._cases) if self._cases else self._no_cases
         is_new = first_seen(keys)  # once, in the end: large batches are told apart more cheaply

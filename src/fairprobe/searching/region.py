@@ -1,7 +1,7 @@
-"""Where a search may go: the domain, or that part of it which a density says is plausible.
+"""The region of a search: the part of the domain that is plausible by a density.
 
-To a strategy it is a domain whose constraints also forbid what is less likely than the floor, so that none of them need
-know. Who is compared with whom stays the domain's: twins must be allowed, not plausible.
+To a strategy it is a domain with one more constraint, so strategies need not know of densities. Families are those of
+the whole domain: twins must be allowed, not plausible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Region(Domain):
 
     @classmethod
     def of(cls, domain: Domain, density: Density, floor: float) -> Region:
-        """The part of a domain at or above a floor of the density."""
+        """The part of a domain whose inputs are at least this likely."""
         region = object.__new__(cls)
         region.__dict__.update(domain.__dict__)
         region.density, region.floor, region.whole = density, floor, domain
@@ -48,10 +48,10 @@ class Region(Domain):
         return np.asarray(self.density.log_chances(codes) >= self.floor)
 
     def takes(self, before: Floats, after: Floats, codes: Codes, rng: np.random.Generator) -> Mask:
-        """Which moves to make, from inputs so likely to others so likely: to what is less so only as often as it is.
+        """Which moves to make, given the log chances of the inputs before and after, by the rule of Metropolis.
 
-        There is more room where people are unlikely, and walkers would end up there; by this rule, Metropolis's, they
-        are where people are.
+        A move to a less likely input is made only in proportion to how likely it is. Otherwise walkers would end up
+        where people are unlikely, as there is more room.
         """
         may = (after >= self.floor) & (after - before >= np.log(rng.random(len(after))))
         may[may] = self.whole.allows(codes[may])

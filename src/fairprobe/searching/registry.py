@@ -1,4 +1,4 @@
-"""The strategies by name, and which suits a model. The names are listed without importing any of them."""
+"""The strategies by name, and the choice of the one that suits a model. To list the names imports none of them."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ STRATEGIES: dict[str, str] = {
     "guided": "fairprobe.searching.strategies.guided:Guided",
     "genetic": "fairprobe.searching.strategies.genetic:Genetic",
 }
-"""For any model."""
+"""Strategies for any model: "module:Class" by name."""
 
 TORCH_STRATEGIES: dict[str, str] = {"gradient": "fairprobe.searching.strategies.gradient:Gradient"}
-"""For torch modules only."""
+"""Strategies for torch modules only."""
 
 NEARBY = "nearby"
 ROW_STRATEGIES: dict[str, str] = {NEARBY: "fairprobe.searching.strategies.nearby:Nearby"}
-"""For real rows with a few changes only: what `max_changes` is about."""
+"""Strategies for real rows with at most `max_changes` changes."""
 
 LEARNED = 1250
-"""With fewer inputs than that to judge, what scores teach comes too late."""
+"""With fewer inputs to judge, scores teach too late to be worth their queries. Measured."""
 
 AUTO = "auto"
 """Stands for the strategy that suits the model and the limits; `guided` as long as these are not known."""
 
 
 def strategy_path(name: str) -> str:
-    """Where the class behind a name is: "module:Class"."""
+    """The place of the class of a strategy: "module:Class"."""
     known = {**STRATEGIES, **TORCH_STRATEGIES, **ROW_STRATEGIES, AUTO: STRATEGIES["guided"]}
     if not isinstance(name, str) or name not in known:
         raise SettingError.about("strategy", f"must be one of {', '.join(known)}; got {name!r}{nearest(name, known)}")
@@ -69,9 +69,9 @@ def register(name: str, path: str) -> None:
 def settled_strategy(
     settings: SearchSettings, limits: Limits, model: Any, output: str, before: Mapping[str, Any] | None = None
 ) -> SearchSettings:
-    """The settings with the strategy asked for, "auto" settled; with `max_changes` the one that keeps to it.
+    """The settings, with a strategy chosen for "auto" and `hurry` decided.
 
-    A run that is taken up keeps what it was begun with `before`, also where other limits would suit something else.
+    A run that is taken up keeps the settings that it was begun with, `before`, whatever would suit its new limits.
     """
     hurry = settings.hurry
     if settings.strategy != AUTO:
@@ -86,7 +86,7 @@ def settled_strategy(
         name = choose_strategy(model, output, limits)
     if hurry is None:
         is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_judged is None
-        # One that gains by threads takes its time for every row: large calls save none of it.
+        # A model that gains by threads takes as long for a row in a large call as in a small one.
         hurry = is_only_time and not adapter_for(model).threads
     return replace(settings, strategy=name, hurry=hurry)
 
@@ -116,6 +116,6 @@ def choose_strategy(model: Any, output: str = "label", limits: Limits | None = N
 
 
 def _most_inputs(limits: Limits) -> float:
-    """How many may be judged: each takes two queries at least."""
+    """The most inputs that may be judged; each takes at least two queries."""
     by_queries = None if limits.max_queries is None else limits.max_queries / 2
     return min((n for n in (limits.max_judged, by_queries) if n is not None), default=math.inf)

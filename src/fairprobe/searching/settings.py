@@ -1,4 +1,4 @@
-"""What a search is told: the settings that make its identity, and the limits that end it."""
+"""The settings of a search, which are part of its identity, and the limits that end it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fairprobe.errors import SettingError
 
 
 class StopReason(StrEnum):
-    """Why a search ended: a word, and its `sentence`."""
+    """The reason why a search ended: a word, with a `sentence` that explains it."""
 
     sentence: str
 
     def __new__(cls, word: str, sentence: str) -> StopReason:
-        """A word, which it is equal to, with the same in more words."""
+        """Make a reason that is equal to its word."""
         reason = str.__new__(cls, word)
         reason._value_ = word
         reason.sentence = sentence
@@ -36,7 +36,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """What shards depend on, beside the domain, the model and the seed."""
+    """Settings that the shards depend on, besides the domain, the model and the seed."""
 
     strategy: str
     n_walkers: int
@@ -48,7 +48,7 @@ class SearchSettings:
     diversify: bool = True
     max_changes: int | None = None
     hurry: bool | None = None
-    """Whether calls are to be about many inputs from the start, as seconds are all that is few; None: by the limits."""
+    """Whether all walkers begin at once, for more cases in few seconds. None until the limits decide it."""
 
     def __post_init__(self) -> None:
         for name in ("n_walkers", "n_global", "n_local", "shard_inputs"):
@@ -68,7 +68,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a search; None is no limit."""
+    """The limits that end a search; None is no limit."""
 
     max_cases: int | None = None
     max_seconds: float | None = None
@@ -84,7 +84,7 @@ class Limits:
             raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
 
     def check_affords(self, n_members: int, *, asked_twice: bool = False) -> None:
-        """Refuse a number of queries that is not enough for a single input."""
+        """Refuse a limit on queries that is not enough for one input."""
         n = 2 * n_members if asked_twice else n_members
         if self.max_queries is not None and self.max_queries < n:
             twice = ", asked about twice if it is a case" if asked_twice else ""
@@ -94,7 +94,7 @@ class Limits:
 
 
 def settled(**arguments: Any) -> tuple[SearchSettings, Limits]:
-    """The settings and limits among the arguments of a search, made sure of."""
+    """The checked settings and limits among the arguments of a search."""
     fields = [name for name in SearchSettings.__dataclass_fields__ if name in arguments]
     settings = SearchSettings(**{name: arguments[name] for name in fields})
     return settings, Limits(**{name: arguments[name] for name in Limits.__dataclass_fields__})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.blocks import Remark
+from fairprobe.clock import Clock, Timer
 from fairprobe.domain.families import Members
 from fairprobe.engine import Counts, Report
 from fairprobe.engine.interrupts import deferred, interruptible, uninterrupted
@@ -24,52 +24,56 @@ from fairprobe.searching.strategy import Hints
 from fairprobe.standins import DisagreementError, Screen
 
 FIRST_SLICE = 64
+"""Inputs of the first slice in which a batch is judged under a limit of time. Chosen."""
+
 SLICE_SECONDS = 0.2
-"""Under a deadline a batch is judged in slices of about so long."""
+"""How long a slice should take. Chosen: a slow model runs past the limit by no more."""
 
 CHECKED_BOTH = 32
-"""Cases, with their twins, that show whether labels follow from scores: they lie on both sides of the boundary."""
+"""Cases whose families show whether labels follow from scores, as they lie on both sides of the boundary. Chosen."""
 
 REPORT_SECONDS = 0.1
+"""How often a shard reports. Chosen."""
+
 GRACE_SECONDS = 5.0
-"""How long what waits may take to be confirmed after an interruption."""
+"""How long it may take to confirm the waiting hits after an interruption. Chosen."""
 
 CONFIRM_ROWS = 40_000
-"""Rows sent at a time to confirm."""
+"""Rows sent at a time to confirm hits. Chosen."""
 
 HASTY_ROWS = 4000
-"""The same after an interruption."""
+"""Rows sent at a time to confirm hits after an interruption. Chosen: a call then ends soon."""
 
 MOST_ROWS = 200_000
-"""Hits wait until confirming takes so many rows."""
+"""Hits wait until confirming them takes this many rows. Chosen: large batches are cheaper."""
 
 LOOK, LOOK_HURRIED = 100, 500
-"""Inputs of a global round that are judged at a time, where the strategy is eager to start; and where it hurries."""
+"""Inputs of a global round that are judged at a time for a strategy that starts early, without and with `hurry`."""
 
 ENOUGH, LONG = 8, 500
-"""The first global round ends when there are so many start cases, or after so many inputs as soon as there is one."""
+"""The first global round ends with this many start cases, or, once there is one, after this many inputs. Measured."""
 
 ENOUGH_PEOPLE, LONG_PEOPLE = 64, 2000
-"""The same within a density, where start cases say where people are."""
+"""`ENOUGH` and `LONG` within a density, where start cases show where people are. Measured."""
 
 GLOBAL = 0.06
-"""The others take this part of what was judged before, and no less than the first: the longer a search is, the wider
-it is spread."""
+"""Inputs of a later global round, as a part of those judged before; never fewer than in the first round. Measured: a
+longer search is spread more widely."""
 
 FIRST, AGAIN = 6, 2
-"""From each start case the first local search goes on for as many inputs as so many walkers judge, each next one for so
-many times what was judged before: what little is known at first is not relied on for long."""
+"""How long local searches go on. The first one judges this many times `n_local` inputs for each start case; a later one
+this many times the inputs judged before. Measured: the first start cases say little about the others."""
 
 MOST_DRY = 7
-"""Each local search in a row that finds nothing new is followed by twice as many global rounds."""
+"""Local searches in a row without a new case double the global rounds that follow them, up to this many times."""
 
 FLUSH = 400_000
-"""Cases that need no confirming wait until there are so many: a set grows cheaper in large batches."""
+"""Cases that need no confirming are told apart when this many wait. Measured: a set grows cheaper in large batches."""
 
 
 @dataclass(frozen=True)
 class Quota:
-    """When a shard has done its part. It may do more than the run needs (what follows is cut), never less."""
+    """The limits of one shard. It may do more than the run needs, which cuts the rest off, but never less."""
 
     n_inputs: int
     n_cases: int | None = None
@@ -113,20 +117,20 @@ class _Shard:
             self.screen = Screen(self.asker, job.stand_in)
             self.judging = self.oracle.by(self.screen)
         self.walking: Oracle | None = None
-        """Who judges while walking, once that is settled: if it can, one who hears scores and labels at once."""
+        """Judges while walking, once that is settled; by scores and labels in one question, if the model can."""
         self.confirms = self.screen is not None or not job.is_repeatable
         self.recorder = Recorder(self.oracle, known)
         self.strategy = job.strategy(job.region, job.settings, self.rng)
         self.hinter = make_hinter(job, self.strategy.wants, self.asker)
         self.remarks: list[Remark] = []
-        self.deadline = None if quota.seconds is None else time.monotonic() + quota.seconds
+        self.clock = None if quota.seconds is None else Clock(quota.seconds)
         self.slice = self.confirm_slice = FIRST_SLICE
-        """Inputs judged, and hits confirmed, in one go under a deadline: a stand-in may be much the quicker."""
+        """Inputs judged at a time, and hits confirmed, under a limit of time. A stand-in is quicker than a model."""
         self.n_walks = self.n_dry = self.n_whole = 0
-        self.next_report = time.monotonic() + REPORT_SECONDS
+        self.timer = Timer(REPORT_SECONDS)
 
     def run(self) -> Trace:
-        """All of it: what was confirmed is in the trace, whatever ended the shard."""
+        """Run the shard. Whatever ends it, the trace has what was confirmed."""
         ended: StopReason | None = None
         failure: FairprobeError | None = None
         try:
@@ -136,18 +140,18 @@ class _Shard:
             ended = done.ended
         except (KeyboardInterrupt, Exception) as error:
             ended, failure = self._ended_by(error)
-        # What still waits is settled. After an interruption there are some seconds for that, and none after a second
-        # one; after a failure the model is tried once more.
+        # Waiting hits are settled. After an interruption there are some seconds for that, after a second one none.
+        # After a failure the model is tried once more.
         is_cut_short = ended in (StopReason.INTERRUPTED, StopReason.FAILED)
         is_trusted = self.screen is None
         try:
             with interruptible(), self.asker.quiet():
-                self._settle(time.monotonic() + GRACE_SECONDS if is_cut_short else math.inf)
+                self._settle(Clock(GRACE_SECONDS) if is_cut_short else Clock())
         except (KeyboardInterrupt, Exception) as error:
             if not is_cut_short:
                 ended, failure = self._ended_by(error)
-        # Hits that could not be asked about again: by what stood in for the model, they are none; by the model itself,
-        # they are, unless it has contradicted itself before.
+        # Hits that could not be asked about again are no cases if a stand-in judged them. If the model did, they are
+        # cases, unless the model has contradicted itself before.
         asked_once = np.empty(0, dtype=np.int64)
         if is_trusted and not self.recorder.is_contradicted:
             self.recorder.sift()
@@ -162,7 +166,7 @@ class _Shard:
         )
 
     def _ended_by(self, error: BaseException) -> tuple[StopReason, FairprobeError | None]:
-        """An interruption, or a failure: of the model, or of anything else that is asked to do its part."""
+        """The reason for the end, and the error if the model or anything else failed."""
         if isinstance(error, DisagreementError):
             raise error
         if isinstance(error, KeyboardInterrupt):
@@ -178,16 +182,16 @@ class _Shard:
     # The search
 
     def _rounds(self) -> None:
-        """Global search, then local search from its cases, again and again; after rows in vain, inputs drawn.
+        """Alternate global search and local search from its cases.
 
-        With `max_changes` no input is drawn: cases are about the rows given.
+        Rows to start from come first. If they lead to no case, inputs are drawn, but never with `max_changes`.
         """
         rows, n = self.job.start, self.job.settings.n_global
         stays = self.job.settings.max_changes is not None
         place = self.shard * n
         while True:
             if rows is not None:
-                # As many of the rows given as a global round has, in turn over rounds and shards.
+                # A global round takes its number of rows, in turn over rounds and shards.
                 n_judged, found = self._explore(rows[(place + np.arange(min(n, len(rows)))) % len(rows)])
                 place += n_judged
                 if (found and not self.n_whole) or stays:
@@ -195,9 +199,9 @@ class _Shard:
             self._explore(self.job.region.sample_codes(n, self.rng))
 
     def _explore(self, sample: Codes) -> tuple[int, bool]:
-        """Judge a global sample and walk from its cases; says how much of it was judged, and whether there were any."""
+        """Judge a global sample and walk from its cases. Gives how many were judged, and whether there was a case."""
         settings, strategy = self.job.settings, self.strategy
-        # Where local search has found all that is near, only what is drawn anew can lead on.
+        # If local search has found all that is near, only new draws can lead on.
         is_whole, self.n_whole = self.n_whole > 0, max(0, self.n_whole - 1)
         size = len(sample)
         if strategy.is_eager and not is_whole:
@@ -221,10 +225,10 @@ class _Shard:
         return n_judged, found
 
     def _walk(self, starts: Codes) -> None:
-        """Local search from these, for as many inputs as `n_local` trials of all walkers are; eagerly, for fewer."""
+        """Search locally from start cases: `n_local` trials of all walkers, fewer for a strategy that starts early."""
         settings, strategy = self.job.settings, self.strategy
         n = settings.n_walkers
-        strategy.start(starts[np.arange(n) % len(starts)])  # where there are fewer than walkers, in turn
+        strategy.start(starts[np.arange(n) % len(starts)])  # if there are fewer than walkers, they are reused in turn
         left = settings.n_local * n
         if strategy.is_eager:
             long = AGAIN * self.recorder.n_judged if self.n_walks else settings.n_local * FIRST * len(starts)
@@ -243,7 +247,7 @@ class _Shard:
         self.n_whole = 2**self.n_dry - 1
 
     def _who_walks(self, cases: Codes) -> Oracle:
-        """Where labels follow from scores, who asks for both at once; the first cases show whether they do."""
+        """The oracle for walking: it asks for scores and labels at once if the first cases show that labels follow."""
         members = self.oracle.families.of(cases[:CHECKED_BOTH])
         n_rows = 2 * int(members.sizes.sum()) + len(members.families)
         if self.hinter is None or not self.hinter.tells_labels or self._queries_left() < n_rows:
@@ -267,7 +271,7 @@ class _Shard:
         return self.judging
 
     def _hints(self, members: Members) -> Hints | None:
-        """Hints for a strategy that wants them, if the quota has room for these and for another input."""
+        """Hints for a strategy that wants them, if the quota has room for them and for another input."""
         if self.hinter is None:
             return None
         if not self.hinter.has_heard and self._queries_left() < (len(members) + 1) * len(members.families):
@@ -306,7 +310,7 @@ class _Shard:
         return Judgement.join(parts)
 
     def _room(self, members: Members) -> int:
-        """How many of these inputs the quota has room for, even if all of them were hits to be asked about again."""
+        """How many of these inputs the quota has room for, even if all were hits that are asked about again."""
         room = min(len(members), self.quota.n_inputs - self.recorder.n_judged)
         if self.quota.n_queries is None:
             return room
@@ -318,58 +322,60 @@ class _Shard:
         return affordable
 
     def _queries_left(self) -> float:
-        """What the quota leaves, less what it takes to ask about hits again."""
+        """The queries that the quota leaves, without those reserved to ask about hits again."""
         if self.quota.n_queries is None:
             return math.inf
         reserved = self.recorder.n_waiting * len(self.oracle.families) if self.confirms else 0
         return self.quota.n_queries - self.asker.n_queries - reserved
 
     def _judge_in_time(self, members: Members) -> Judgement:
-        """With a deadline a batch is judged in slices, so that a slow model cannot run far past it."""
+        """Judge a batch; under a limit of time in slices, so that a slow model cannot run far past it."""
         if self.quota.n_queries is not None:
             self.asker.limit = int(self._queries_left()) + self.asker.n_queries
-        if self.deadline is None:
+        if self.clock is None:
             return self.judging.judge(members)
         parts: list[Judgement] = []
         done = 0
-        while not parts or (done < len(members) and time.monotonic() < self.deadline):
-            begun = time.monotonic()
+        while not parts or (done < len(members) and not self.clock.is_over):
+            slice_clock = Clock()
             parts.append(self.judging.judge(self.oracle.families.of(members.codes[done : done + self.slice])))
             done += len(parts[-1].codes)
-            if time.monotonic() - begun < SLICE_SECONDS / 2:
+            if slice_clock.seconds < SLICE_SECONDS / 2:
                 self.slice *= 2  # the model is quick: fewer, larger calls
         return Judgement.join(parts)
 
     # Settling what was found
 
-    def _settle(self, until: float = math.inf) -> None:
-        """Say which hits are cases. What is confirmed is written down before the model is asked about more."""
+    def _settle(self, clock: Clock | None = None) -> None:
+        """Decide which hits are cases. What is confirmed is recorded before the model is asked about more."""
         if self.screen is not None:
             self.screen.finish()
         if not self.confirms:
             with uninterrupted():
                 self.recorder.settle_all()
             return
-        size = max(1, (HASTY_ROWS if until < math.inf else CONFIRM_ROWS) // len(self.oracle.families))
-        while (begun := time.monotonic()) < until:
+        clock = clock or Clock()
+        size = max(1, (CONFIRM_ROWS if clock.max_seconds is None else HASTY_ROWS) // len(self.oracle.families))
+        while not clock.is_over:
+            slice_clock = Clock()
             with uninterrupted():
-                waiting = self.recorder.proposals(size if self.deadline is None else self.confirm_slice)
+                waiting = self.recorder.proposals(size if self.clock is None else self.confirm_slice)
             if waiting is None:
                 return
             cases, confirmation = confirm(self.oracle, self.screen, waiting)
             with uninterrupted():
                 self.recorder.settle(cases, confirmation)
-            if self.deadline is not None and time.monotonic() - begun < SLICE_SECONDS / 2:
+            if self.clock is not None and slice_clock.seconds < SLICE_SECONDS / 2:
                 self.confirm_slice *= 2
 
     def _is_done(self) -> bool:
-        """Whether the quota is met; hits are settled no earlier than that takes, as larger batches are cheaper."""
+        """Whether the quota is met. Hits are settled as late as possible, as larger batches are cheaper."""
         quota, recorder = self.quota, self.recorder
-        if self.deadline is not None and time.monotonic() >= self.deadline:
+        if self.clock is not None and self.clock.is_over:
             raise _Done(StopReason.MAX_SECONDS)
         most_waiting = FLUSH
         if self.confirms:  # a deadline is not to be missed
-            most_waiting = MOST_ROWS // len(self.oracle.families) if self.deadline is None else self.confirm_slice
+            most_waiting = MOST_ROWS // len(self.oracle.families) if self.clock is None else self.confirm_slice
         if recorder.n_waiting >= most_waiting:
             self._settle()
         if recorder.n_judged >= quota.n_inputs or (quota.n_cases is not None and self._has_found(quota.n_cases)):
@@ -381,7 +387,7 @@ class _Shard:
         return recorder.has_covered_all()
 
     def _has_found(self, n: int) -> bool:
-        """Whether at least n new cases were found; they are told apart only if there could be as many."""
+        """Whether at least n new cases were found. Hits are told apart only if there could be as many."""
         recorder = self.recorder
         if recorder.n_new + recorder.n_waiting < n:
             return False
@@ -393,9 +399,8 @@ class _Shard:
         return recorder.n_new >= n
 
     def _report_at_times(self) -> None:
-        if self.report is None or time.monotonic() < self.next_report:
+        if self.report is None or not self.timer.is_due():
             return
-        self.next_report = time.monotonic() + REPORT_SECONDS
         with uninterrupted():
             self.recorder.sift() if self.confirms else self._settle()
         n_cases = self.recorder.n_new + self.recorder.n_waiting

@@ -1,4 +1,4 @@
-"""Rows to start from: as inputs of the domain, and which of them a case comes from."""
+"""Rows to start from, as inputs of the domain, and the row that each case comes from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCK = 256
-"""Cases that are compared with all rows at a time."""
+"""Cases that are compared with all rows at a time. Chosen: the table of differences stays small."""
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class StartRows:
     """The rows that lie in the domain, in their order."""
 
     domain: Domain
-    """The one searched: with `max_changes`, it also holds what stands in the rows and is none of its values."""
+    """The domain that is searched. With `max_changes` it also holds values of the rows that are off its grid."""
     codes: Codes
     frame: pd.DataFrame
-    """The same rows as they were given."""
+    """The rows as they were given."""
     remarks: list[Remark]
     n_implausible: int = 0
     """Rows that were left out, as they are less plausible than asked."""
 
     def plausible(self, density: Density, least: float) -> StartRows:
-        """Those that are at least so plausible."""
+        """The rows that are at least this plausible."""
         likely = density.within(self.domain).plausibility_of(self.codes)
         kept = likely >= least
         if not kept.any():
@@ -48,10 +48,10 @@ class StartRows:
 
 
 def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
-    """Rows as inputs.
+    """The rows that lie in the domain, as inputs.
 
-    One whose sensitive value is none of those compared is taken as the first that is, with what changes along. A number
-    between two steps goes to the nearer one, unless values are to be kept.
+    A row whose sensitive value is not compared gets the first value that is, with the linked columns changed along. A
+    number between two steps goes to the nearer one, unless values are to be kept.
     """
     given = domain.rows(rows, called={"X": "start"})
     frame, unknown = given.typed, ~given.known
@@ -71,7 +71,7 @@ def start_rows(domain: Domain, rows: Any, *, keep: bool = False) -> StartRows:
 
 
 def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame:
-    """Rows with a value that is not compared as the first member that counts; what is compared of their own stays."""
+    """Rows in which a sensitive value that is not compared gives way to the first member of the family that counts."""
     others = np.flatnonzero((own < 0).any(axis=1))
     members = domain.families.of_frame(frame.iloc[others])
     present = members.present & np.asarray((members.members >= 0).all(axis=1))[:, None]
@@ -87,9 +87,9 @@ def as_compared(domain: Domain, frame: pd.DataFrame, own: Codes) -> pd.DataFrame
 
 
 def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Codes]:
-    """For each case the row with the fewest changes, the first of several, and how many those are.
+    """The row with the fewest changes for each case, the first of several, and the number of changes.
 
-    What is sensitive, derived or changes along does not count: roles are compared.
+    Sensitive, derived and linked columns do not count, except for the roles of linked values.
     """
     ours, theirs = _compared(domain, cases), _compared(domain, rows)
     nearest, changes = np.zeros((2, len(cases)), dtype=np.int64)
@@ -104,7 +104,7 @@ def fewest_changes(domain: Domain, cases: Codes, rows: Codes) -> tuple[Codes, Co
 
 
 def count_changes(domain: Domain, cases: Codes, rows: Codes) -> Codes:
-    """In how many values each case differs from a row of its own."""
+    """The number of values in which each case differs from the row in its place."""
     return np.asarray((_compared(domain, cases) != _compared(domain, rows)).sum(axis=1))
 
 

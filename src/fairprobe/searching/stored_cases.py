@@ -1,4 +1,4 @@
-"""The cases of stored searches, told apart over all shards and written as they come: never all of them in memory."""
+"""The distinct cases of stored searches, written shard by shard so that they are never all in memory."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS = 250_000
-"""Cases that are made a frame at a time."""
+"""Cases in one frame. Chosen: a frame of a wide domain stays below 1 GB."""
 
 
 class StoredCases:
-    """The shards of one run that make a result."""
+    """The cases in the shards of one run."""
 
     def __init__(self, path: str | Path) -> None:
         self.run = RunReader(path)
@@ -51,7 +51,7 @@ class StoredCases:
         return [entry for name, entry in sorted(self.run.entries.items()) if name.isdigit()]
 
     def of_result(self) -> tuple[list[Entry], int | None]:
-        """The shards of the last result, and how many cases it has; of a run that has not ended, those up to a gap."""
+        """The shards of the last result and its number of cases. An unfinished run: its shards up to a gap."""
         end = self.end
         if end is None or end["stop_reason"] in (StopReason.INTERRUPTED, StopReason.FAILED):
             entries = self.finished()
@@ -85,7 +85,7 @@ class StoredCases:
         return data
 
     def frame(self, cases: Cases) -> pd.DataFrame:
-        """As `Found.to_frame` has them, but for what takes rows or a density to tell."""
+        """The cases as `Found.to_frame` gives them, without the columns that need rows or a density."""
         settings = self.run.about["settings"]
         own = {name: settings[name] for name in SearchSettings.__dataclass_fields__ if name in settings}
         return Found(
@@ -109,7 +109,7 @@ Part = tuple[StoredCases, list[Entry]]
 
 
 def merged(parts: Sequence[Part], memory: int = MEMORY) -> Iterator[pd.DataFrame]:
-    """The distinct cases of some shards, in order, as frames of some rows each."""
+    """The distinct cases of some shards, in order, in frames of at most `ROWS` rows."""
     check_alike([stored for stored, _ in parts])
     shards = [(stored, entry) for stored, entries in parts for entry in entries]
     n = sum(stored.n_cases(entry) for stored, entry in shards)
@@ -130,7 +130,7 @@ def _frames(shards: list[tuple[StoredCases, Entry]], first: Mask) -> Iterator[pd
 
 
 def check_alike(runs: Sequence[StoredCases]) -> None:
-    """Refuse runs whose cases are not of one kind: of another domain, output or threshold."""
+    """Refuse runs that differ in domain, output or threshold, as their cases cannot be merged."""
     first = runs[0].run.about
     for other in runs[1:]:
         about = other.run.about
@@ -145,7 +145,7 @@ def check_alike(runs: Sequence[StoredCases]) -> None:
 
 
 def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable[[Any], Any], most: int | None) -> int:
-    """Write frames as one file, up to so many rows; gives how many there are."""
+    """Write at most `most` rows of frames as one Parquet file; gives the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -163,7 +163,7 @@ def write_parquet(frames: Iterator[pd.DataFrame], path: Path, as_plain: Callable
 
 
 def write_csv(frames: Iterator[pd.DataFrame], path: Path, most: int | None) -> int:
-    """The same as text."""
+    """Write at most `most` rows of frames as one CSV file; gives the number of rows."""
     n = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         for frame in _cut(frames, most):

@@ -1,8 +1,8 @@
-"""A search on disk: its shards as files, and what makes it the same search.
+"""A search on disk: its shards as files, and the identity by which it is recognised.
 
-Only shards that judged all of their inputs are finished: they are pure functions of their number, whatever the limits
-of the run were, and so serve any other limit. One that knew what earlier ones had found leaves out their cases, which
-the tally would leave out too. Where a limit cut the last one short, what there is of it serves the same limits only.
+A shard is finished if it judged all of its inputs. It then depends on its number alone and serves a run with any
+limits. If it knew the cases of earlier shards it leaves them out, as the tally would. A last shard that a limit cut
+short is kept as `partial` and serves only a run with the same limits.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ FIGURES = ("shard", "n_judged", "n_sent", "varies_at", "remarks")
 
 
 class StoredSearch:
-    """Keeps the shards of a search, as engines want it."""
+    """Keeps the shards of a search for an engine."""
 
     def __init__(self, run: StoredRun, job: Job, limits: Limits, canaries: Canaries) -> None:
         self.run = run
         self.folder = run.path
-        """Where engines keep what they send to workers."""
+        """The folder in which engines keep what they send to workers."""
         self._job = job
         self._limits = limits
         self._canaries = canaries
         self._keys = Keys(job.domain)
         self._under = asdict(limits)
         self._n_sent: dict[int, int] = {}
-        """Queries by shard, of those that were read or run."""
+        """The queries of each shard that was read or run."""
         self._n_asked = 0
         """Queries sent before the first shard."""
 
@@ -59,7 +59,7 @@ class StoredSearch:
     def opened(
         cls, path: str | PathLike[str], job: Job, limits: Limits, domain: Domain, start: StartRows | None
     ) -> Iterator[StoredSearch]:
-        """Begin a stored search or take one up; `domain` is the one given, which may hold less than the job's."""
+        """Begin a stored search or take one up. `domain` is the domain as the user gave it."""
         rows = None if start is None else start.frame
         with StoredRun.opened(path, "search", identity_of(job, domain, rows)) as run:
             yield cls(run, job, limits, Canaries(run, job.asker(), rows, job.resolution))
@@ -72,10 +72,10 @@ class StoredSearch:
             text = f"{self.run.path}: {n:,} finished shard{'s' * (n != 1)} of before, read instead of run"
             progress(Status(text, {"n_shards": n}, is_over=True))
 
-    # What engines want
+    # For the engine
 
     def load(self, shard: int) -> Trace | None:
-        """A shard that was finished before, or as much of it as the same limits let in."""
+        """The shard if it is finished, or as much of it as the same limits let in; otherwise None."""
         name, part = self._names(shard)
         finished = self._read(name)
         if finished is not None and self._is_affordable(finished):
@@ -92,7 +92,7 @@ class StoredSearch:
         return trace
 
     def _is_affordable(self, trace: Trace) -> bool:
-        """Whether a limit on queries, which ends a shard from within, would have let it be what it is."""
+        """Whether this run's limit on queries would have let the shard come to its end."""
         most, before = self._limits.max_queries, [self._n_sent.get(shard) for shard in range(trace.shard)]
         if most is None:
             return True
@@ -103,7 +103,7 @@ class StoredSearch:
         return sent + 2 * len(self._job.domain.families) * largest <= most
 
     def save(self, shard: int, result: Trace) -> None:
-        """Keep a shard that is finished, or that a limit other than time cut short."""
+        """Keep a shard that is finished, or that was cut short by a limit other than time."""
         name, part = self._names(shard)
         self._n_sent[shard] = result.n_sent
         content = content_of(result, self._job.domain)
@@ -149,7 +149,7 @@ class StoredSearch:
 
 
 def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[str, Any]:
-    """All that the shards of a search are a function of, in plain values."""
+    """All that the shards of a search depend on, as plain values."""
     return {
         "model": identity.of_model(job.model, job.model_id),
         "data": {
@@ -174,7 +174,7 @@ def identity_of(job: Job, domain: Domain, start: pd.DataFrame | None) -> dict[st
 
 
 def content_of(trace: Trace, domain: Domain) -> ShardContent:
-    """What is written of a shard."""
+    """A shard as the content of its file."""
     cases = trace.cases
     columns: dict[str, Any] = {f"case {name}": cases.case[:, place] for place, name in enumerate(domain.names)}
     columns |= {f"twin {name}": cases.twin[:, domain.names.index(name)] for name in domain.families.varying}
@@ -199,7 +199,7 @@ def cases_of(content: ShardContent, domain: Domain) -> Cases:
 
 
 def trace_of(content: ShardContent, domain: Domain, keys: Keys) -> Trace:
-    """The shard as it was."""
+    """A shard from the content of its file."""
     cases = cases_of(content, domain)
     about = {**content.about, "remarks": tuple(map(tuple, content.about["remarks"]))}
     known = {each.name for each in fields(Trace)}

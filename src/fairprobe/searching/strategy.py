@@ -1,8 +1,9 @@
-"""What a strategy is: it proposes inputs and is told what became of them; it never asks the model itself."""
+"""The base classes of strategies. A strategy proposes inputs and is told the judgements; it never asks the model."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,40 +15,43 @@ from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
 
+MOST_RETRIES = 5
+"""How often a forbidden input is drawn again. Chosen."""
+
 
 @dataclass(frozen=True)
 class Hints:
-    """What a model tells beside its outputs, for strategies that want it. Hints propose; cases are judged without."""
+    """Scores or gradients of a model, for strategies that want them. Cases are judged without them."""
 
     scores: Floats
-    """By combination, then input; NaN for a twin that does not exist."""
+    """Scores by combination, then input; NaN for a twin that does not exist."""
     gradients: Floats | None = None
-    """By combination, input and parameter: what one step up adds to the score."""
+    """By combination, input and parameter: the change of the score by one step up."""
 
 
 class Strategy(ABC):
-    """Local search from seeds. The loop samples globally, judges what is asked for, counts, and stops.
+    """Local search from start cases. The loop samples globally, judges the inputs asked for, counts, and stops.
 
-    One object lives as long as a shard, so what it has learned carries over from one group of seeds to the next.
+    One object lives as long as a shard, so it remembers what it has learned from earlier start cases.
     """
 
     is_local = True
-    """Whether it searches around seeds at all."""
+    """Whether it searches around start cases at all."""
 
     starts_anywhere = False
-    """Whether it starts from all rows given, not from those alone that are discriminatory."""
+    """Whether it starts from all rows given, not only from those that are discriminatory."""
 
     wants: str | None = None
-    """The hints it learns from, "scores" or "gradients": the model is also asked for those, which are queries too."""
+    """The hints that it learns from, "scores" or "gradients". The model is asked for them too, which takes queries."""
 
     is_eager = False
-    """Whether a few seeds are enough for it, and more as it goes on; else it gets those of a whole global round."""
+    """Whether a few start cases are enough for it at first. Otherwise it gets those of a whole global round."""
 
     is_dry = False
-    """Whether it comes only where it has been before."""
+    """Whether it now only comes back to where it has been."""
 
     is_spent = False
-    """Whether it finds so little that new seeds would help more than going on from these."""
+    """Whether it finds so little that new start cases would help more."""
 
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         self.domain = domain
@@ -55,7 +59,7 @@ class Strategy(ABC):
         self.rng = rng
 
     def start(self, seeds: Codes) -> None:
-        """Begin at these discriminatory inputs, one a walker."""
+        """Begin at these discriminatory inputs, one for each walker."""
         self._start(seeds.copy())  # a walker may write where it stands
 
     def ask(self) -> Codes:
@@ -63,13 +67,30 @@ class Strategy(ABC):
         return self._ask()
 
     def tell(self, judgement: Judgement, hints: Hints | None = None) -> None:
-        """What became of the inputs last asked about; and hints, if it wants them and the model gives any."""
+        """Learn from the judgement of the inputs last asked about, and from hints if it wants any."""
         self.hints = hints
         self._tell(judgement)
 
     @classmethod  # noqa: B027  # most take any model
     def check_model(cls, model: Any) -> None:
         """Refuse a model that it cannot search."""
+
+    def allows(self, codes: Codes) -> Mask:
+        """Which inputs may be asked about."""
+        return self.domain.allows(codes)
+
+    def redrawn(self, proposal: Codes, redraw: Callable[[Codes], Codes]) -> Codes:
+        """Draw forbidden inputs again, in place, a few times; gives the rows that are still forbidden.
+
+        `redraw` is given rows of the proposal and gives other inputs for them.
+        """
+        stuck = np.flatnonzero(~self.allows(proposal))
+        for _ in range(MOST_RETRIES):
+            if not len(stuck):
+                break
+            proposal[stuck] = redraw(stuck)
+            stuck = stuck[~self.allows(proposal[stuck])]
+        return stuck
 
     @abstractmethod
     def _start(self, seeds: Codes) -> None: ...
@@ -82,7 +103,7 @@ class Strategy(ABC):
 
 
 class Walk(Strategy):
-    """Walkers that move one parameter a trial and walk on from where they are, discriminatory or not.
+    """Walkers that move one parameter in each trial and go on from there, whether the input is discriminatory or not.
 
     All walkers draw from the same probabilities: `choose[p]` that parameter p is moved, `down[p]` that it is moved
     down (the paper's sigma_pr and sigma_v). With one walker this is the paper's local search, trial by trial.
@@ -96,7 +117,7 @@ class Walk(Strategy):
         self.down = np.full(n, 0.5)
 
     def learn(self, chosen: Codes, down: Mask, hits: Mask) -> None:
-        """Update the probabilities by the parameters moved, whether down, and whether that gave a case."""
+        """Update the probabilities from the parameters moved, the directions, and whether each move gave a case."""
 
     def _start(self, seeds: Codes) -> None:
         self._position = seeds
@@ -117,12 +138,14 @@ class Walk(Strategy):
 
     def _retry(self, proposal: Codes) -> Codes:
         """Draw again for walkers whose move is forbidden. One that finds no way out stays and is not asked about."""
-        stuck = np.flatnonzero(~self.domain.allows(proposal))
-        for _ in range(MOST_RETRIES):
-            if not len(stuck):
-                return proposal
-            proposal[stuck], self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
-            stuck = stuck[~self.domain.allows(proposal[stuck])]
+
+        def redraw(stuck: Codes) -> Codes:
+            moved, self._chosen[stuck], self._down[stuck] = self._propose(self._position[stuck])
+            return moved
+
+        stuck = self.redrawn(proposal, redraw)
+        if not len(stuck):
+            return proposal
         if len(stuck) == len(proposal):  # where nobody can move, all are asked about again, so that the search goes on
             self._moved = np.arange(0)
             return self._position.copy()
@@ -137,6 +160,3 @@ class Walk(Strategy):
         elif len(moved):
             self._position[moved] = judgement.codes
             self.learn(self._chosen[moved], self._down[moved], judgement.hits)
-
-
-MOST_RETRIES = 5

@@ -1,4 +1,4 @@
-"""The tally of a run: shards in order, cut exactly where a limit is met, cases distinct over all of them."""
+"""The tally of a run adds shards in order, cuts the last one where a limit is met, and counts each case once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tally:
         self.output_varies = False
         self.n_contradicted = 0
         self.contradicted: list[Codes] = []
-        """Some of the rows that got other outputs when asked about again."""
+        """Some of the rows whose outputs differed when they were asked about again."""
         self.n_unconfirmed = 0
         self.n_asked_once = 0
         self.remarks: tuple[Remark, ...] = ()
@@ -48,7 +48,7 @@ class Tally:
 
     @property
     def counts(self) -> Counts:
-        """How far the run has got."""
+        """The counts of the run so far."""
         return Counts(self.n_cases, self.n_judged, self.n_queries)
 
     def cases(self) -> Cases:
@@ -58,11 +58,11 @@ class Tally:
         return self._parts[0] if self._parts else Cases.none(self._domain)
 
     def release(self) -> None:
-        """No further shard comes: what told cases apart goes, which takes as much memory as they do."""
+        """Free what tells cases apart, which takes as much memory as the cases. No shard may be added after this."""
         self._distinct, self._coverage = Distinct(0), None
 
     def known(self) -> Known:
-        """What a shard that runs next may know."""
+        """What the next shard may know of those before."""
         return Known(self._distinct, self._coverage, self._n_barren)
 
     def skip(self, skipped: Skipped) -> None:
@@ -70,9 +70,9 @@ class Tally:
         self.skipped, self.n_shards = (*self.skipped, skipped), self.n_shards + 1
 
     def add(self, trace: Trace) -> None:
-        """Add the next shard, as much of it as the limits let in."""
+        """Add the next shard, up to where a limit is met."""
         cases, distinct = trace.cases, trace.distinct
-        if distinct is None:  # it ran beside the shards before: what they had too goes
+        if distinct is None:  # it ran beside the shards before, so it may have found their cases again
             distinct = self._distinct.copy()
             cases = cases.take(distinct.add(trace.case_keys))
         coverage = None if self._coverage is None else self._coverage.copy()  # `_cut` marks what the shard judged
@@ -109,7 +109,7 @@ class Tally:
         )
 
     def _cut(self, trace: Trace, offsets: Codes, coverage: Coverage | None) -> tuple[int | None, StopReason | None]:
-        """Where the result ends in this shard and why, if a limit is met; of two met at once, the first here."""
+        """Where in this shard a limit is met, and which; of two met at once, the first in this function."""
         limits, cuts = self._limits, list[tuple[int, StopReason]]()
         if limits.max_cases is not None and len(offsets) >= limits.max_cases - self.n_cases:
             cuts.append((int(offsets[limits.max_cases - self.n_cases - 1]) + 1, StopReason.MAX_CASES))

@@ -1,8 +1,8 @@
-"""Screening: a stand-in says what the model would say. The one seam by which stand-ins are used.
+"""Screening: a stand-in says what the model would say. Stand-ins are used nowhere else.
 
-A search lets it propose: what it labelled counts as judged, so that no yield is flattered, and the model confirms every
-case. Retraining lets it choose between models, never say what is published. Only what is sent to the model counts as
-queries.
+A search lets the stand-in propose. An input that it labelled counts as judged, so no yield is flattered, and the model
+confirms every case. Retraining lets it choose between models; the model itself gives all figures that are reported.
+Only rows sent to the model count as queries.
 """
 
 from __future__ import annotations
@@ -19,43 +19,49 @@ from fairprobe.model.measuring import tolerance
 from fairprobe.standins.compile import StandIn, compile_stand_in
 
 CHECKED: Final = 500
-"""The first inputs are labelled by both."""
+"""Inputs, the first of each screen, that the stand-in and the model both label. Chosen."""
 
 
 class DisagreementError(Exception):
-    """A stand-in gave a label that is not the model's: whatever it proposed is worth nothing."""
+    """A stand-in gave a label that is not the model's, so nothing that it proposed counts."""
 
 
-class Screen:
-    """Answers as the asker that it holds, but members by a stand-in: to an oracle, one is as good as the other."""
+class Instead:
+    """Base class of what answers for members in another way than the asker that it holds, which answers all else."""
 
-    def __init__(self, asker: Answering, stand_in: StandIn) -> None:
+    def __init__(self, asker: Answering) -> None:
         self._asker = asker
-        self._stand_in = stand_in
-        self._n_left = CHECKED
-        self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
-        """Of the first inputs, those that the model was not asked about yet, and what the stand-in said of them."""
-        self._n_ahead = 0
-        """Rows of these that were counted as sent beforehand."""
         self.domain, self.output = asker.domain, asker.output
-        # Whatever else is asked goes to the model.
         self.ask, self.ask_families, self.ask_frame = asker.ask, asker.ask_families, asker.ask_frame
         self.quiet, self.afresh = asker.quiet, asker.afresh
 
     @property
     def n_queries(self) -> int:
-        """Rows sent to the model: the asker counts them."""
+        """Rows sent to the model. The asker counts them."""
         return self._asker.n_queries
 
     @n_queries.setter
     def n_queries(self, n: int) -> None:
         self._asker.n_queries = n
 
-    def ask_members(self, members: Members) -> NDArray[Any]:
-        """What the stand-in says of those that count.
 
-        The model is asked about the first inputs when there are enough of them, or when `finish` is called: a call for
-        each of several small batches would take longer than all else.
+class Screen(Instead):
+    """Answers for members by a stand-in, in place of the asker that it holds."""
+
+    def __init__(self, asker: Answering, stand_in: StandIn) -> None:
+        super().__init__(asker)
+        self._stand_in = stand_in
+        self._n_left = CHECKED
+        self._unchecked: list[tuple[Codes, NDArray[Any]]] = []
+        """The first inputs that the model was not asked about yet, and what the stand-in said of them."""
+        self._n_ahead = 0
+        """Rows of these inputs, which were counted as sent beforehand."""
+
+    def ask_members(self, members: Members) -> NDArray[Any]:
+        """The answers of the stand-in for those members that count.
+
+        The model is asked about the first inputs together, when there are enough of them or when `finish` is called. A
+        call for each of several small batches would take longer than all else.
         """
         said = self._said(members)
         if self._n_left:
@@ -69,7 +75,7 @@ class Screen:
         return said
 
     def finish(self) -> None:
-        """Ask the model about those of the first inputs that it was not asked about yet."""
+        """Ask the model about the first inputs that it was not asked about yet."""
         if not self._unchecked:
             return
         codes, said = (np.concatenate(each, axis=axis) for axis, each in enumerate(zip(*self._unchecked, strict=True)))
@@ -87,7 +93,7 @@ class Screen:
             ) from error
 
     def check(self, said: NDArray[Any], truth: NDArray[Any]) -> None:
-        """Raise if the model gives another label, or one of another type, to any of these; or another number."""
+        """Raise an error if the model gives another label, a label of another type, or another number."""
         if self.output != "label":
             differ = ~(np.abs(said - truth) <= tolerance(truth, 0.0))
         else:
@@ -101,7 +107,7 @@ class Screen:
 
 
 def quick_asker(model: Any, asker: Answering) -> Answering:
-    """A screen where the model has a stand-in that agrees with it, else the asker itself."""
+    """A screen if the model has a stand-in that agrees with it, otherwise the asker itself."""
     stand_in = compile_stand_in(model, asker.domain, asker.output)
     if stand_in is None:
         return asker

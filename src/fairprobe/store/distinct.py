@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 Words = Codes
 """Keys: one row an input, one column a word."""
 
-HALF_WORD = 2**31
-"""Two numbers below it fit one word: enough for the ids of anything that fits in memory."""
-
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Odd numbers, those of splitmix64: multiplied by them, a word's low bits reach its high ones."""
+"""Two odd numbers, from splitmix64. A product with them carries a word's low bits to its high ones."""
 
 FEW = 2_000
-"""Up to that many keys are sooner sorted than put into a hash table."""
+"""Up to this many keys are sorted; more are put into a hash table. Measured: this is quicker."""
 
 SMALL = 10_000
-"""Up to that many keys an index is not worth its while."""
+"""Up to this many recent keys are kept without an index. Measured: to build one would take longer."""
 
 COVERABLE = 4_000_000
-"""Up to that many families it is watched whether all were judged."""
+"""The most families of a domain for which a search notices that all were judged. Chosen: a byte is kept for each."""
 
 
 class Keys:
@@ -82,37 +79,8 @@ def first_seen(words: Words) -> Mask:
     first = ~mixes.duplicated().to_numpy()
     if words.shape[1] > 1 and not first.all():
         rows = np.flatnonzero(mixes.isin(mixes[~first]))  # only where mixes are the same can keys be
-        first[rows] = _counts_up(numbered(words.take(rows, axis=0)))
+        first[rows] = ~pd.DataFrame(words.take(rows, axis=0)).duplicated().to_numpy()
     return first
-
-
-def numbered(words: Words) -> Codes:
-    """A number for each key, the same for those alike: 0, 1, ... as they are met."""
-    import pandas as pd
-
-    numbers: Codes = pd.factorize(mixed(words))[0]
-    if words.shape[1] == 1:
-        return numbers
-    first = _counts_up(numbers)
-    again = np.flatnonzero(~first)
-    before = np.flatnonzero(first)[numbers[again]]
-    if (words.take(again, axis=0) == words.take(before, axis=0)).all():
-        return numbers
-    return _numbered_word_by_word(words)  # two keys share a mix
-
-
-def _counts_up(numbers: Codes) -> Mask:
-    return np.diff(np.maximum.accumulate(numbers), prepend=-1) > 0
-
-
-def _numbered_word_by_word(words: Words) -> Codes:
-    """The same without mixes: slower, and always right."""
-    import pandas as pd
-
-    numbers: Codes = pd.factorize(words[:, 0])[0]
-    for word in range(1, words.shape[1]):
-        numbers = pd.factorize(numbers * HALF_WORD + pd.factorize(words[:, word])[0])[0]
-    return numbers
 
 
 class Distinct:

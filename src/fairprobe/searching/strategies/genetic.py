@@ -9,7 +9,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.domain.moves import Moves
 from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
-from fairprobe.searching.strategy import MOST_RETRIES, Strategy
+from fairprobe.searching.strategy import Strategy
 
 FROM_MATE = 0.1
 """The chance that a parameter comes from the second parent."""
@@ -37,13 +37,8 @@ class Genetic(Strategy):
         children = self._breed()
         if not self.domain.is_restricted:
             return children
-        stuck = np.flatnonzero(~self.domain.allows(children))
-        for _ in range(MOST_RETRIES):
-            if not len(stuck):
-                return children
-            children[stuck] = self._breed()[stuck]
-            stuck = stuck[~self.domain.allows(children[stuck])]
-        if len(stuck) == len(children):  # no child may be: their parents are asked about again
+        stuck = self.redrawn(children, lambda stuck: self._breed()[stuck])
+        if stuck.size and len(stuck) == len(children):  # no child may be: their parents are asked about again
             return self.rng.choice(self.population, len(children))
         return np.delete(children, stuck, axis=0)
 

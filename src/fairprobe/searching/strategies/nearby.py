@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairprobe.arrays import Codes
+from fairprobe.arrays import Codes, Mask
 from fairprobe.domain.domain import Domain
 from fairprobe.oracle import Judgement
 from fairprobe.searching.settings import SearchSettings
-from fairprobe.searching.strategy import MOST_RETRIES, Strategy
+from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
 """How often a row whose change gave a case is tried with other values of the same columns."""
@@ -37,17 +37,23 @@ class Nearby(Strategy):
         self.asked = np.arange(len(self.rows))
         if not self.domain.is_restricted:
             return proposal
-        stuck = np.flatnonzero(~self.domain.allows(self.domain.completed(proposal)))
-        for _ in range(MOST_RETRIES):
-            if not len(stuck):
-                return proposal
-            proposal[stuck], self.changed[stuck] = self._propose(stuck)
-            stuck = stuck[~self.domain.allows(self.domain.completed(proposal[stuck]))]
+
+        def redraw(stuck: Codes) -> Codes:
+            rows, self.changed[stuck] = self._propose(stuck)
+            return rows
+
+        stuck = self.redrawn(proposal, redraw)
+        if not len(stuck):
+            return proposal
         if len(stuck) == len(proposal):  # where no row may change, they are asked about as they are
             self.changed[:] = -1
             return self.rows.copy()
         self.asked, self.changed = np.delete(self.asked, stuck), np.delete(self.changed, stuck, axis=0)
         return np.delete(proposal, stuck, axis=0)
+
+    def allows(self, codes: Codes) -> Mask:
+        """Which inputs may be asked about, with what follows from the columns changed."""
+        return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
         """Rows with some columns changed, and which these are, -1 where fewer."""
