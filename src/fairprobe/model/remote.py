@@ -20,10 +20,10 @@ from fairprobe.errors import HealthWarning, ModelError, SettingError
 from fairprobe.model.adapters import Adapter
 from fairprobe.model.answer_cache import AnswerCache
 from fairprobe.model.answers import OUTPUTS
+from fairprobe.model.encoding import Batch
 from fairprobe.model.forms import ArrayForm, Form, FrameForm, checked_columns, natural_dtype
 from fairprobe.model.pacing import BatchSize, Persistence
 from fairprobe.model.protocols import (
-    Batch,
     InvalidAnswerError,
     OpenInference,
     Service,
