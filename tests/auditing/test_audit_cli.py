@@ -56,7 +56,7 @@ def here(tmp_path, monkeypatch):
 def test_a_config_is_found_and_options_override_it(here, capsys):
     assert main(["audit", "fairprobe.toml", "--trust-config", "--max-share", "0.01", "--rows-are", "held-out"]) == 1
     said = capsys.readouterr()
-    assert said.out.startswith("violated: more than the 1% allowed")
+    assert said.out.startswith("violated: 25% of the rows (10 of 40) get another outcome")
     assert re.search("Real rows +plain +sex", said.out)
     assert "The same again:" in said.out
     assert "rows: 25% of the rows" in said.err

@@ -50,7 +50,7 @@ def test_small_domain_is_exact(estimate):
     assert outcome.code == 0
     assert outcome.err == ""
     assert re.search(r"^  domain +13\.51% +exact +100,000 +740,000 +exact$", outcome.out, re.MULTILINE)
-    assert "domain: exactly 13.51% of the domain: 100,000 of 740,000 inputs" in outcome.out
+    assert "domain: exactly 13.51% of the domain (100,000 of 740,000 inputs)" in outcome.out
     assert "exact: all 740,000 inputs of the domain were looked at" in outcome.out
 
 
@@ -111,7 +111,7 @@ def test_rows_and_domain_side_by_side(estimate):
     assert outcome.code == 0
     assert [*shares_of(estimate(*ROWS, "--json"))] == ["rows", "domain"]
     assert re.search(r"^  rows +33\.33% +0\.84% to 90\.57% +1 +3 +all rows$", outcome.out, re.MULTILINE)
-    assert "rows: 33.33% of the rows (1 of 3); with 95% confidence between" in outcome.out
+    assert "rows: 33.33% of the rows (1 of 3) get another outcome when sex changes (95% interval" in outcome.out
 
 
 def test_domain_inferred_from_the_rows(fairprobe):
@@ -226,7 +226,7 @@ def test_only_the_population_of_the_limit_is_sampled_until_settled(estimate, pla
 def test_limit_of_zero_that_no_sample_can_show_to_be_kept(estimate):
     outcome = estimate("--max-share", 0, "--method", "sample", model="toys:blind")
     assert outcome.code == 4
-    assert "0 hits in 400,000 inputs" in outcome.out
+    assert "0% of the domain (0 of 400,000 inputs)" in outcome.out
     assert "only by an exact share" in outcome.out
     assert estimate("--max-share", 0, model="toys:blind").code == 0
 

@@ -220,32 +220,6 @@ def test_a_model_that_lacks_a_sensitive_column_is_told_of_hidden():
         estimate(both, Domain(domain.parameters, ["sex"], hidden=["sex"]))
 
 
-# In a file
-
-
-def test_a_domain_with_all_of_it_round_trips(tmp_path):
-    parameters = [
-        *PARAMETERS,
-        Integer("age", 20, 60),
-        Derived("tall", "height", {value: value > 154 for value in range(150, 161, 2)}),
-        Derived("group", "relationship", {"Husband": "m", "Wife": "m", "Single": "s"}, dtype="object"),
-    ]
-    domain = Domain(
-        parameters,
-        {"sex": None, "race": ["B", "A"], "age": [20, 40]},
-        ["age > 30 or relationship == 'Single'", "race != 'A' or height <= 158"],
-        [SPOUSE, Link("height", "age", per=0.1)],
-        hidden=["race"],
-    )
-    domain.to_toml(tmp_path / "domain.toml")
-    again = Domain.from_toml(tmp_path / "domain.toml")
-    assert again == domain
-    pd.testing.assert_frame_equal(again.sample(200, seed=0), domain.sample(200, seed=0))
-    shifted = DOMAIN.with_links([Link("height", "sex", shift={"Male": 4, "Female": 0})])
-    shifted.to_toml(tmp_path / "shifted.toml")
-    assert Domain.from_toml(tmp_path / "shifted.toml") == shifted
-
-
 # What is refused
 
 

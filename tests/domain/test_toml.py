@@ -11,27 +11,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fairprobe import Category, Domain, Integer, Link, Ordinal, Real
+from fairprobe import Category, Domain, Integer, Link, Real
 from fairprobe.datasets import load_census
 from fairprobe.domain import Derived
 from fairprobe.domain.links import plain_values
 from fairprobe.errors import DomainError
-from random_domains import FINITE, WORDS, domains, integers, listed, parameters, reals
+from random_domains import FINITE, WORDS, integers, listed, parameters, reals
 
 
 def round_trip(domain, folder):
     path = folder / "domain.toml"
     domain.to_toml(path)
     return Domain.from_toml(path)
-
-
-@given(domains())
-def test_round_trip(tmp_path_factory, domain):
-    again = round_trip(domain, tmp_path_factory.mktemp("toml"))
-    assert again == domain
-    assert hash(again) == hash(domain)
-    assert [type(p) for p in again.parameters] == [type(p) for p in domain.parameters]
-    assert [p.dtype for p in again.parameters] == [p.dtype for p in domain.parameters]
 
 
 VALUE = st.one_of(WORDS, st.integers(-99, 99), FINITE, st.booleans(), st.sampled_from(["nan", "None", "1", "NaT"]))
@@ -106,24 +97,18 @@ def test_what_follows_from_a_missing_value_survives(tmp_path):
     assert again.links[0].roles == {"1: p/q/r": {"a": "p", "b": "q", None: "r"}}
 
 
+def test_a_link_per_unit_survives(tmp_path):
+    numbers = [Integer("age", 17, 90), Integer("tenure", 0, 40), Category("sex", ["f", "m"])]
+    domain = Domain(numbers, {"age": [25, 45], "sex": None}, links=[Link("tenure", "age", per=0.5)], hidden=["sex"])
+    assert round_trip(domain, tmp_path) == domain
+
+
 def test_a_name_that_no_file_can_hold_is_refused(tmp_path):
     domain = Domain([Category("s", ["a", "\ud800"])], sensitive=["s"])
     (tmp_path / "d.toml").write_text("as before")
     with pytest.raises(DomainError, match="must be UTF-8"):
         domain.to_toml(tmp_path / "d.toml")
     assert (tmp_path / "d.toml").read_text() == "as before"
-
-
-def test_types_of_values_survive(tmp_path):
-    domain = Domain([Category("x", [1, 2.5, "1", True and "yes"]), Ordinal("s", [False, True])], sensitive=["s"])
-    again = round_trip(domain, tmp_path)
-    assert [type(v) for v in again["x"].values] == [type(v) for v in domain["x"].values]
-    assert [type(v) for v in again["s"].values] == [bool, bool]
-
-
-def test_values_to_compare_survive(tmp_path):
-    domain = Domain([Integer("age", 17, 90), Real("rate", 0, 1, 0.1)], sensitive={"age": [25, 45], "rate": [0.3, 0.1]})
-    assert round_trip(domain, tmp_path) == domain
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -200,7 +185,6 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         ("format = 1", "sensitive must name one parameter at least, got none"),
         ('format = 1\nsensitive = "s"', "sensitive must be a list of names, got 's'"),
         ("format = 1\nsensitive = [1]", "sensitive must be a list of names, got [1]"),
-        ("format = 1\nsensitive = []", "sensitive must name one parameter at least, got none"),
         ('format = 1\nsensitive = ["s"]', "a sensitive parameter must be one of no parameter; got 's'"),
         (HEAD.replace('["s"]', '["s", "s"]'), "sensitive must name each parameter once, got s more than once"),
         ('format = 1\nsensitive = ["s"]\nparameter = 3', "parameters must be [[parameter]] tables, got 3"),
@@ -225,25 +209,11 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': an integer needs name, low, high; got name, low"),
         (MORE + 'kind = "real"\nlow = 0\nhigh = 1', "needs name, low, high, step; got name, low, high"),
         (MORE + 'kind = "category"', "needs name, values; got name"),
-        (MORE + 'kind = "category"\nvalues = []', "parameter 'x': values must not be empty, got []"),
         (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got 'ab'"),
-        (MORE + 'kind = "category"\nvalues = [1, 1]', "parameter 'x': values must be distinct, got 1 more than once"),
         (MORE + 'kind = "category"\nvalues = [[1]]', "parameter 'x': values must be strings, numbers or truth values"),
-        (MORE + 'kind = "category"\nvalues = [nan]', "parameter 'x': a missing value is allowed by missing=True"),
-        (MORE + 'kind = "category"\nvalues = [1, inf]', "parameter 'x': values must be finite, got inf"),
         (MORE + 'kind = "integer"\nlow = 5\nhigh = 4', "low must be at most high, got low=5, high=4"),
-        (MORE + 'kind = "integer"\nlow = "0"\nhigh = 4', "parameter 'x': low must be a number, got '0'"),
-        (
-            MORE + 'kind = "integer"\nlow = 0.5\nhigh = 4',
-            "parameter 'x': low must be a whole number, got 0.5: use Real",
-        ),
-        (MORE + 'kind = "integer"\nlow = 0\nhigh = inf', "parameter 'x': high must be finite, got inf"),
-        (MORE + 'kind = "integer"\nlow = 0\nhigh = true', "parameter 'x': high must be a number, got True"),
-        (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nstep = 0', "parameter 'x': step must be above 0, got 0"),
-        (MORE + 'kind = "real"\nlow = 0\nhigh = 1\nstep = nan', "parameter 'x': step must be finite, got nan"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmissing = 1', "missing must be true or false, got 1"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmoves = 1', "parameter 'x': moves must be a list, got 1"),
-        (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmoves = [1]', "moves must have one below 0 and one above 0"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmoves = [-1, 0.5]', "moves must be whole numbers of steps"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ndtype = 1', "parameter 'x': dtype must be a string, got 1"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\ndtype = "int65"', "int65"),
@@ -256,7 +226,6 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (HEAD + "compare = 0", "compare must be a list, got 0"),
         (HEAD + 'compare = "01"', "compare must be a list, got '01'"),
         (HEAD + "compare = [0]", "a sensitive parameter must have two values at least, got one for 's'"),
-        (HEAD + "compare = [0, 0]", "values must be distinct, got 0 more than once"),
         (
             HEAD + '[[parameter]]\nname = "s"\nkind = "integer"\nlow = 0\nhigh = 1',
             "distinct names, got s more than once",
@@ -284,10 +253,6 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (
             HEAD + '[[parameter]]\nname = 5\nkind = "integer"\nlow = 0\nhigh = 1',
             "name must be a string that is not empty, got 5",
-        ),
-        (
-            HEAD + '[[parameter]]\nname = ""\nkind = "integer"\nlow = 0\nhigh = 1',
-            "name must be a string that is not empty, got ''",
         ),
         (
             HEAD + '[[parameter]]\nname = ["x"]\nkind = "integer"\nlow = 0\nhigh = 1\ncompare = [0]',

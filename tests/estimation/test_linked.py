@@ -46,7 +46,7 @@ def test_both_sides():
     assert share.plain.linked == ()
     assert (share.plain.hits, share.plain.n) == (1, 5)
     assert share.confidence == share.plain.confidence == 0.975
-    assert "with relationship changed along. sex alone: 20% of the rows (1 of 5)" in share.sentence()
+    assert "). With sex alone: 20% of the rows (1 of 5) get another outcome" in share.sentence()
     assert share.jsonable()["plain"]["hits"] == 1
 
 

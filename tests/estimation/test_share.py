@@ -33,26 +33,32 @@ def make(hits, n, *, confidence=0.95, exact=False, **fields):
 # In words
 
 
+FLIP = "get another outcome when sex changes"
+
+
 def test_none_found_is_said_by_the_one_sided_bound():
-    text = "none in 400,000: with 95% confidence fewer than 0.00075% of the domain"
+    text = f"none of 400,000 inputs {FLIP}: with 95% confidence fewer than 0.00075% of the domain"
     assert make(0, 400_000).sentence() == text
 
 
 @pytest.mark.parametrize(
     ("share", "text"),
     [
-        (make(0, 1000, population="valid"), "none in 1,000: with 95% confidence fewer than 0.3% of the allowed part"),
-        (make(0, 1000, confidence=0.99), "none in 1,000: with 99% confidence fewer than 0.46% of the domain"),
-        (make(20, 148, exact=True), "exactly 13.51% of the domain: 20 of 148 inputs"),
-        (make(0, 148, exact=True), "exactly 0% of the domain: 0 of 148 inputs"),
-        (make(7, 7, exact=True), "exactly 100% of the domain: 7 of 7 inputs"),
         (
-            make(50, 1000),
-            "5% of the domain, with 95% confidence between 3.73% and 6.54% (50 hits in 1,000 inputs)",
+            make(0, 1000, population="valid"),
+            f"none of 1,000 inputs {FLIP}: with 95% confidence fewer than 0.3% of the allowed part",
         ),
         (
+            make(0, 1000, confidence=0.99),
+            f"none of 1,000 inputs {FLIP}: with 99% confidence fewer than 0.46% of the domain",
+        ),
+        (make(20, 148, exact=True), f"exactly 13.51% of the domain (20 of 148 inputs) {FLIP}"),
+        (make(0, 148, exact=True), "exactly 0% of the domain (0 of 148 inputs)"),
+        (make(7, 7, exact=True), "exactly 100% of the domain (7 of 7 inputs)"),
+        (make(50, 1000), f"5% of the domain (50 of 1,000 inputs) {FLIP} (95% interval 3.73% to 6.54%)"),
+        (
             make(62, 1000, population="rows", method="rows"),
-            "6.2% of the rows (62 of 1,000); with 95% confidence between 4.79% and 7.88% of the people they are drawn",
+            f"6.2% of the rows (62 of 1,000) {FLIP} (95% interval 4.79% to 7.88%)",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_inconclusive_in_between():
         assert result.exit_code == 4
 
 
-PERCENTAGES = re.compile(r"between ([\d.]+)% and ([\d.]+)%")
+PERCENTAGES = re.compile(r"interval ([\d.]+)% to ([\d.]+)%")
 
 
 def check_what_is_shown_decides(n_counts=3000):
@@ -151,9 +151,9 @@ def test_a_limit_is_a_number_from_0_to_below_1(limit):
 @pytest.mark.parametrize(
     ("limit", "text"),
     [
-        (0.01, "violated: more than the 1% allowed change their outcome with group ("),
-        (0.05, "passed: no more than the 5% allowed change their outcome with group ("),
-        (0.027, "inconclusive: these inputs cannot tell whether the 2.7% allowed are kept ("),
+        (0.01, "violated: 2.53% of the domain (253 of 10,000 inputs) get another outcome when group changes ("),
+        (0.05, "passed: 2.53% of the domain (253 of 10,000 inputs) get another outcome when group changes ("),
+        (0.027, "inconclusive: the limit lies within the interval. 2.53% of the domain ("),
     ],
 )
 def test_the_sentence_explains(limit, text):

@@ -104,8 +104,11 @@ def has_own_library():
 
 
 def calls_rows_what_they_are():
-    told = audited(y=model(people()), rows_are="held-out").content
-    assert not any("training rows" in region["in_data"]["sentence"] for region in told["why"]["regions"])
+    for rows_are in ("held-out", "training"):
+        told = audited(y=model(people()), rows_are=rows_are).content
+        said = [region["in_data"]["sentence"] for region in told["why"]["regions"]]
+        assert said
+        assert all(("training rows" in each) == (rows_are == "training") for each in said)
 
 
 def has_each_confidence():

@@ -71,7 +71,7 @@ def test_a_failure_names_case_region_and_command(run, pytester):
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
         [
-            "E * violated: more than the 1% allowed change their outcome with sex (25% of the rows (100 of 400)*",
+            "E * violated: 25% of the rows (100 of 400) get another outcome when sex changes*the limit is 1%*",
             "E * worst case: row *: sex *",
             "E * region: age >= 41 and age <= 50: *",
             "E * saved: * cases in .fairprobe/test_world-py-test_it-*.json",
@@ -92,7 +92,7 @@ def test_saved_cases_are_replayed_first(run, pytester):
     result.stdout.fnmatch_lines([f"E * saved before: of {n} cases {n} still hold, 0 were fixed"])
     result = run("blind", "0.02")
     result.assert_outcomes(passed=1)
-    passed = "*passed, if the model was not trained on these rows: no more than the 2% allowed*"
+    passed = "*passed, if the model was not trained on these rows: 0% of the rows*the limit is 2%*"
     result.stdout.fnmatch_lines([f"{passed}saved before: of {n} cases none still holds, {n} were fixed"])
     assert len(json.loads(saved(pytester)[0].read_text())["cases"]) == n  # kept: they may come back
     run().stdout.fnmatch_lines([f"E * saved before: of {n} cases {n} still hold*"])
@@ -123,7 +123,7 @@ EFFORT = {
 def test_inconclusive_fails(run):
     result = run("flips", "0.25")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E * inconclusive: these inputs cannot tell whether the 25% allowed are kept*"])
+    result.stdout.fnmatch_lines(["E * inconclusive: the limit lies within the interval.*the limit is 25%*"])
 
 
 def test_a_stochastic_model_fails_and_says_so(run):
@@ -212,7 +212,7 @@ def test_two():
         ("flips, rows, sensitive=['sex'], max_share=1.5", "SettingError: max_share must be at least 0 and below 1"),
         ("flips, rows, max_share=0.1", "SettingError: sensitive must name the sensitive columns"),
         ("flips, rows, sensitive=['Sex'], max_share=0.1", "*did you mean 'sex'*"),
-        ("flips, rows, sensitive=['sex'], max_share=0.1, gate='people'", "SettingError: gate must be *"),
+        ("flips, rows, sensitive=['sex'], max_share=0.1, gate='people'", "SettingError: gate must be one of *"),
         ("flips, rows, sensitive=['sex'], max_share=0.1, budget=0", "SettingError: budget must be a whole number*"),
         ("flips, rows, sensitive=['sex'], max_share=0.1, output='score'", "SettingError: output='score' needs a*"),
         ("flips, rows.head(0), sensitive=['sex'], max_share=0.1", "*"),

@@ -139,7 +139,7 @@ def audit(
     >>> rows = pd.DataFrame({"age": range(20, 60), "sex": ["Female", "Male"] * 20})
     >>> model = lambda frame: (frame["age"] > 50) | ((frame["sex"] == "Male") & (frame["age"] > 40))
     >>> audit(model, rows, sensitive=["sex"], max_share=0.01).verdict
-    Verdict(violated: more than the 1% allowed change their outcome with sex (25% of the rows (10 of 40); ...))
+    Verdict(violated: 25% of the rows (10 of 40) get another outcome when sex changes (95% interval ...); ...)
     """
     settings = AuditSettings(
         max_share=max_share,

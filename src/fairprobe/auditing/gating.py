@@ -14,7 +14,7 @@ from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, 
 from fairprobe.estimation.favourable import Favourable
 from fairprobe.estimation.gate import Gate
 from fairprobe.estimation.share import as_number
-from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified
+from fairprobe.estimation.verdict import EXIT_CODES, SEVERITY, condition_of, held_against, qualified, unused_words
 from fairprobe.wording import percent
 
 
@@ -114,7 +114,9 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
         condition = condition_of(outcome, worst.share)
         return Judged(outcome, sentence, said.population, bound, tuple(directions), condition=condition)
     if settings.limit is None:
-        sentence = f"no limit was given, so there is no verdict: {said.share.sentence()}{_tail(said)}"
+        sentence = (
+            f"no limit was given, so there is no verdict: {said.share.sentence()}{unused_words(shares, said.share)}"
+        )
         return Judged("no-limit", sentence, said.population, bound)
     alone = {id_of(side): str(held_against(side, limit, settings.min_comparable)[0]) for side in sides}
     return Judged(
@@ -126,11 +128,6 @@ def judged(shares: Mapping[str, Share], settings: AuditSettings, good: Favourabl
         outcomes=alone,
         condition=said.condition,
     )
-
-
-def _tail(said: Verdict) -> str:
-    """What a verdict says of a model that may not use the sensitive parameters."""
-    return said.sentence.rpartition(")")[2]
 
 
 def _directions(sides: list[Share], settings: AuditSettings, good: Favourable | None) -> list[Direction]:

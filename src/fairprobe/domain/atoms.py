@@ -17,7 +17,6 @@ from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Category, Ordinal
@@ -142,8 +141,7 @@ def constant(number: float) -> int | float:
 
 def columns_of(domain: Domain, frame: pd.DataFrame) -> list[Column]:
     """The columns that rules can name. Derived ones, very wide ones and names with a backtick are left out."""
-    own = [p.base if isinstance(p, Extended) else p for p in domain.parameters]
-    kept = [p for p in own if not isinstance(p, Derived) and "`" not in p.name]
+    kept = [p.own for p in domain.parameters if not isinstance(p, Derived) and "`" not in p.name]
     return [column_of(p, frame[p.name]) for p in kept if not _is_too_wide(p)]
 
 

@@ -29,7 +29,6 @@ from fairprobe.domain.expressions import (
     is_listed,
     names_in,
 )
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.restrictions import Constraint, Restrictions
 from fairprobe.domain.rule_text import parse, text_of
@@ -242,5 +241,4 @@ def listed_values(parameter: Parameter) -> Sequence[Any]:
 
 def bind(rule: Rule, parameters: Sequence[Parameter]) -> Formula:
     """A rule's tree, checked against parameters."""
-    own = (parameter.base if isinstance(parameter, Extended) else parameter for parameter in parameters)
-    return _Binder(rule.text, {parameter.name: parameter for parameter in own}).formula(rule.formula)
+    return _Binder(rule.text, {parameter.name: parameter.own for parameter in parameters}).formula(rule.formula)

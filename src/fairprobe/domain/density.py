@@ -322,7 +322,7 @@ def _modelled(domain: Domain) -> list[int]:
 
 def _identity(parameter: Parameter) -> tuple[Any, ...]:
     """Fields that must be equal for the codes of two parameters to have the same meaning."""
-    base = parameter.base if isinstance(parameter, Extended) else parameter
+    base = parameter.own
     fields = ("low", "high", "step", "values", "source")
     return (base.name, base.kind, base.missing, *(getattr(base, name, None) for name in fields))
 

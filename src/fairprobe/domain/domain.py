@@ -24,7 +24,7 @@ from fairprobe.domain.domain_checks import (
     checked_part,
     checked_sensitive,
 )
-from fairprobe.domain.extended import Extended, Held
+from fairprobe.domain.extended import Held
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links
 from fairprobe.domain.parameters import Parameter
@@ -199,10 +199,14 @@ class Domain:
         held = (p if p.name in kept else Held.of(p, rows[p.name]).parameter for p in self.parameters)
         return self._but(parameters=tuple(held))
 
+    def without_held(self) -> Domain:
+        """The domain without the values that `holding` added."""
+        return self._but(parameters=tuple(parameter.own for parameter in self.parameters))
+
     @cached_property
     def own_levels(self) -> list[int]:
         """The number of values of each parameter, without those that came from rows."""
-        return [p.base.levels if isinstance(p, Extended) else p.levels for p in self.parameters]
+        return [parameter.own.levels for parameter in self.parameters]
 
     def with_sensitive(self, sensitive: Sequence[str]) -> Domain:
         """The domain in which twins differ in only some of the sensitive parameters."""

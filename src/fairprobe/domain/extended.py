@@ -25,6 +25,11 @@ class Extended(Parameter):
     kind: ClassVar[str] = "extended"
 
     @property
+    def own(self) -> Parameter:
+        """The parameter without its extra values."""
+        return self.base
+
+    @property
     def levels(self) -> int:
         """The number of its own values and of the extra ones."""
         return self.base.levels + len(self.extras)

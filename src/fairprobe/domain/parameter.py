@@ -58,6 +58,11 @@ class Parameter(ABC):
         return self._n_values() + self.missing
 
     @property
+    def own(self) -> Parameter:
+        """The parameter without values that were added from rows."""
+        return self
+
+    @property
     def is_numeric(self) -> bool:
         """Whether its values are numbers (truth values count as 0 and 1)."""
         return True

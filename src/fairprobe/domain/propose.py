@@ -19,7 +19,6 @@ from fairprobe.arrays import Codes, Floats
 from fairprobe.checks import is_number
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import as_floats, by_quantiles, joint_counts, numbered
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import Link, plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.parameters import Category, Ordinal
@@ -94,7 +93,7 @@ def _linkable(domain: Domain) -> Iterator[Parameter]:
     """The parameters that a table of roles can be about."""
     fixed = {*domain.sensitive, *(link.column for link in domain.links)}
     for parameter in domain.parameters:
-        own = parameter.base if isinstance(parameter, Extended) else parameter
+        own = parameter.own
         if parameter.name in fixed or isinstance(own, Derived):
             continue
         if own.levels <= (MOST_VALUES if isinstance(own, (Category, Ordinal)) else MOST_NUMBERS):

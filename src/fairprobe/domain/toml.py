@@ -154,11 +154,13 @@ def parse(content: dict[str, Any]) -> Content:
     known = ("format", "sensitive", "hidden", "constraints", "data", "link", "parameter")
     for name in sorted(set(content) - set(known)):
         raise DomainError(f"a domain file has {', '.join(known)}; got {name}{nearest(name, known)}")
-    sensitive, hidden = _names(content, "sensitive"), _names(content, "hidden")
-    tables, links = _tables(content, "parameter"), _tables(content, "link")
-    constraints = content.get("constraints", [])
-    if not isinstance(constraints, list) or not all(isinstance(text, str) for text in constraints):
-        raise DomainError(f"constraints must be a list of texts, got {constraints!r}")
+    sensitive, hidden, constraints = (
+        _list_of(str, content.get(key, []), f"{key} must be a list of {what}")
+        for key, what in (("sensitive", "names"), ("hidden", "names"), ("constraints", "texts"))
+    )
+    tables, links = (
+        _list_of(dict, content.get(key, []), f"{key}s must be [[{key}]] tables") for key in ("parameter", "link")
+    )
     check_once(sensitive)
     compare = {name: values for table in tables for name, values in _compared(table, sensitive)}
     return Content(
@@ -180,18 +182,11 @@ def _load(path: Path) -> dict[str, Any]:
         raise DomainError(f"the domain file must be TOML, got {path}: {error}") from None
 
 
-def _names(content: dict[str, Any], key: str) -> list[str]:
-    names = content.get(key, [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DomainError(f"{key} must be a list of names, got {names!r}")
-    return names
-
-
-def _tables(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    tables = content.get(key, [])
-    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise DomainError(f"{key}s must be [[{key}]] tables, got {tables!r}")
-    return tables
+def _list_of(kind: type, value: Any, rule: str) -> list[Any]:
+    """A list of texts or tables; anything else breaks the rule."""
+    if not isinstance(value, list) or not all(isinstance(each, kind) for each in value):
+        raise DomainError(f"{rule}, got {value!r}")
+    return value
 
 
 def _data(table: Any) -> dict[str, Any]:
@@ -200,10 +195,10 @@ def _data(table: Any) -> dict[str, Any]:
     for name, value in table.items():
         if name not in DATA:
             raise DomainError(f"data has {', '.join(DATA)}; got {name!r}{nearest(name, DATA)}")
-        if not isinstance(value, DATA[name]):
-            raise DomainError(f"data.{name} must be {'a list' if DATA[name] is list else 'a text'}, got {value!r}")
-        if isinstance(value, list) and not all(isinstance(text, str) for text in value):
-            raise DomainError(f"data.{name} must be a list of texts, got {value!r}")
+        if DATA[name] is list:
+            _list_of(str, value, f"data.{name} must be a list of texts")
+        elif not isinstance(value, str):
+            raise DomainError(f"data.{name} must be a text, got {value!r}")
     return table
 
 
@@ -215,8 +210,7 @@ def _link_from(table: dict[str, Any]) -> Link:
     roles, shift, per = table.pop("role", None), table.pop("shift", None), table.pop("per", None)
     _check_known(table, ("role", "shift", "per"), f"the link of {column!r}")
     if roles is not None:
-        if not isinstance(roles, list) or not all(isinstance(role, dict) for role in roles):
-            raise DomainError(f"the link of {column!r} must have a list of tables as role, got {roles!r}")
+        roles = _list_of(dict, roles, f"the link of {column!r} must have a list of tables as role")
         names = [str(role.get("name", place)) for place, role in enumerate(roles)]
         if len(set(names)) < len(names):
             raise DomainError(f"the link of {column!r} must have roles of distinct names, got {', '.join(names)}")

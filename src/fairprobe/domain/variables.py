@@ -90,7 +90,7 @@ def operand(parameter: Parameter, codes: Codes) -> Operand:
 
 def is_number(parameter: Parameter) -> bool:
     """Whether rules see numbers. Truth values are not numbers; other things in a column of numbers count as missing."""
-    own = getattr(parameter, "base", parameter)
+    own = parameter.own
     return own.is_numeric and not any(isinstance(value, bool) for value in getattr(own, "values", ()))
 
 

@@ -1,4 +1,4 @@
-"""How common. Nothing here may import the search: a search's yield is not a share."""
+"""The share of discriminatory inputs in a population. Nothing here imports the search: a yield is not a share."""
 
 from fairprobe.estimation.compare import Comparison, compare
 from fairprobe.estimation.estimation import estimate

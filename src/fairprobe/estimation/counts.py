@@ -40,7 +40,7 @@ class Count:
         self.are_hits: list[Mask] = []
         """Boolean masks over the rows of each batch of real rows: the comparable ones, and the hits."""
         self.bits: list[tuple[Any, int]] = []
-        """By batch, the bits of the hits among the comparable inputs, and the number of these; see `Record`."""
+        """For each batch, the bits of the hits among the comparable inputs, and the number of these; see `Record`."""
 
     def add(self, batch: JudgedFamilies) -> Mask:
         """Count a batch; gives a mask of the hits among its comparable inputs."""
@@ -110,7 +110,7 @@ class Count:
 
 
 def outcome_table(domain: Domain, counts: Mapping[tuple[int, Any], int]) -> pd.DataFrame:
-    """How often each combination gets each outcome, by its position and the outcome's name."""
+    """Table of outcomes: a row for each combination, a column for each outcome, from counts by position and outcome."""
     import pandas as pd
 
     names = in_order(name for _, name in counts)

@@ -12,13 +12,13 @@ from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
 from fairprobe.wording import POPULATIONS, percent
 
 WIDTH, HEIGHT = 7.2, 3.6
-"""Of a panel, in inches."""
+"""Size of a panel in inches."""
 
 REACH = 6
-"""So many times as far as the interval reaches from the value is shown."""
+"""Length of the axis on either side of the value, in lengths of the interval's longer side; chosen."""
 
 FEW = 30
-"""Up to so many experiments each is marked by a dot."""
+"""Experiments up to which each is marked by a dot; chosen."""
 
 
 def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> None:
@@ -38,12 +38,12 @@ def convergence(shares: Share | Sequence[Share], path: str | PathLike[str]) -> N
 
 
 def has_history(share: Share) -> bool:
-    """Whether there is anything to draw: only a sample has experiments."""
+    """True if there is anything to draw: only a sample has experiments."""
     return share.history is not None and len(share.history) > 0
 
 
 def _draw(axes: Any, share: Share) -> None:
-    """A panel: the line, the band, and in words what was measured and what came of it."""
+    """Draw a panel: the line, the band, what was measured, and the result in words."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     history = share.history

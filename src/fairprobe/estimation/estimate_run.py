@@ -71,7 +71,7 @@ class EstimateRun:
         self.progress = teller(settings.progress)
         self.clock = Clock()
         self.is_contradicted = False
-        """Whether the model was found to answer otherwise than its own structure says."""
+        """True once the model was found to answer otherwise than its own structure says."""
         n_rows = None if population.rows is None else len(population.rows)
         self.plan = settings.plan(population.domain, n_rows, population.oracle.asker.output)
         seed, n_samples = checked_seed(settings.seed), settings.n_samples
@@ -120,7 +120,7 @@ class EstimateRun:
                 yield result
 
     def _foreseen(self, under_way: list[Counts]) -> float:
-        """How long it will yet take, if it goes on as it began; of one that ends when tight, that is not known."""
+        """Seconds that are left, if the run goes on as it began; not known for a run that stops when tight."""
         seconds = self.clock.seconds
         n = self.survey.counts[-1].n + sum(counts.n_judged for counts in under_way)
         if seconds < LOOK_SECONDS or not n:
@@ -130,7 +130,7 @@ class EstimateRun:
     def _count(
         self, families: Iterable[JudgedFamilies | LostInputs], sequences: Sequence[ConfidenceSequence] = ()
     ) -> None:
-        """Count all of them or, with sequences, until these are tight or the time is over."""
+        """Count all families or, with sequences, until these are tight or the time is over."""
         settings = self.settings
         # What is not sequential is not ended by time: its interval holds only for the number fixed beforehand.
         clock = Clock(settings.max_seconds)
@@ -149,7 +149,7 @@ class EstimateRun:
                 return
 
     def _status(self, sequences: Sequence[ConfidenceSequence]) -> Status:
-        """How far it is with the last set."""
+        """The progress of the last set."""
         count = self.survey.counts[-1]
         low, high = intervals.clopper_pearson(count.hits, count.n, self.settings.confidence)
         if sequences:
@@ -159,7 +159,7 @@ class EstimateRun:
         return Status(text, {"n": count.n, "hits": count.hits, "low": low, "high": high}, done)
 
     def _not_tight(self, sequences: Sequence[ConfidenceSequence]) -> Iterator[Remark]:
-        """What was asked for and not reached."""
+        """Remarks on a width or a limit that was asked for and not reached."""
         n, width, limit = sequences[0].n, self.settings.width, self.settings.max_share
         if width is not None and any(sequence.high - sequence.low > width for sequence in sequences):
             yield Remark(
@@ -186,7 +186,7 @@ class EstimateRun:
         return self.population.as_each_member(batch)
 
     def _solved(self) -> list[Share] | None:
-        """The shares by the model's own structure; None if that can't be solved, or would take longer than sampling."""
+        """The shares read from the model's own structure; None if it cannot be solved, or not as fast as sampled."""
         domain, settings, survey = self.population.domain, self.settings, self.survey
         if self.population.oracle.asker.output != "label":
             limit = f"over the {settings.exact_limit:,} that are enumerated"

@@ -67,46 +67,48 @@ def estimate(
         population: "domain" (uniform, constraints aside), "valid" (uniform over what the constraints allow), a frame of
             real rows, all of which are judged as they are, only their sensitive columns replaced, or a `Density`, from
             which inputs are drawn within the constraints and links.
-        n_experiments: experiments of a fixed run, 400 by default; at most 100,000 with `width` or `max_share`.
+        n_experiments: experiments of a sample, 400 by default; at most 100,000 with `width` or `max_share`.
         n_samples: inputs of an experiment.
         confidence: of the interval low to high (two-sided) and of the bounds lower and upper (one-sided each).
-        method: "sample", "exact", or "auto": exact where counts foresee that it takes no longer than sampling would.
-        exact_limit: up to so many inputs a domain is enumerated; with "auto", up to as many rows as sampling would ask.
-        width: stop as soon as the interval is no wider; it is then valid whenever one stops.
-        max_share: stop as soon as the share is known to be above or not above.
-        max_seconds: stop sampling after so long; the interval is then valid whenever one stops.
-        threshold: an input is discriminatory if its gap is above it; 0 for labels, else it must be given.
-        output: "label", "score", "proba" or "value": what is compared.
-        favourable: the good outcome, to say who is worse off: a label; for scores and values "highest" or "lowest"; for
-            probabilities a class, or "highest" or "lowest" of the last one. One that the model never gives is refused;
-            a model that does not tell its classes is asked about inputs until one gets it, beside `n_queries`.
-        seed: the same seed and settings give the same result; None draws one, which the result records.
-        batch: "array" or "frame" to say what the model eats; by default as it was fitted.
+        method: "sample", "exact", or "auto": exact where counts tell that it takes no longer than sampling.
+        exact_limit: inputs of the largest domain that is enumerated. With "auto", it is only enumerated if sampling
+            would ask about as many rows.
+        width: stop as soon as the interval is no wider. It is then valid at whatever moment the sample stops.
+        max_share: stop as soon as the share is known to be above this limit or not.
+        max_seconds: stop sampling after so many seconds. The interval is then valid at whatever moment that is.
+        threshold: an input is discriminatory if its gap is above it. Labels have 0 by default.
+        output: the outputs that are compared: "label", "score", "proba" or "value".
+        favourable: the good outcome, to say who is worse off. It is a label; for scores and values "highest" or
+            "lowest"; for probabilities a class, or "highest" or "lowest" of the last one. An outcome that the model
+            never gives is refused. A model that does not tell its classes is asked about inputs until one gets the
+            outcome; these rows are not in `n_queries`.
+        seed: the same seed and settings give the same result. None draws one, which the result records.
+        batch: "array" or "frame", the form of the model's batches; by default that of the data it was fitted on.
         linked: in a domain with links, True compares linked twins, False those that differ in the sensitive parameters
-            alone; None does both, the error split, with the plain share in the linked one's `plain`.
-        sample_weight: for a population of rows, the weight of each; the interval is then Gaffke's over groups or rows.
-        groups: for a population of rows, whose they are: rows of one person tell less than as many people.
+            alone. None does both, with the plain share in the linked one's `plain`.
+        sample_weight: for a population of rows, the weight of each. The interval is then Gaffke's over groups or rows.
+        groups: for a population of rows, the person that each belongs to. Several rows of one person tell less than as
+            many people.
         rows_are: for a population of rows, "held-out", "training" or "unknown", the default. Only held-out rows
             represent other people: a share of training rows is a count without an interval, and rows of unknown role
             pass a limit only on the condition that the model was not trained on them.
-        gate: "linked" or "plain" where a limit binds that share alone, "none" where no limit binds either. By default
-            a limit binds both, and the error, 1 - `confidence`, is split between them.
+        gate: "linked" or "plain" if a limit binds that share alone, "none" if no limit binds either. By default a limit
+            binds both, and the error, 1 - `confidence`, is split between them.
         store: a folder in which the model's answers are kept as they come. The same call made again takes them from
-            there and goes on where it ended, however it did, by whatever workers; with more experiments it goes on
-            further. Any other model, domain, population or setting is refused; canary inputs find out a model that
-            changed.
+            there and goes on where it ended, by whatever workers; with more experiments it goes on further. Another
+            model, domain, population or setting is refused; canary inputs find out a model that changed.
         model_id: with `store`, a name for this very model, as for `search`.
         n_jobs: processes that judge; -1 is one for each core. The result does not depend on it.
         engine: as for `search`: "local", "processes", "dask" or "dask://host:port". A shard that keeps failing is left
-            out and said: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
+            out, and a remark says so: the upper bounds count all its inputs as cases, the lower ones none (`n_lost`).
         progress: True for a line on the standard error, or a callable that takes a `Status`, after every batch.
 
-    Of a population of rows, the share's `cases`, `twins` and `answers` say which they are.
+    For a population of rows, the share's `cases`, `twins` and `answers` hold the rows that are discriminatory.
 
     >>> from fairprobe import Domain, Integer, estimate
     >>> domain = Domain([Integer("age", 17, 90), Integer("sex", 0, 1)], sensitive=["sex"])
     >>> estimate(lambda X: X[:, 0] + 10 * X[:, 1] > 50, domain)
-    Share(exactly 13.51% of the domain: 20 of 148 inputs)
+    Share(exactly 13.51% of the domain (20 of 148 inputs) get another outcome when sex changes)
     """
     settings = Settings(
         n_experiments=n_experiments,

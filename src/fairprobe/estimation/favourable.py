@@ -36,12 +36,12 @@ class Favourable:
     """The good outcome of a model."""
 
     word: Any
-    """As its users call it: a label, a class or an end."""
+    """The label, class or end, as a user calls it."""
     column: Any
     """Its name in a table of outcomes."""
     is_label: bool = False
     is_low: bool = False
-    """Whether the lower number is the better one."""
+    """True if the lower number is the better one."""
     place: int | None = None
     """Position of the class whose probability or score is meant; None where outputs are not by class."""
     n_queries: int = field(default=0, compare=False)
@@ -49,7 +49,7 @@ class Favourable:
 
     @property
     def is_class(self) -> bool:
-        """Whether a class is meant by its name, and not an end."""
+        """True if a class is meant by its name, and not an end."""
         return self.place is not None and self.word == self.column
 
     @property
@@ -69,7 +69,7 @@ class Favourable:
         return None if rates.iloc[0] == rates.iloc[1] else str(rates.index[0])
 
     def denied(self, outputs: NDArray[Any], present: Mask, place: int, above: float) -> Mask:
-        """By input, whether another member gets an output that is better than this member's by more than `above`."""
+        """Mask of the inputs of which another member gets an output better than this member's by more than `above`."""
         good = self._goodness(outputs)
         others = np.where(present, good, -np.inf)
         others[place] = -np.inf
@@ -81,7 +81,7 @@ class Favourable:
         return np.asarray(good.min(axis=0) if present is None else np.where(present, good, np.inf).min(axis=0))
 
     def _goodness(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """By member, then input: a number that is higher where the output is better."""
+        """Numbers by member, then input, that are higher where the output is better."""
         if self.is_label:
             return np.asarray(outputs == self.word).astype(np.float64)
         numbers = outputs if self.place is None else outputs[..., self.place]

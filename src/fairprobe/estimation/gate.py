@@ -31,7 +31,7 @@ class Gate:
     twins: str | None = None
     """"linked" or "plain"; None is both, where there are both."""
     is_unbound: bool = False
-    """Whether no limit binds any share."""
+    """True if no limit binds any share."""
 
     @classmethod
     def of(cls, text: str | None) -> Gate:
@@ -56,7 +56,7 @@ class Gate:
         return " ".join(filter(None, [self.population, self.twins]))
 
     def n_bound(self, sides: Sequence[Any]) -> int:
-        """How many of the sides of a population are bound: the error is split over them."""
+        """Number of the sides of a population that are bound; the error is split over them."""
         return 1 if self.twins or self.is_unbound else len(sides)
 
     def named(self, populations: Sequence[str] | Mapping[str, Any]) -> str:

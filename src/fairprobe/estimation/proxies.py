@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 TOGETHER = "all together"
 MOST_BINS = 64
-"""A column alone is cut into so many parts; in each, the rate among the other rows is the score."""
+"""Parts into which a column of many numbers is cut; chosen."""
 
 FEW_VALUES = 12
-"""A number with more values is told above from below its median."""
+"""Distinct values of a number above which only the halves around its median are told apart; chosen."""
 
 FEWEST = 20
-"""A value that fewer rows have is not looked at."""
+"""Rows that a value must have to be looked at; chosen."""
 
 SMOOTHING = 5.0
 """Rows of the overall rate that a part's rate is mixed with, so that rare values do not look sure."""
@@ -41,12 +41,12 @@ MOST_PERMUTATIONS = 5_000
 """At an error below 1 in so many, no column is shown to tell."""
 
 CELLS = 2_000_000
-"""Labels permuted at a time, for the memory that they take."""
+"""Labels permuted at a time; chosen, so that they take about 16 MB."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Proxies(Result):
-    """How well columns tell a sensitive one."""
+    """The result of `proxies`: how closely other columns predict sensitive ones."""
 
     table: pd.DataFrame
     """A row for each sensitive column and each other one, and for all of these together: which `value` is told best,
@@ -59,7 +59,7 @@ class Proxies(Result):
     seed: int
 
     def sentence(self) -> str:
-        """What was found, in words, and no more than was tested."""
+        """The findings in words, and no more than was tested."""
         parts = []
         for name, rows in self.table.groupby("sensitive", sort=False):
             every = rows[rows["column"] == TOGETHER].iloc[0]
@@ -100,7 +100,7 @@ def proxies(
     max_rows: int = 20_000,
     seed: int | None = 0,
 ) -> Proxies:
-    """Which columns give sensitive ones away: alone, and all other columns together.
+    """Find the columns that give sensitive ones away: alone, and all other columns together.
 
     Scores are learned from half of the rows and tried on the other half. A column is shown to tell only if it does
     better than nearly all columns and values do where the sensitive values of that half are permuted: if none tells
@@ -152,7 +152,7 @@ def _checked(X: pd.DataFrame, sensitive: Any) -> list[str]:
 
 
 def _targets(column: pd.Series[Any]) -> dict[str, Mask]:
-    """What is told from the rest: each value that enough rows have; of two, one."""
+    """Masks of the rows with each value that enough rows have; of two values, one."""
     import pandas as pd
 
     values = column.dropna()
@@ -186,7 +186,7 @@ def _binned(column: pd.Series[Any]) -> Codes:
 
 
 def _half(number: Codes, rng: np.random.Generator) -> Mask:
-    """Which rows are tried: half of those of each value, at random."""
+    """Mask of the rows that are tried: half of those of each value, at random."""
     order = np.lexsort((rng.random(len(number)), number))
     is_tried = np.zeros(len(number), dtype=bool)
     is_tried[order[::2]] = True
@@ -194,7 +194,7 @@ def _half(number: Codes, rng: np.random.Generator) -> Mask:
 
 
 def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
-    """By target, each row's score: the rate among the rows to learn from that have the same value."""
+    """Scores by target, then row: the target's rate among the other half of the rows that have the value."""
     learned, n_bins = binned[~is_tried], int(binned.max()) + 1
     counts = np.bincount(learned, minlength=n_bins) + SMOOTHING
     hits = [np.bincount(learned, own, minlength=n_bins) + SMOOTHING * own.mean() for own in ones[:, ~is_tried]]
@@ -202,7 +202,7 @@ def _alone(binned: Codes, ones: Mask, is_tried: Mask) -> Floats:
 
 
 def _together(matrix: Floats, number: Codes, n_targets: int, is_tried: Mask, seed: int) -> Floats:
-    """By target, each row's score by gradient boosting: one model for all of them."""
+    """Scores by target, then row, of one gradient boosting model for all targets."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(max_iter=60, early_stopping=False, random_state=seed % 2**32)
@@ -225,12 +225,12 @@ class _Scored:
         self._deviation = np.sqrt(spread * (n_ones * (n - n_ones) / (n * max(1, n - 1))))
 
     def _far(self, sums: Floats) -> Floats:
-        """By column and target: a sum of ranks, in standard deviations above what is expected of guessing."""
+        """Sums of ranks by column and target, in standard deviations above their mean under guessing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.nan_to_num((sums - self._expected) / self._deviation, nan=0.0, posinf=0.0, neginf=0.0)
 
     def beat_chance(self, error: float, rng: np.random.Generator) -> Mask:
-        """By column and target: which tell better than chance, of all together one by mistake with this error.
+        """Mask by column and target of those that tell better than chance; `error` is the chance of any mistake.
 
         The permutation test of Westfall and Young (1993), on the largest of all.
         """

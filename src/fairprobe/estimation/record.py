@@ -1,4 +1,4 @@
-"""What a share was counted from: which inputs were hits and, of real rows, what the model said of every member.
+"""The record that a share was counted from: the hits and, of real rows, the outputs for every member.
 
 With it anybody can count again, without the model and without this library.
 """
@@ -29,9 +29,9 @@ class RowAnswers:
     members: tuple[str, ...]
     """The combinations of sensitive values, in words."""
     outputs: NDArray[Any]
-    """By member, then row (then class)."""
+    """The model's outputs by member, then row (then class)."""
     present: Mask
-    """By member, then row: who is compared; the others' outputs mean nothing."""
+    """Mask of the members that are compared, by member, then row. Outputs of the others mean nothing."""
     second: NDArray[Any] | None = None
     """The outputs once more, where hits were asked about again: a hit is one each time."""
 
@@ -65,16 +65,16 @@ def joined_answers(parts: Sequence[RowAnswers]) -> RowAnswers:
 
 @dataclass(frozen=True)
 class Record:
-    """What the hits and n of a share are made of."""
+    """The inputs that the hits and n of a share were counted from."""
 
     parts: tuple[tuple[NDArray[np.uint8], int], ...]
-    """By batch: the bits of what were hits among the comparable inputs, in order, and how many these are."""
+    """For each batch, the bits of the hits among the comparable inputs, in order, and the number of these inputs."""
     rows: RowAnswers | None = None
-    """Of a population of rows, where all sensitive parameters change."""
+    """The answers about real rows, where all sensitive parameters change."""
 
     @property
     def hits(self) -> Mask:
-        """Which of the comparable inputs were hits, in the order that they were judged in."""
+        """Mask of the hits among the comparable inputs, in the order in which they were judged."""
         masks = [np.unpackbits(bits, count=n).astype(bool) for bits, n in self.parts]
         return np.concatenate(masks) if masks else np.zeros(0, dtype=bool)
 

@@ -28,7 +28,7 @@ MOST_EXPERIMENTS = 100_000
 
 @dataclass(frozen=True)
 class EstimatePlan:
-    """How a population is looked at, as far as that is settled before the model is asked."""
+    """The way in which a population will be counted, as far as it is settled before the model is asked."""
 
     how: str
     """One of rows (all of them), enumerate, sample, sequential (a sample until the share is settled)."""
@@ -37,7 +37,7 @@ class EstimatePlan:
     n_queries: int
     """Rows that the model is asked about, at most."""
     may_be_solved: bool = False
-    """Whether the share comes from the model's own structure instead, if it is of a kind that can be solved."""
+    """True if the share comes from the model's own structure instead, should the model be of a kind that is solved."""
     n_measured: int = 0
     """Inputs that the guess of the seconds comes from; 0 if the model was not asked."""
     seconds: float = 0.0
@@ -89,7 +89,7 @@ class Settings:
             raise SettingError.about("max_seconds", f"must be a number above 0 or None, got {self.max_seconds!r}")
 
     def is_tight(self, sequence: ConfidenceSequence) -> bool:
-        """Whether the interval is as narrow as wanted, and on one side of the limit."""
+        """True if the interval is as narrow as wanted, and on one side of the limit."""
         if self.width is None and self.max_share is None:
             return False
         is_narrow = self.width is None or sequence.high - sequence.low <= self.width
@@ -109,7 +109,7 @@ class Settings:
         return min(self.n * n_twins, max(ROWS_A_CALL, *wishes)) if wishes else self.n * n_twins
 
     def plan(self, domain: Domain, n_rows: int | None, output: str) -> EstimatePlan:
-        """How a population is looked at: rows, or inputs that are uniform over the domain."""
+        """Choose how to count a population of rows, or of inputs that are uniform over the domain."""
         n_members = len(domain.families)
         if n_rows is not None:
             return EstimatePlan("rows", n_rows, n_rows * n_members)

@@ -47,7 +47,7 @@ class JudgingTask:
     seed: int
     sets: Sequence[tuple[str, ...]]
     is_enumerated: bool = False
-    """Whether an input of every family of the domain is judged, instead of inputs that are drawn."""
+    """True to judge an input of every family of the domain, instead of inputs that are drawn."""
     keeps_calls: bool = False
 
     def __post_init__(self) -> None:

@@ -24,10 +24,10 @@ UNSTEADY = {
     "batch-dependent-model": "the model's answer to a row depends on the rows that it is asked with, so a difference "
     "may come from these",
 }
-"""By health check, why no limit can be said to be kept or broken."""
+"""The reason, for each of these health checks, why no limit can be said to be kept or broken."""
 
 ROLES = ("held-out", "training", "unknown")
-"""What rows may be to the model. Only held-out rows represent the people that they were drawn from."""
+"""Possible relations of rows to the model. Only held-out rows represent the people that they were drawn from."""
 
 MOST_ANSWERS = 4
 """Combinations of sensitive values that are told one by one."""
@@ -39,7 +39,7 @@ NOT_IN_JSON = ("history", "outcomes", "cases", "twins", "answers", "record", "se
 
 @dataclass(frozen=True, repr=False)
 class Share(Result):
-    """How much of a population is discriminatory. Only sampling, enumeration or proof make one, never a search."""
+    """The fraction of a population that is discriminatory. Sampling, enumeration or proof make one, never a search."""
 
     value: float
     """Hits / n, or the exact share; NaN if nothing could be compared."""
@@ -52,7 +52,7 @@ class Share(Result):
     n: int
     """Inputs that are comparable: judged, or for an exact share, how many there are."""
     hits: int
-    """How many of them are discriminatory."""
+    """Comparable inputs that are discriminatory."""
     method: str
     """One of exact, sample, sequential (it stopped when tight), rows."""
     population: str
@@ -64,7 +64,7 @@ class Share(Result):
     seconds: float = field(compare=False)
     seed: int | None
     detail: str = ""
-    """How an exact share was found, or why it was not; what else is to be said."""
+    """The way in which an exact share was found, or the reason why there is none."""
     n_left_out: int = 0
     """Rows whose sensitive value is unknown."""
     n_not_comparable: int = 0
@@ -73,7 +73,7 @@ class Share(Result):
     """Inputs that nothing is known of, as their shards kept failing: cases for `high` and `upper`, none for `low` and
     `lower`; no part of n."""
     resolution: float = 0.0
-    """What a gap must exceed beyond the threshold: twice what rounding does to the model's outputs."""
+    """A gap counts only if it exceeds the threshold by more than this: twice the rounding of the model's outputs."""
     health: tuple[Remark, ...] = ()
     """The name and the text of each health check that has something to say."""
     history: Floats | None = field(default=None, compare=False)
@@ -92,19 +92,19 @@ class Share(Result):
     plain: Share | None = None
     """Beside a linked share: that of twins which differ in the sensitive parameters alone. The error is split."""
     design: str = ""
-    """How rows count, where they do not count alike: by weights, by groups."""
+    """The words for weights and groups of the rows; empty where all rows count alike."""
     rows_are: str = "unknown"
-    """Of a population of rows: what they are to the model, one of `ROLES`."""
+    """The relation of rows to the model, one of `ROLES`."""
     weight_compared: float | None = None
     """The part of the rows' weight that could be compared; None where all inputs count alike."""
     cases: pd.DataFrame | None = field(default=None, compare=False)
-    """Of a population of rows: those that are discriminatory, with the index that they have in the frame given."""
+    """The rows that are discriminatory, with the index that they have in the frame given."""
     twins: pd.DataFrame | None = field(default=None, compare=False)
-    """The same rows as the other end of the largest gap."""
+    """The twins of `cases` at the other end of the largest gap, with the index of `cases`."""
     answers: pd.DataFrame | None = field(default=None, compare=False)
-    """The same rows: the model's output for each combination of sensitive values; None where that is not compared."""
+    """The model's output for each of `cases` by combination of sensitive values; None where one is not compared."""
     record: Record | None = field(default=None, compare=False)
-    """What the hits were counted from; None for an exact share."""
+    """The inputs that the hits were counted from; None for an exact share."""
     sent: int | None = field(default=None, compare=False)
     """Rows sent to a model that counts them itself, as a service does; None for any other."""
 
@@ -125,7 +125,7 @@ class Share(Result):
 
     @property
     def width(self) -> float:
-        """Of the two-sided interval."""
+        """Width of the two-sided interval."""
         return self.high - self.low
 
     @property
@@ -138,17 +138,17 @@ class Share(Result):
 
     @property
     def is_count(self) -> bool:
-        """Whether the share is only a count: of rows that the model was trained on, which represent nobody else."""
+        """True for rows that the model was trained on: they represent nobody else, so the share is only a count."""
         return self.population == "rows" and self.rows_are == "training"
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether the model answered the same row differently."""
+        """True if the model answered the same row differently."""
         return self._has("stochastic-model")
 
     @property
     def is_few(self) -> bool:
-        """Whether rows with weights or in groups are too few for a pass."""
+        """True if rows with weights or in groups are too few for a pass."""
         return self._has("few-groups")
 
     def _has(self, check: str) -> bool:
@@ -166,36 +166,37 @@ class Share(Result):
         the limit: a reader can then see that the verdict follows from it.
         """
         said = self._sentence(limit)
-        if self.linked:
-            said += f"; with {' and '.join(self.linked)} changed along"
         if self.plain is not None:
-            said += f". {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
+            said += f". With {' or '.join(self.sensitive)} alone: {self.plain.sentence(limit)}"
         return said
 
     def _sentence(self, limit: float | None) -> str:
-        whole = POPULATIONS[self.population]
-        apart = self.apart()
-        aside = f"; {apart}" if apart else ""
+        whole, n, hits = POPULATIONS[self.population], f"{self.n:,}", f"{self.hits:,}"
+        aside = f"; {apart}" if (apart := self.apart()) else ""
         if not self.n:
             return f"nothing of {whole} could be compared{aside}"
-        if self.method == "exact":
-            return f"exactly {percent(self.value, limit)} of {whole}: {self.hits:,} of {self.n:,} inputs{aside}"
+        people = "the people they are drawn from" if self.population == "rows" else whole
+        unit, flip = "rows" if self.population == "rows" else "inputs", self._flip()
+        if not self.hits and limit is None and self.method != "exact" and not self.is_count:
+            most = f"with {percent(self.confidence)} confidence fewer than {percent(self.upper)} of {people}"
+            return f"none of {n} {unit} {flip}: {most}{aside}"
         design = f", {self.design}," if self.design else ""
+        exactly, named = ("exactly ", " inputs") if self.method == "exact" else ("", " inputs" * (unit == "inputs"))
+        said = f"{exactly}{percent(self.value, limit)} of {whole}{design} ({hits} of {n}{named}{aside}) {flip}"
+        if self.method == "exact":
+            return said
         if self.is_count:
-            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
-            return f"{counted}, which the model was trained on: a count, with no interval for other people"
-        confident = f"with {percent(self.confidence)} confidence"
-        if not self.hits and limit is None:
-            whole = "the people they are drawn from" if self.population == "rows" else whole
-            return f"none in {self.n:,}: {confident} fewer than {percent(self.upper)} of {whole}{aside}"
-        interval = f"{confident} between {percent(self.low, limit)} and {percent(self.high, limit)}"
-        if self.population == "rows":
-            counted = f"{percent(self.value, limit)} of the rows{design} ({self.hits:,} of {self.n:,}{aside})"
-            return f"{counted}; {interval} of the people they are drawn from"
-        return f"{percent(self.value, limit)} of {whole}, {interval} ({self.hits:,} hits in {self.n:,} inputs{aside})"
+            return f"{said}; the model was trained on these rows, so this is a count, without an interval for others"
+        return f"{said} ({percent(self.confidence)} interval {between(self.low, self.high, limit)})"
+
+    def _flip(self) -> str:
+        """The change of outcome that makes an input a hit, in words."""
+        outcome = f"an output more than {self.threshold:g} away" if self.threshold else "another outcome"
+        along = f" and {' and '.join(self.linked)} along with it" if self.linked else ""
+        return f"get {outcome} when {' or '.join(self.sensitive)} changes{along}"
 
     def apart(self) -> str:
-        """Who is not among them, and why."""
+        """The numbers of inputs that do not count, and the reasons."""
         why = [
             (self.n_left_out, f"left out, their {' or '.join(self.sensitive)} unknown"),
             (self.n_not_comparable, f"not comparable, {self._why_alone()}"),

@@ -32,7 +32,7 @@ MOST_TOLD = 3
 
 
 class Survey:
-    """One look at a population: the counts for some sets of sensitive parameters, and the shares made of them."""
+    """Counts the families of a population for some sets of sensitive parameters, and makes shares of the counts."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Survey:
         self.seed = seed
         self.detail = ""
         self.health: list[Remark] = []
-        """What is to be said of all shares."""
+        """Remarks on all shares."""
         self._confidence = confidence
         self._favourable = favourable
         self._rows_are = checked_role(rows_are)
@@ -59,7 +59,7 @@ class Survey:
         self._n_at_threshold = 0
         self._contradicted: Any = None
         self.n_lost = 0
-        """Inputs of which nothing is known: all of them are cases for an upper bound, none for a lower one."""
+        """Inputs of which nothing is known: an upper bound counts all of them as cases, a lower bound none."""
         self._lost: list[str] = []
         self._kept: list[tuple[Any, Any, Any]] = []
         self._answers: list[RowAnswers] = []
@@ -67,7 +67,7 @@ class Survey:
         """Real rows that were judged or lost."""
 
     def lose(self, n: int, why: str) -> None:
-        """Do without some inputs."""
+        """Leave out inputs whose shard kept failing."""
         if self.population.weights is not None or self.population.groups is not None:
             raise RunError(f"no row may be left out where they do not count alike, got {n:,} without an answer: {why}")
         self.n_lost += n
@@ -75,7 +75,7 @@ class Survey:
         self._lost.append(why)
 
     def add(self, batch: JudgedFamilies) -> list[Mask]:
-        """Count a batch; says by set which of the inputs that are comparable are hits."""
+        """Count a batch; gives for each set a mask of the hits among its comparable inputs."""
         self._n_contradicted += batch.n_contradicted
         if self._contradicted is None:
             self._contradicted = batch.contradicted
@@ -93,7 +93,7 @@ class Survey:
         return hits
 
     def _told(self, batch: JudgedFamilies, members: RowMembers) -> RowAnswers:
-        """What the model said of the rows that are comparable by the last set, as each combination."""
+        """The outputs for each combination, of the rows that are comparable by the last set."""
         oracle, count = self.population.oracle, self.counts[-1]
         rows, n = np.flatnonzero(count.counted[-1]), len(oracle.families)  # what is held comes behind the combinations
         present = count.members(batch)
@@ -151,7 +151,7 @@ class Survey:
         return shares
 
     def _clustered(self, count: Count) -> Share:
-        """Rows that do not count alike."""
+        """The share of rows with weights or in groups."""
         weights, groups = self.population.weights, self.population.groups
         counted, hits = np.concatenate(count.counted), np.concatenate(count.are_hits)
         weights = None if weights is None else weights[counted]
@@ -195,7 +195,7 @@ class Survey:
         return Record(tuple(count.bits), answers)
 
     def _rows_of_hits(self) -> dict[str, Any]:
-        """Which rows are hits, where the population is one of rows."""
+        """The rows that are hits, where the population is one of rows, as fields of a share."""
         import pandas as pd
 
         if not self._kept:
@@ -237,7 +237,7 @@ class Survey:
         return asker.sent if isinstance(asker, Asker) else None
 
     def _remarks(self) -> Iterable[Remark]:
-        """What was lost, whether rounding matters, and whether the model said the same of its hits when asked again."""
+        """Remarks on lost inputs, on rounding, and on hits that got another answer when asked about again."""
         oracle = self.population.oracle
         if self._lost:
             yield Remark(

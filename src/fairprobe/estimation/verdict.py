@@ -18,7 +18,7 @@ from fairprobe.wording import POPULATIONS, percent
 
 
 class Outcome(StrEnum):
-    """What can be said of a limit."""
+    """The outcomes of holding a share against a limit."""
 
     VIOLATED = "violated"
     PASSED = "passed"
@@ -94,11 +94,10 @@ def verdict(
     share = bound[0]
     outcomes = [held_against(each, max_share, min_comparable) for each in bound]
     outcome, why = max(outcomes, key=lambda each: SEVERITY.index(each[0]))
-    # Whether the model uses a parameter at all is a question to all shares, not to this one alone.
-    is_used = any(side.hits for one in by_population.values() for side in one.sides)
-    unused = "" if is_used else _unused(share)
     said = (share if len(bound) > 1 else replace(share, plain=None)).sentence(max_share)
-    return Verdict(outcome, f"{qualified(outcome, share)}: {why} ({said}){unused}", name, max_share, share)
+    before = f"{why}. " if why else ""
+    sentence = f"{qualified(outcome, share)}: {before}{said}; the limit is {percent(max_share)}"
+    return Verdict(outcome, f"{sentence}{unused_words(by_population, share)}", name, max_share, share)
 
 
 def condition_of(outcome: str, share: Share) -> str | None:
@@ -117,7 +116,6 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
 
     Rows that the model was trained on have no interval: their count can break the limit but never keeps it.
     """
-    names = " or ".join(share.sensitive)
     low, high = (share.value, math.inf) if share.is_count else (share.low, share.high)
     if not share.n or (share.comparable < min_comparable and not low > limit):
         return Outcome.INCONCLUSIVE, (
@@ -128,20 +126,20 @@ def held_against(share: Share, limit: float, min_comparable: float) -> tuple[Out
     if share.unsteady:
         return Outcome.INCONCLUSIVE, share.unsteady
     if low > limit or (limit == 0 and share.hits):
-        whose = ", of these rows alone" if share.is_count else ""
-        return Outcome.VIOLATED, f"more than the {percent(limit)} allowed change their outcome with {names}{whose}"
+        return Outcome.VIOLATED, ""
     if share.is_count:
         return Outcome.INCONCLUSIVE, "the model was trained on these rows, so they cannot show that a limit is kept"
     if high <= limit and share.is_few:
         return Outcome.INCONCLUSIVE, "rows that do not count alike are in too few groups, or a few of them weigh most"
     if high <= limit:
-        return Outcome.PASSED, f"no more than the {percent(limit)} allowed change their outcome with {names}"
-    return Outcome.INCONCLUSIVE, f"these inputs cannot tell whether the {percent(limit)} allowed are kept"
+        return Outcome.PASSED, ""
+    return Outcome.INCONCLUSIVE, "the limit lies within the interval"
 
 
-def _unused(share: Share) -> str:
-    """Without a hit: what that may mean, and what it does not."""
-    if share.threshold or not share.n or share.unsteady:
+def unused_words(shares: Mapping[str, Share], share: Share) -> str:
+    """What it may mean if no share has a hit, and what it does not mean."""
+    is_used = any(side.hits for one in shares.values() for side in one.sides)
+    if is_used or share.threshold or not share.n or share.unsteady:
         return ""
     names = " or ".join(share.sensitive)
     use = "does not use" if share.method == "exact" and share.population != "rows" else "may not use"

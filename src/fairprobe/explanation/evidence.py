@@ -14,7 +14,6 @@ from fairprobe.arrays import Codes
 from fairprobe.checks import nearest
 from fairprobe.domain.density import Density, checked_density
 from fairprobe.domain.domain import Domain
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.values import plain
 from fairprobe.errors import DataError, SettingError
 from fairprobe.estimation.favourable import Favourable, in_order, read_favourable
@@ -143,9 +142,7 @@ class Evidence:
 
 def base_domain(domain: Domain) -> Domain:
     """The domain without the values that only occur in the rows that a search started from."""
-    if not any(isinstance(each, Extended) for each in domain.parameters):
-        return domain
-    return domain._but(parameters=tuple(p.base if isinstance(p, Extended) else p for p in domain.parameters))
+    return domain if all(each.own is each for each in domain.parameters) else domain.without_held()
 
 
 def checked_rows(domain: Domain, X: Any, y: Any) -> tuple[pd.DataFrame | None, pd.Series | None]:

@@ -23,8 +23,9 @@ from fairprobe.checks import checked_count, nearest
 from fairprobe.domain.domain import Domain
 from fairprobe.errors import ModelError, SettingError
 from fairprobe.model.adapters import Adapter
+from fairprobe.model.encoding import objects
 from fairprobe.model.forms import Form, FrameForm
-from fairprobe.model.protocols import InvalidAnswerError, checked_answers, joined, objects
+from fairprobe.model.protocols import InvalidAnswerError, checked_answers, joined
 from fairprobe.model.redaction import shortened
 
 FORMATS: Final = ("csv", "jsonl")

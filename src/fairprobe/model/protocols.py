@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,42 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.checks import nearest
-from fairprobe.errors import DataError, ModelError, SettingError
+from fairprobe.errors import ModelError, SettingError
+from fairprobe.model.encoding import Batch, encoded
 from fairprobe.model.redaction import shortened, shown_source
 
 
 class InvalidAnswerError(ValueError):
     """An answer that breaks the protocol: cut short, of the wrong length, not finite."""
-
-
-class Batch:
-    """The rows of a batch, each of them encoded once; equal bytes are equal rows."""
-
-    def __init__(self, rows: Any, *, as_objects: bool) -> None:
-        self.names: list[str] | None = None
-        """The names of the columns; None for an array."""
-        if isinstance(rows, np.ndarray):
-            columns: list[Any] = list(rows.T)
-        else:
-            self.names = [str(name) for name in rows.columns]
-            columns = [rows.iloc[:, place] for place in range(rows.shape[1])]
-        self.values = list(map(plain_values, columns))
-        """By column, its values, None for a missing one."""
-        self._dtypes = [column.dtype for column in columns]
-        plain: Any = zip(*self.values, strict=True)
-        if as_objects and self.names is not None:
-            plain = (dict(zip(self.names, row, strict=True)) for row in plain)
-        self.rows = list(map(encoded, plain))
-        """The rows as JSON, numbers to the last bit: lists, or objects by the columns' names."""
-
-    @cached_property
-    def kinds(self) -> list[str]:
-        """By column, its datatype in the Open Inference Protocol."""
-        return [_kind(dtype, values) for dtype, values in zip(self._dtypes, self.values, strict=True)]
-
-    def listed(self, places: Sequence[int]) -> bytes:
-        """The JSON of a list of some rows."""
-        return b"[%b]" % b",".join([self.rows[place] for place in places])
 
 
 class Service(Protocol):
@@ -189,16 +159,6 @@ def service_at(url: str, protocol: str | None) -> Service:
     return PROTOCOLS[protocol](url)
 
 
-def encoded(content: Any) -> bytes:
-    """Content as JSON."""
-    import orjson
-
-    try:
-        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    except TypeError as error:
-        raise DataError(f"a row that is sent to a service must be of numbers and text, got {error}") from None
-
-
 def decoded(data: bytes) -> Any:
     """The JSON of an answer."""
     try:
@@ -232,13 +192,6 @@ def joined(answers: list[Any]) -> NDArray[Any]:
         return made
 
 
-def objects(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a frame, each as an object of plain values by name."""
-    names = [str(name) for name in frame.columns]
-    columns = [plain_values(frame.iloc[:, place]) for place in range(frame.shape[1])]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
 def _as_array(answers: list[Any]) -> NDArray[Any]:
     kinds = set(map(type, answers))
     if kinds == {str}:
@@ -264,7 +217,7 @@ def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _named(values: Sequence[dict[str, Any]], answer: str | None) -> list[Any]:
-    """Of several answers for each row, the one that counts."""
+    """The answer that counts, out of several for each row."""
     names = list(values[0])
     if answer is None and len(names) != 1:
         raise SettingError(
@@ -294,28 +247,6 @@ def _of_tensor(tensor: dict[str, Any], n_rows: int) -> Any:
     if len(data) != width * n_rows or width != int(np.prod(shape[1:])):
         raise InvalidAnswerError(f"{len(data):,} numbers in a tensor of the shape {shape}")
     return data if width == 1 else [data[place : place + width] for place in range(0, len(data), width)]
-
-
-def _kind(dtype: Any, values: list[Any]) -> str:
-    kind = dtype.kind if isinstance(dtype, np.dtype) else "O"
-    if kind == "O":  # by the values, as pandas' own dtypes do not tell
-        held = {type(value) for value in values if value is not None}
-        kind = "b" if held == {bool} else "i" if held == {int} else "f" if held and held <= {int, float} else "O"
-    return {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}.get(kind, "BYTES")
-
-
-def plain_values(column: Any) -> list[Any]:
-    """The values of a column, None for a missing one; no number may be infinite, as JSON has none."""
-    import pandas as pd
-
-    values: list[Any] = column.tolist()
-    kind = column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
-    if kind not in "iub":
-        for place in np.flatnonzero(np.asarray(pd.isna(column))).tolist():
-            values[place] = None
-    if kind == "f" and np.isinf(np.asarray(column)).any():
-        raise DataError("a row that is sent to a service must be of finite numbers, got an infinite one")
-    return values
 
 
 def _refused(constant: str) -> Any:

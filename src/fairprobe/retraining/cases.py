@@ -68,7 +68,7 @@ class CaseHunt:
     """Gives the seconds that the next search may take at most."""
 
     def more(self, codes: Codes, n: int) -> Codes:
-        """These cases and new ones, `n` in all or fewer."""
+        """Add new cases to these, up to `n` in all."""
         while len(codes) < n:
             seconds = min(self.seconds, self.may_take())
             if seconds <= 0:

@@ -38,7 +38,7 @@ class Control:
 
     name: str
     words: str
-    """What was done."""
+    """The way to train, in words."""
     shares: dict[str, Share] = field(default_factory=dict)
     accuracy: float | None = None
     n_added: int = 0
@@ -138,7 +138,7 @@ def _random(task: Task, start: Start, course: Course) -> Made:
 
 
 def _all_cases(task: Task, start: Start) -> Made:
-    """As many single cases as there are training rows, or all there are; the paper warns of this."""
+    """Add as many single cases as there are training rows, or all there are. The paper warns of this."""
     if not start.pool.has_cases(len(task.parts.fit)):
         raise FairprobeError("there are no cases")
     recipe = Recipe(("case",), MOST)

@@ -43,7 +43,7 @@ class Fitter:
         self.warned: Counter[str] = Counter()
         """By warning, the number of fits that gave it."""
         self.times: list[tuple[int, float]] = []
-        """Of each fit, the number of rows and the seconds."""
+        """Number of rows and seconds of each fit."""
 
     def fit(self, rows: LabelledRows) -> Any:
         """A new model, fitted to these rows."""

@@ -15,7 +15,7 @@ from fairprobe.domain.domain import Domain
 from fairprobe.errors import SettingError
 
 PARTS: Final = ("case", "twins", "flip", "linked")
-"""What can be added: single cases, cases with their twins, training rows' twins, and training rows' linked twins."""
+"""The kinds of added rows: single cases, cases with their twins, twins of rows, and linked twins of rows."""
 
 AUTO: Final = ("twins+flip", "twins", "flip", "case")
 """The augmentations that `augment="auto"` tries, in this order."""

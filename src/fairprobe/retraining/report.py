@@ -7,8 +7,9 @@ from fairprobe.clock import Clock
 from fairprobe.retraining.controls import tried_controls
 from fairprobe.retraining.judging import Assessment, Judge, by_group
 from fairprobe.retraining.loop import Course
-from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained, why_none
+from fairprobe.retraining.retrained import CLONE, GIVEN, Retrained
 from fairprobe.retraining.start import Start
+from fairprobe.retraining.stop_reasons import why_none
 from fairprobe.retraining.task import Task, number
 from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
 
@@ -81,7 +82,7 @@ def _judged(task: Task, start: Start, course: Course, judge: Judge) -> tuple[Ass
 
 
 def _how(task: Task, start: Start, course: Course, *, is_given: bool, is_reported: bool) -> tuple[str, ...]:
-    """How improvement and loss were measured, in sentences."""
+    """Sentences on how improvement and loss were measured."""
     parts, settings, n_inputs = task.parts, task.settings, start.n_inputs
     others = "rows" if parts.known else "others"
     report = f"{len(parts.report):,} {others} and {n_inputs['report']:,} fresh inputs"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fairprobe.blocks import Block, Remark, Result
 from fairprobe.estimation.bounds.intervals import clopper_pearson
 from fairprobe.estimation.compare import Comparison
-from fairprobe.estimation.drawing import as_shares
 from fairprobe.estimation.share import Share
 from fairprobe.retraining.controls import Control
-from fairprobe.retraining.judging import JUDGED, Assessment, Loss
+from fairprobe.retraining.judging import Assessment, Loss
 from fairprobe.retraining.retrained_blocks import blocks_of
 from fairprobe.retraining.rounds import Round, best_of, front_of
-from fairprobe.svg import BAND, INK, SOFT, svg_panels, tidy
+from fairprobe.retraining.stop_reasons import stopped, why_none
 from fairprobe.wording import percent
 
 if TYPE_CHECKING:
@@ -26,32 +24,6 @@ if TYPE_CHECKING:
 GIVEN = "the model given"
 CLONE = "a clone of the model given, fitted to the same rows as the new models"
 """The models that figures may be of."""
-
-STOPPED = {
-    "schedule": "the schedule was over",
-    "not-better": "a round was rejected",
-    "searched": "nothing was left to try",
-    "max-rounds": "the rounds allowed were used up",
-    "max-seconds": "no further round would have fitted into the time that was left",
-    "nothing-to-improve": "the model has no discriminatory input among those judged",
-    "no-cases": "no case was found to add",
-    "failed": "a round failed",
-    "interrupted": "it was interrupted",
-}
-"""By stop reason, why the rounds ended."""
-
-
-def stopped(reason: str, n_rounds: int) -> str:
-    """The reason why the rounds ended, in words."""
-    return STOPPED[reason].replace("no further round", "no further round" if n_rounds else "no round")
-
-
-def why_none(rounds: list[Round], reason: str) -> str:
-    """The reason why no round was accepted."""
-    reasons = list(dict.fromkeys(each.why for each in rounds))
-    if not reasons:
-        return stopped(reason, 0)
-    return reasons[0] if len(reasons) == 1 else f"{len(rounds)} rounds were rejected, the last as {rounds[-1].why}"
 
 
 @dataclass(frozen=True)
@@ -183,12 +155,11 @@ class Retrained(Result):
     def plot(self, path: str | PathLike[str]) -> None:
         """Draw share against accuracy of all rounds, the front and the model returned, as SVG.
 
-        The same result gives the same bytes.
+        Equal results give equal bytes.
         """
-        names = list(self.before)
-        with svg_panels(path, *_PANEL, n_columns=len(names)) as all_axes:
-            for axes, name in zip(all_axes, names, strict=True):
-                _draw_panel(axes, self, name)
+        from fairprobe.retraining.front_plot import draw
+
+        draw(self, path)
 
     def sentence(self) -> str:
         """The result in words."""
@@ -310,41 +281,3 @@ def _points(change: Comparison, confidence: float) -> str:
     """The change of a share in points and its interval; a lower share gives a negative change."""
     value, low, high = (f"{-100 * number or 0.0:+.3g}" for number in (change.difference, change.high, change.low))
     return f"{value} points, with {percent(confidence)} confidence between {low} and {high}"
-
-
-# The plot
-
-_CHOSEN: Final = "#c8553d"
-_PANEL: Final = (4.6, 3.8)
-"""Width and height of a panel, in inches."""
-_WIDEST: Final = 60
-"""Letters in a line below a panel; chosen to fit."""
-
-
-def _draw_panel(axes: Any, result: Retrained, name: str) -> None:
-    """Share against accuracy, for a population."""
-    first = result.first
-    points = [(each.shares[name].value, each.accuracy) for each in result.rounds]
-    axes.axhline(first.accuracy - result.max_accuracy_loss, color=SOFT, linewidth=0.8, linestyle=(0, (4, 3)))
-    if result.rounds:
-        front = [(each.shares[name].value, each.accuracy) for each in front_of(result.rounds)]
-        axes.plot(*zip(*front, strict=True), color=BAND, linewidth=3, zorder=1)
-    to_beat = "before" if result.before_is == result.compared_with else "a clone, to beat"
-    axes.scatter([first.shares[name].value], [first.accuracy], marker="s", color=SOFT, zorder=3, label=to_beat)
-    if points:
-        axes.scatter(*zip(*points, strict=True), color=INK, zorder=3, label="rounds, by number")
-    for each, point in zip(result.rounds, points, strict=True):
-        axes.annotate(str(each.number), point, xytext=(4, 4), textcoords="offset points", fontsize=8, color=INK)
-    if result.chosen is not None:
-        chosen = result.chosen
-        axes.scatter(
-            [chosen.shares[name].value], [chosen.accuracy], s=110, facecolors="none", edgecolors=_CHOSEN,
-            linewidths=1.8, zorder=4, label="returned",
-        )  # fmt: skip
-    axes.set_xlabel("\n".join(textwrap.wrap(f"share of {JUDGED[name]}, on the select part", _WIDEST)))
-    axes.set_ylabel("accuracy")
-    axes.set_title("dashed: the least accuracy allowed; band: the front", loc="left", fontsize=8, color=SOFT)
-    as_shares(axes.xaxis)
-    as_shares(axes.yaxis)
-    tidy(axes, grid="both")
-    axes.legend(frameon=False, fontsize=8)

@@ -1,4 +1,4 @@
-"""How to retrain: the arguments of `retrain` that are no data, checked."""
+"""The settings of a retraining: the arguments of `retrain` that are not data, checked."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _HUNTED: Final = 0.5
 
 @dataclass(frozen=True)
 class Start:
-    """What the rounds are compared with, and what they work with."""
+    """The model that rounds are compared with, and the values that they use."""
 
     reference: Any
     """The model that rounds are compared with: the model given, or a clone fitted to the fit part."""

@@ -112,9 +112,9 @@ class Speed:
     """Seconds that the judgement of one input takes."""
 
     quick: float
-    """Where a stand-in may answer for the model: to choose."""
+    """Seconds if a stand-in may answer for the model, as when models are chosen."""
     slow: float
-    """By the model itself: to report."""
+    """Seconds if the model itself answers, as for the report."""
 
     @classmethod
     def measure(cls, model: Any, domain: Domain, settings: Settings) -> Speed:

@@ -9,7 +9,7 @@ from fairprobe.checks import nearest
 from fairprobe.errors import SettingError
 
 _SEED: Final = 4
-"""Of the seeds 0 to 5, the one whose tree, forest and ensemble come nearest to the shares in the paper."""
+"""The seed, among 0 to 5, whose tree, forest and ensemble come nearest to the shares in the paper."""
 
 _SEX: Final = 8
 """Index of the column sex in the encoded census."""

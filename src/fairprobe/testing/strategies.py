@@ -156,7 +156,7 @@ def _check_every_case_is_one(strategy: str) -> None:
 
 
 def _drive(strategy: str, toy: Toy, seeds: Codes | None = None) -> list[Codes]:
-    """What it asks about: ask and tell by hand, twice from the seeds on, as the loop does."""
+    """The inputs that a strategy asks about when it is started twice from the seeds, as the loop of a search does."""
     settings = SearchSettings("", N_WALKERS, 100, N_ASKS, 0.05, 0.05, 100_000)
     oracle = Oracle(
         Asker(toy.model, toy.domain, output=toy.settings.get("output", "label")), toy.settings.get("threshold")
@@ -212,7 +212,7 @@ def _require_inside(strategy: str, toy: Toy, rule: str) -> None:
 
 
 def _batch(toy: Toy, frame: Any) -> Any:
-    """What the toy's model eats: an array if all is numbers."""
+    """A frame in the form that the toy's model takes: an array if all columns are numbers."""
     numeric = all(parameter.is_numeric for parameter in toy.domain.parameters)
     return frame.to_numpy() if numeric else frame
 

@@ -64,29 +64,29 @@ class Toy:
 
 
 def _is_inside(X: Batch, n_free: int, low: int, high: int) -> Mask:
-    """Where the first columns all lie between two bounds."""
+    """Mask of the rows whose first columns all lie between two bounds."""
     free = X[:, :n_free]
     return np.asarray(((free >= low) & (free <= high)).all(axis=1))
 
 
 def _is_nth(X: Batch, n_free: int, n: int) -> Mask:
-    """Where the first columns' sum is a multiple of n."""
+    """Mask of the rows whose first columns have a multiple of n as their sum."""
     return np.asarray(X[:, :n_free].sum(axis=1) % n == 0)
 
 
 def _is_listed(X: Batch, n_free: int, levels: int, numbers: tuple[int, ...]) -> Mask:
-    """Where the first columns, read as digits, make a number that is listed."""
+    """Mask of the rows whose first columns, read as digits, make a listed number."""
     radix = levels ** np.arange(n_free)[::-1]
     return np.isin(X[:, :n_free].astype(np.int64) @ radix, numbers)
 
 
 def _is_first_above(X: Batch, bound: Fraction) -> Mask:
-    """Where the first column is above a bound."""
+    """Mask of the rows whose first column is above a bound."""
     return np.asarray(X[:, 0] > bound)
 
 
 def _depends_on_sex(frame: pd.DataFrame) -> Mask:
-    """For clerks of age, if the rate is a half or more."""
+    """Mask of the clerks of 30 or older whose rate is a half or more."""
     job, rate, age = (frame[name].to_numpy() for name in ("job", "rate", "age"))
     return np.asarray((job == "clerk") & (rate >= 0.5) & (age >= 30))
 
@@ -107,7 +107,7 @@ def _say_no_to(X: Batch, rule: Rule, combination: tuple[int, ...]) -> NDArray[An
 
 
 def _shift_two(X: Batch, rule: Rule, more: tuple[int, ...], less: tuple[int, ...]) -> Floats:
-    """Where the rule holds, 1/2 more for one combination of the last columns and 1/2 less for another."""
+    """The first column; where the rule holds, 1/2 more for one combination and 1/2 less for another."""
     tail = X[:, -len(more) :]
     sign = (tail == more).all(axis=1) * 1.0 - (tail == less).all(axis=1)
     return np.asarray(X[:, 0] + 0.5 * rule(X) * sign)
@@ -243,7 +243,7 @@ def _free(n_free: int, levels: int) -> list[Parameter]:
 
 
 def _corner(n_free: int, levels: int) -> tuple[Rule, Fraction, Domain]:
-    """Where all free parameters are below 3, the share of that, and a domain with two sensitive parameters."""
+    """A rule for all free parameters below 3, its share, and a domain with two sensitive parameters."""
     parameters = [*_free(n_free, levels), Integer("sex", 0, 1), Integer("race", 0, 4)]
     share = Fraction(min(3, levels), levels) ** n_free
     return partial(_is_inside, n_free=n_free, low=0, high=2), share, Domain(parameters, sensitive=["sex", "race"])

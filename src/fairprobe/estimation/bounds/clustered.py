@@ -33,7 +33,7 @@ class Clustered(NamedTuple):
 
     @property
     def is_few(self) -> bool:
-        """Whether there is too little for an approximation that a verdict may rest on."""
+        """True if there are too few groups or rows for an interval that a verdict may rest on."""
         return self.n_groups < FEWEST_GROUPS or self.effective_n < FEWEST_EFFECTIVE
 
     def remarks(self) -> Iterator[Remark]:

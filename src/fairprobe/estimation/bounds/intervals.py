@@ -96,7 +96,7 @@ def checked_counts(hits: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def as_number(value: Any) -> float:
-    """As a float; NaN if it is no number."""
+    """Convert a value to a float; NaN if it is no number."""
     if isinstance(value, (bool, str)):
         return math.nan
     try:

@@ -14,7 +14,7 @@ from fairprobe.estimation.bounds.intervals import checked_confidence, upper_boun
 
 _LEAST = 1e-300
 _ABOUT = np.array([-0.1, -1e-3, -1e-6, 1e-6, 1e-3, 0.1])
-"""Of the width of what is searched: a guess is as good as that, sooner or later."""
+"""Distances of further points from a guess, as fractions of the range that is searched; chosen."""
 
 
 def mcnemar_p(b: int, c: int) -> float:
@@ -124,6 +124,6 @@ def _saddle(surplus: int, n: int, up: Floats, down: Floats) -> Floats:
 
 
 def _log1p(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """As numpy.log1p, which loses the digits of small complex numbers."""
+    """log(1 + z) with all digits, which numpy.log1p loses for small complex numbers."""
     real = 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
     return real + 1j * np.arctan2(z.imag, 1 + z.real)

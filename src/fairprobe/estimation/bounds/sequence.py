@@ -59,7 +59,7 @@ class ConfidenceSequence:
         self._narrow()
 
     def lose(self, n: int) -> None:
-        """Inputs of which nothing is known: none of them hits for `low`, all of them for `high`.
+        """Add inputs of which nothing is known: `low` counts none of them as hits, `high` all of them.
 
         A further hit never lowers an end of the interval, and a further miss never raises one, so that the interval of
         what they would have been lies within.
@@ -74,7 +74,7 @@ class ConfidenceSequence:
             self.high = time_uniform_interval(self.hits + self.n_lost, total, self.confidence)[1]
 
     def is_above(self, limit: float) -> bool:
-        """Whether it is settled that the share is above the limit.
+        """True if it is settled that the share is above the limit.
 
         Asked at any time, as often as one likes: the chance that this or `is_below` ever says yes wrongly, for
         whatever limits, is at most 1 - confidence.
@@ -82,11 +82,11 @@ class ConfidenceSequence:
         return self.low > checked_share("limit", limit)
 
     def is_below(self, limit: float) -> bool:
-        """Whether it is settled that the share is at or below the limit."""
+        """True if it is settled that the share is at or below the limit."""
         return self.high <= checked_share("limit", limit)
 
     def settles(self, limit: float) -> bool:
-        """Whether it is settled on which side of the limit the share is."""
+        """True if it is settled on which side of the limit the share is."""
         return self.is_above(limit) or self.is_below(limit)
 
     def __repr__(self) -> str:
@@ -146,7 +146,7 @@ def _power_ratio(count: Floats, more: float) -> Floats:
 
 
 def _stirling_rest(x: Floats) -> Floats:
-    """What Stirling's formula leaves of log-gamma: log Γ(x) - (x - 1/2) log x + x - log(2π) / 2."""
+    """The remainder of Stirling's formula for log-gamma: log Γ(x) - (x - 1/2) log x + x - log(2π) / 2."""
     from scipy.special import gammaln
 
     small = np.minimum(x, 20.0)

@@ -21,7 +21,7 @@ from fairprobe.domain.boxes import Atoms
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 200_000_000
-"""What the tests of one parameter may take, a bit for every cell."""
+"""Bits that the tests of one parameter may take, one for every test and cell; chosen: 25 MB."""
 
 Slots = Codes
 Answers = NDArray[np.int32]
@@ -35,10 +35,10 @@ class Tests:
     columns: Codes
     thresholds: Floats
     missing_left: Mask
-    """Whether the answer for a missing value is yes."""
+    """Mask of the tests whose answer for a missing value is yes."""
 
     def answers(self, rows: NDArray[Any], columns: Codes) -> Mask:
-        """By test, then row, the answer; `columns` says which of the estimator's columns the rows have."""
+        """Answers by test, then row. `columns` names the columns of the estimator that the rows have."""
         values = rows[:, np.searchsorted(columns, self.columns)].T
         return np.where(np.isnan(values), self.missing_left[:, None], values <= self.thresholds[:, None])
 
@@ -46,7 +46,7 @@ class Tests:
 @dataclass(frozen=True)
 class _Cells:
     counts: Codes
-    """How many levels each cell has."""
+    """Number of levels of each cell."""
     levels: Codes
     """One level of each cell."""
     cells: Callable[[Codes], Codes]
@@ -54,7 +54,7 @@ class _Cells:
 
     @property
     def total(self) -> int:
-        """How many levels there are."""
+        """Number of all levels."""
         return int(self.counts.sum())
 
 
@@ -79,7 +79,7 @@ class RangeAxis(_Cells):
         return np.array([0, len(self.counts)])
 
     def count(self, slots: Slots) -> Codes:
-        """How many levels each box holds."""
+        """Number of levels in each box."""
         return np.asarray(self._ends[slots[:, 1]] - self._ends[slots[:, 0]])
 
     def level(self, slots: Slots) -> Codes:
@@ -92,7 +92,7 @@ class SetAxis(_Cells):
     """Cells in no order; a box's slots are their bits, in words of 64. A test's answer is the number of its mask."""
 
     masks: Codes
-    """By test, the cells whose answer is yes."""
+    """For each test, the cells whose answer is yes."""
 
     def whole(self) -> Slots:
         """All cells' bits."""
@@ -107,7 +107,7 @@ class SetAxis(_Cells):
         return slots & self.masks[answers], slots & ~self.masks[answers]
 
     def count(self, slots: Slots) -> Codes:
-        """How many levels each box holds."""
+        """Number of levels in each box."""
         return self._bits(slots).astype(np.int64) @ self.counts
 
     def level(self, slots: Slots) -> Codes:
@@ -168,7 +168,7 @@ def _key(rank: Codes, levels: Codes, atoms: Atoms | None) -> Codes:
 
 
 def slots_of(axis: Axis, atoms: Atoms) -> Slots:
-    """By set of atoms, the slots that hold it."""
+    """Slots for each set of atoms."""
     cells = _in_cells(atoms, axis.levels)
     if isinstance(axis, SetAxis):
         return _packed(cells)
@@ -177,13 +177,13 @@ def slots_of(axis: Axis, atoms: Atoms) -> Slots:
 
 
 def _in_cells(atoms: Atoms, levels: Codes) -> Mask:
-    """By set of atoms, which cells it has, given one level of each cell."""
+    """Mask of the cells of each set of atoms, given one level of each cell."""
     _check_bits(len(atoms.sets), len(levels))
     return atoms.sets[:, atoms.of(levels)]
 
 
 def _are_runs(cells: Mask) -> bool:
-    """Whether the cells of each row follow one another."""
+    """True if the cells of each row follow one another."""
     return bool(((cells[:, 1:] & ~cells[:, :-1]).sum(axis=1) + cells[:, 0] <= 1).all())
 
 

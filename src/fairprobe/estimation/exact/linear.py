@@ -29,12 +29,12 @@ MAX_LOOKUPS = 200_000_000
 _BLOCK = 1_000_000
 
 Tally = NDArray[Any]
-"""By label, the first class's and the second's, then combination: how many discriminatory families get it."""
+"""Discriminatory families by label (the first class, the second), then by combination that gets the label."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """What one parameter adds to a score; levels that add the very same are one cell."""
+    """The contributions of one parameter to a score; levels with equal contributions are one cell."""
 
     parameter: int
     values: Floats
@@ -66,7 +66,7 @@ class _Weights:
     coefficients: Floats
     intercept: float
     dtype: np.dtype[Any]
-    """What the model adds up in."""
+    """The type of numbers that the model adds up in."""
 
     @property
     def used(self) -> Mask:
@@ -77,7 +77,7 @@ class _Weights:
 
 
 def is_linear(final: Any) -> bool:
-    """Whether it is a linear classifier of two classes; that its answers are such sums is tried as well."""
+    """True for a linear classifier of two classes. Random inputs are tried later to confirm that it answers by sums."""
     return (
         known_kind(final) == "linear"
         and np.size(getattr(final, "intercept_", ())) == 1
@@ -111,7 +111,7 @@ def solve_linear(seen: Seen, max_half: int) -> Solved:
 
 
 def _corrections(seen: Seen, fixed: Floats, halves: tuple[Half, Half], near: Codes) -> Tally:
-    """What the model says of the sums that are too near to a bound, less what was counted for them."""
+    """Corrections of the tally for sums too near to a bound: the model's own labels instead of those counted."""
     codes = np.zeros((near.shape[1], len(seen.domain.levels)), dtype=np.int64)
     for half, which in zip(halves, near, strict=True):
         half.write(codes, which)
@@ -131,7 +131,7 @@ def _tallied(is_second: Mask, counts: NDArray[Any]) -> Tally:
 
 
 def _take_apart(seen: Seen) -> tuple[list[Term], Floats, float]:
-    """What the free parameters add to a score, each at each of its levels; what all else does; and the error.
+    """The contributions of the free parameters to a score by level, those of everything else, and the error.
 
     The terms are those of parameters that change the score at all. All else is by combination of sensitive values, the
     intercept included. The error is how far the model's own sum may be from ours: 0 if nothing is ever rounded.
@@ -271,7 +271,7 @@ def _added_up(terms: Sequence[Term], max_half: int, *, is_exact: bool) -> Half:
 
 
 def _count_below(first: Half, second: Half, bounds: Floats, slack: float) -> tuple[list[int], Codes]:
-    """How many sums of the halves are at most each bound, and those within `slack` of one.
+    """Count the sums of the halves that are at most each bound; find those within `slack` of one.
 
     These are by their places in the first half and in the second: only the model can say of them.
     """
@@ -297,7 +297,7 @@ def _count_below(first: Half, second: Half, bounds: Floats, slack: float) -> tup
 
 
 def _look_up(values: Floats, keys: Floats, slack: float) -> tuple[Codes, Codes]:
-    """How many values are at most each key, and the pairs of a value and a key nearer than the slack."""
+    """Count the values that are at most each key; find the pairs of a value and a key nearer than the slack."""
     if slack == 0:
         return np.searchsorted(values, keys, side="right"), np.zeros((2, 0), dtype=np.int64)
     place = np.searchsorted(values, keys - slack, side="left")

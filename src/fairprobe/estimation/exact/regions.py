@@ -30,23 +30,23 @@ class Regions:
     slots: Slots
     """Those of the axes and, as the last one, the number of the weight."""
     allowed: Mask
-    """By box, then combination of sensitive values."""
+    """Mask of the allowed members by box, then by combination of sensitive values."""
     weights: Weights
-    """What a family that the axes tell apart counts: its members allowed, for all levels of untested parameters."""
+    """The inputs that one family on the axes stands for: its allowed members, for all levels of untested parameters."""
     n_untested: int
-    """How many combinations of levels these have: of the parameters that rules tie, but no tree tests."""
+    """Combinations of levels of the parameters that rules tie but no tree tests."""
 
     def __len__(self) -> int:
         return len(self.slots)
 
     @cached_property
     def sizes(self) -> Codes:
-        """How many members a family has, by box."""
+        """Number of members of a family, for each box."""
         return self.allowed.sum(axis=1)
 
     @property
     def most(self) -> int:
-        """What all families at one place of the axes count at most."""
+        """Inputs that all families at one place of the axes stand for, at most."""
         return self.n_untested * self.allowed.shape[1]
 
     def starts(self) -> list[tuple[Slots, Codes]]:

@@ -1,4 +1,4 @@
-"""Solved: what was counted, or why it was not."""
+"""The result of counting exactly, or the reason why a model was not counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Method = Literal["tree", "ensemble", "linear"]
 
 @dataclass(frozen=True)
 class Solved:
-    """How many families of a domain are discriminatory, exactly.
+    """The exact number of discriminatory families of a domain.
 
     Where constraints allow all members of some families and not of others, a family counts as often as it has members
     allowed: its inputs are counted, and `n_each` is 1.
@@ -25,11 +25,11 @@ class Solved:
     families: int
     """All families: the value assignments to the parameters that are not sensitive. Only those that are comparable."""
     by_label: dict[Any, list[int]]
-    """By label, then combination: in how many discriminatory families that combination gets this label."""
+    """For each label, by combination, the discriminatory families in which the combination gets the label."""
     n_queries: int = 0
     """Rows sent to the model, to confirm what was read from it."""
     n_each: int = 1
-    """How many inputs each of these stands for."""
+    """Inputs that each counted family stands for."""
     n_not_comparable: int = 0
     """Inputs none of whose twins is allowed."""
 
@@ -47,9 +47,9 @@ class NotSolved:
     n_queries: int = field(default=0, compare=False)
     """Rows sent to the model before that was found out."""
     contradicts: bool = False
-    """Whether the model answered otherwise than its own structure says."""
+    """True if the model answered otherwise than its own structure says."""
 
 
 def exact_dtype(total: int) -> np.dtype[Any]:
-    """What holds counts up to a total exactly: machine integers where they are wide enough, else Python's."""
+    """The type that holds counts up to a total exactly: machine integers if they are wide enough, else Python's."""
     return np.dtype(np.int64) if total < 2**63 else np.dtype(object)

@@ -42,14 +42,14 @@ class Nodes:
     threshold: Floats
     missing_left: Mask
     low: Floats
-    """By class, then node: the least that a leaf below adds to the class's sum."""
+    """The least that a leaf below a node adds to the sum of a class, by class, then node."""
     high: Floats
     roots: Codes
     tolerance: float
     """Sums that are nearer than that are told apart by the model only."""
 
     def tests(self, which: Codes) -> Tests:
-        """What some nodes ask."""
+        """The tests of some nodes."""
         return Tests(self.column[which], self.threshold[which], self.missing_left[which])
 
 
@@ -66,7 +66,7 @@ def inner_levels(left: Codes, right: Codes, roots: Codes) -> list[Codes]:
 
 
 def are_trees(final: Any) -> bool:
-    """Whether it is a tree, or may be an additive ensemble of trees."""
+    """True for a tree, and for what may be an additive ensemble of trees."""
     return known_kind(final) in _READERS
 
 
@@ -159,7 +159,7 @@ _READERS: dict[str | None, Callable[[Seen, Sequence[Any]], list[Floats]]] = {
     "tree": lambda _, trees: list(map(_votes, trees)),
     "vote": _vote,
 }
-"""By kind, what each node of each tree would add to every class's sum as a leaf."""
+"""For each kind of model, a function that gives what each node would add to the sum of every class as a leaf."""
 
 
 # Preparing a walk
@@ -175,36 +175,36 @@ class TreePlan:
     parameters: tuple[int, ...]
     """Whose axes these are."""
     axis: Small
-    """By node, the axis that it tests."""
+    """The axis that each node tests."""
     answer: Small
-    """By node, its test's answer on that axis."""
+    """The answer of each node's test on that axis."""
     to_left: Small
-    """By node, then combination: the next node that tests a free parameter, or a leaf."""
+    """The next node that tests a free parameter, or a leaf, by node, then combination."""
     to_right: Small
     start: Small
-    """By combination, then tree: the first such node."""
+    """The first such node, by combination, then tree."""
     touches: Mask
-    """By node, whether the way from there depends on the combination."""
+    """Mask of the nodes below which the way depends on the combination."""
     spread: Floats
-    """By node, how much is open: 0 at a leaf, or where all leaves below are alike."""
+    """For each node, how far apart its leaves are: 0 at a leaf, or where all leaves below are alike."""
 
     regions: Regions | None = None
-    """What rules leave of the domain; None if all of it."""
+    """The boxes that rules leave of the domain; None if all is allowed."""
 
     @cached_property
     def tested(self) -> int:
-        """How many families the axes tell apart."""
+        """Number of families that the axes tell apart."""
         return math.prod(axis.total for axis in self.axes)
 
     @property
     def untested(self) -> int:
-        """How many families there are for each one that the axes tell apart, or that regions count."""
+        """Families for each one that the axes tell apart, or that the regions count."""
         n_weighed = 1 if self.regions is None else self.regions.n_untested
         return self.domain.families.n_keys // (self.tested * n_weighed)
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """What holds the counts of all boxes."""
+        """The type that holds the counts of all boxes."""
         return exact_dtype(self.tested * (1 if self.regions is None else self.regions.most))
 
     @cached_property
@@ -225,14 +225,14 @@ class TreePlan:
         return [slice(start, stop) for start, stop in pairwise(ends)]
 
     def volumes(self, boxes: Slots) -> NDArray[Any]:
-        """How many of the families that the axes tell apart each box holds; or what they count, where rules differ."""
+        """Families on the axes in each box; with rules, the inputs that these stand for."""
         volumes = np.ones(len(boxes), dtype=self.dtype)
         for axis, slots in zip(self.axes, self.slots, strict=True):
             volumes = volumes * axis.count(boxes[:, slots])
         return volumes if self.regions is None else volumes * self.regions.weights[boxes[:, -1]]
 
     def n_inputs(self) -> tuple[int, int]:
-        """Of the regions: how many inputs are comparable, and how many are not."""
+        """Inputs in the regions: the comparable ones and the others."""
         assert self.regions is not None
         volumes, alone = self.volumes(self.regions.slots), self.regions.sizes == 1
         return int(volumes[~alone].sum()) * self.untested, int(volumes[alone].sum()) * self.untested
@@ -250,7 +250,7 @@ class TreePlan:
         return np.concatenate([np.zeros((len(codes), 0), dtype=np.int64), *slots], axis=1)
 
     def labels(self, nodes: Small) -> Small:
-        """By box, then combination: the class sure to win, whatever leaves the trees lead to from these nodes."""
+        """The class sure to win from these nodes on, whatever leaves follow, by box, then combination."""
         low = np.stack([values[nodes].sum(axis=2) for values in self.nodes.low])
         high = np.stack([values[nodes].sum(axis=2) for values in self.nodes.high])
         first = low.argmax(axis=0)[None]
@@ -349,7 +349,7 @@ def _fixed(seen: Seen, nodes: Nodes, inner: Codes, owner: Codes, tables: Sequenc
 
 
 def _ahead(nodes: Nodes, fixed: Codes, goes_left: Mask) -> Small:
-    """By node, then combination: the node itself or, if it is a fixed one, the first behind it that is not."""
+    """The node itself or, if it is a fixed one, the first behind it that is not, by node, then combination."""
     n_combinations = goes_left.shape[1]
     ahead = np.repeat(np.arange(len(nodes.left), dtype=np.int32)[:, None], n_combinations, axis=1)
     ahead[fixed] = np.where(goes_left, nodes.left[fixed, None], nodes.right[fixed, None])

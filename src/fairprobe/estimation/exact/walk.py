@@ -35,9 +35,9 @@ class _Boxes:
 
     slots: Slots
     nodes: Small
-    """By box, then combination, then tree."""
+    """The node by box, then combination, then tree."""
     who: Small
-    """By box, which combinations they are: all that are compared, or one that walks alone."""
+    """The combinations in each box: all that are compared, or one that walks alone."""
 
     @property
     def alone(self) -> bool:
@@ -120,7 +120,7 @@ class BoxWalk:
             raise MismatchError("the model's labels of random inputs are not those that its trees, walked here, give")
 
     def _labels(self, codes: Codes) -> Small:
-        """By input, then combination: the label that the walk gives, if it is not for the model to say."""
+        """Labels that the walk gives, by input, then combination; undecided where only the model can say."""
         who = np.broadcast_to(np.arange(len(self._plan.start)), (len(codes), len(self._plan.start))).astype(np.int32)
         boxes = _Boxes(self._plan.boxes(codes), self._plan.start[who], who)
         return self._plan.labels(self._advanced(boxes, np.ones(boxes.nodes.shape, dtype=bool)).nodes)
@@ -211,7 +211,7 @@ class BoxWalk:
         return boxes
 
     def _ways(self, slots: Slots, box: Codes, node: Small) -> tuple[Mask, Mask]:
-        """Whether a box holds levels that go left at a node, and such that go right; at a leaf, neither."""
+        """Masks of the boxes with levels that go left at a node, and with levels that go right; neither at a leaf."""
         goes_left, goes_right = np.zeros((2, len(box)), dtype=bool)
         axis = self._plan.axis[node]
         ranged = np.flatnonzero(self._is_range[axis])
@@ -250,7 +250,7 @@ class BoxWalk:
         self._note(boxes, self._numbers(self._asker.ask(codes))[:, None])
 
     def _ask_families(self, codes: Codes, who: Small) -> Small:
-        """By input, then combination of those compared: the label by the model itself."""
+        """Labels by the model itself, by input, then combination of those compared."""
         return np.take_along_axis(self._numbers(self._asker.ask_families(codes)).T, who, axis=1)
 
     def _numbers(self, labels: NDArray[Any]) -> Small:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,11 @@ from fairprobe.model.sources.named import load_object
 from fairprobe.model.sources.reading import Permission, read_file
 
 SUBJECT = "subject"
-COMMAND = "command"
 SCHEMES: dict[str, str] = {
     SUBJECT: "fairprobe.subjects:load",
     "http": "fairprobe.model.remote:connect",
     "https": "fairprobe.model.remote:connect",
-    COMMAND: "fairprobe.model.program:start",
+    "command": "fairprobe.model.program:start",
 }
 """By the text before the first colon, the function that gets the rest (of an address, all)."""
 
@@ -103,13 +101,7 @@ def _by_scheme(scheme: str, rest: str, source: str, options: dict[str, Any]) -> 
     for name in options:
         if name not in inspect.signature(called).parameters:
             raise SettingError.about(name, f"is not for a model of the kind {scheme}:..., got it with one")
-    argument: Any = source if scheme.startswith("http") else rest
-    if scheme == COMMAND:
-        try:
-            argument = shlex.split(rest)
-        except ValueError as error:
-            raise SettingError(f"a command must be words as a shell has them, got {error}: {rest!r}") from None
-    return called(argument, **options)
+    return called(source if scheme.startswith("http") else rest, **options)
 
 
 def _refuse_others(source: Any, permission: Permission | None, weights: Any) -> None:
