@@ -20,7 +20,7 @@ from fairprobe import Category, Density, Domain, Explanation, Integer, Rule, exp
 from fairprobe.errors import DataError, HealthWarning, SettingError
 from fairprobe.explanation.boxes import Axes, Span
 from fairprobe.explanation.case_region import Few, measured_regions
-from fairprobe.explanation.evidence import DrawnFrom, checked_rows
+from fairprobe.explanation.evidence import DrawnFrom
 from fairprobe.explanation.region_learning import learn
 
 DOMAIN = Domain(
@@ -76,7 +76,9 @@ def check_planted(name, seeds):
 
 def test_the_region_is_told_as_a_constraint(why):
     assert [region.text for region in why.rules] == ["age >= 40 and grade >= 4 and job in ('a', 'b')"]
-    region = why.rules[0]
+    region = why.regions[0]
+    assert why.rules is why.regions
+    assert isinstance(region.rule, Rule)
     assert region.precision == region.coverage == 1
     assert region.low < 1
     assert region.high == 1
@@ -90,7 +92,7 @@ def test_the_region_is_told_as_a_constraint(why):
 
 def test_who_is_worse_off_and_what_would_end_it(why):
     assert "sex=0 is worse off than sex=1" in why.directions.sentences()[0]
-    assert why.rules[0].directions.table["fraction"].iloc[0] == 1
+    assert why.regions[0].directions.table["fraction"].iloc[0] == 1
     table = why.remedies.table
     assert (table["share_after"] == 0).all()
     assert table["simulated"].all()
@@ -293,17 +295,6 @@ def test_cases_of_another_domain_are_refused(found):
         explain(found.cases, model, domain=other)
     with pytest.raises(DataError, match="got none for grade"):
         explain(found.cases.drop(columns="grade"), model, domain=DOMAIN)
-
-
-def test_the_rules_are_rules(why):
-    assert isinstance(why.rules[0].rule, Rule)
-    assert len(why.table) == 1
-
-
-def test_labels_with_an_index_of_their_own_go_by_place():
-    X = DOMAIN.sample(5, seed=0).set_axis([7, 3, 9, 1, 0])
-    for y in (pd.Series(list("abcde")), pd.Series(list("abcde"), index=X.index), np.array(list("abcde"))):
-        assert checked_rows(DOMAIN, X, y)[1].tolist() == list("abcde")
 
 
 @pytest.mark.parametrize(

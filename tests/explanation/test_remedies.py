@@ -137,14 +137,6 @@ def test_by_brute_force(domain, favourable):
             assert math.isnan(each.accuracy_after)
 
 
-def test_the_shares_before_are_those_of_estimate():
-    X, y = rows_of(200)
-    found = remedies_of(RULES, made_evidence(model, LINKED, X, y, n=100), n=FEW)
-    share = estimate(model, LINKED, X)
-    before = {each.twins: (each.before, each.n) for each in found if each.population == "rows"}
-    assert before == {"linked": (share.value, share.n), "plain": (share.plain.value, share.plain.n)}
-
-
 def test_outputs_say_that_it_is_a_simulation():
     X, y = rows_of(100)
     found = remedies_of(RULES, made_evidence(model, PLAIN, X, y, n=100, favourable="yes"), n=50)
@@ -157,18 +149,6 @@ def test_outputs_say_that_it_is_a_simulation():
     assert set(found.table["remedy"]) == {"twins-mean", "favourable", "constant-sensitive-value"}
     assert all(sentence.startswith("simulated: with region 1 decided ") for sentence in found.sentences()[:6])
     assert all(each["simulated"] for each in json.loads(json.dumps(found.jsonable(), allow_nan=False)))
-
-
-def test_three_regions_add_up():
-    rules = [Rule("x >= 6"), Rule("x <= 1"), Rule("x == 2 or x == 3")]
-    found = remedies_of(rules, made_evidence(model, PLAIN, n=100), n=FEW)
-    names = list(dict.fromkeys(each.region for each in found))
-    assert names == ["region 1", "region 2", "region 3", "the first 2 regions", "the first 3 regions"]
-    after = {each.region: each.after for each in found if each.decision is Decision.MEAN}
-    before = found[0].before
-    assert after["the first 3 regions"] == 0.0
-    gains = [before - after[f"region {place}"] for place in (1, 2, 3)]
-    assert before - after["the first 2 regions"] == pytest.approx(gains[0] + gains[1])
 
 
 # What is asked

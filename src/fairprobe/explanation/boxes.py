@@ -1,8 +1,7 @@
-"""Boxes: regions over the other parameters, as people say them: "age 40 to 50 and married".
+"""Boxes: regions over the parameters that are neither sensitive nor derived, for example "age 40 to 50 and married".
 
-A box is a condition on some axes. An axis is a parameter that is neither sensitive nor derived, at the coordinates that
-all members of a family share (a role, where a link changes it along): a family is inside with all its members or not at
-all. A box has a text, which is that of a constraint.
+A box has conditions on some axes. An axis is a parameter by the coordinates that all members of a family share; in a
+linked column these are roles. All members of a family are therefore inside, or none. A box can be written as a rule.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from fairprobe.domain.rule_text import text_of
 from fairprobe.domain.values import plain
 
 Values = frozenset[int]
-"""The coordinates that a condition lets in, where they have no order."""
+"""The coordinates that a condition allows on an axis without order."""
 
 LISTED = 12
-"""Up to so many values are said as they are; of more, the ones left out, if these are fewer."""
+"""Largest number of values that a rule lists; of more, it lists those left out if these are fewer. Chosen."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """From one coordinate to another, both inside; a missing value has no place in the order."""
+    """The coordinates from `low` to `high`, both inside; a missing value has no place in the order."""
 
     low: int
     high: int
@@ -45,15 +44,15 @@ Condition = Span | Values
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter that a condition may be about."""
+    """A parameter that may have a condition."""
 
     column: int
     parameter: Parameter
     n: int
-    """Coordinates."""
+    """Number of coordinates."""
     is_ordered: bool
     link: int | None = None
-    """Which of the domain's links changes it along."""
+    """Place of the link that changes it, among the domain's links."""
 
     @property
     def missing(self) -> int | None:
@@ -66,7 +65,7 @@ class Axis:
         return self.n - 1 - (self.missing is not None)
 
     def holds(self, condition: Condition, coordinates: Codes) -> Mask:
-        """Of which coordinates a condition is true."""
+        """Boolean mask over coordinates: the condition is true."""
         if isinstance(condition, Span):
             inside = (coordinates >= condition.low) & (coordinates <= condition.high)
             if self.missing is None:
@@ -77,7 +76,7 @@ class Axis:
         return allowed[coordinates]
 
     def is_everything(self, condition: Condition) -> bool:
-        """Whether it lets everything in."""
+        """The condition is true of all coordinates."""
         if isinstance(condition, Span):
             whole = condition.low <= 0 and condition.high >= self.last
             return whole and (condition.missing or self.missing is None)
@@ -108,37 +107,37 @@ class Axes:
         return len(self.each)
 
     def coordinates(self, codes: Codes) -> Codes:
-        """Of inputs, one column an axis."""
+        """The coordinates of inputs: one column for each axis."""
         return self.domain.families.canonical(codes.astype(np.int64, copy=False))[:, self.columns]
 
     def box(self, conditions: Mapping[int, Condition]) -> Box:
-        """A box of conditions by axis; those that let everything in are left out."""
+        """A box of conditions by axis; those that are true of everything are left out."""
         kept = {place: each for place, each in conditions.items() if not self.each[place].is_everything(each)}
         return Box(tuple(sorted(kept.items())))
 
     def inside(self, box: Box, coordinates: Codes) -> Mask:
-        """Which inputs are in a box."""
+        """Boolean mask over inputs: in a box."""
         inside = np.ones(len(coordinates), dtype=bool)
         for place, condition in box.conditions:
             inside &= self.each[place].holds(condition, coordinates[:, place])
         return inside
 
     def inside_any(self, boxes: Iterable[Box], coordinates: Codes) -> Mask:
-        """Which inputs are in one of the boxes."""
+        """Boolean mask over inputs: in one of the boxes."""
         inside = np.zeros(len(coordinates), dtype=bool)
         for box in boxes:
             inside |= self.inside(box, coordinates)
         return inside
 
     def rules(self, box: Box) -> list[Rule]:
-        """One for each condition."""
+        """A rule for each condition of a box."""
         return [self._rule(self._formula(self.each[place], each)) for place, each in box.conditions]
 
     def _rule(self, formula: Formula) -> Rule:
         return Rule(text_of(formula), parameters=self.domain.parameters)
 
     def rule(self, box: Box) -> Rule:
-        """All conditions in one; of a box without any, what is true of everything."""
+        """All conditions of a box as one rule; without conditions, a rule that is true of everything."""
         if not box.conditions:
             name = Name(self.each[0].parameter.name)
             return self._rule(Join("or", (Not(Missing(name)), Missing(name))))
@@ -156,7 +155,7 @@ class Axes:
         return self._linked(axis, condition)
 
     def _linked(self, axis: Axis, condition: Condition) -> Formula:
-        """Who plays these roles: said without the sensitive value, where a value plays the same part under all."""
+        """Roles as a formula: without the sensitive value if each value has one role under all sensitive values."""
         link = self.domain.links[axis.link or 0]
         sensitive = self.domain[link.sensitive]
         played = {code: self._played(axis, condition, code) for code in range(sensitive.levels)}
@@ -181,7 +180,7 @@ class Axes:
         return parts[0] if len(parts) == 1 else Join("or", tuple(parts))
 
     def _played(self, axis: Axis, condition: Condition, sensitive: int) -> Values:
-        """The codes that play the roles with a sensitive value."""
+        """The codes that have the roles with a sensitive value."""
         links = self.domain._links
         assert links is not None
         assert axis.link is not None
@@ -192,17 +191,17 @@ class Axes:
 
 @dataclass(frozen=True)
 class Box:
-    """Conditions by the place of their axis, in order."""
+    """Pairs of an axis, by its place, and its condition; in order of axes."""
 
     conditions: tuple[tuple[int, Condition], ...]
 
     @cached_property
     def by_axis(self) -> dict[int, Condition]:
-        """The same, to look up."""
+        """The conditions by the place of their axis."""
         return dict(self.conditions)
 
     def without(self, place: int) -> Box:
-        """The larger box that says nothing about an axis."""
+        """The larger box without a condition on an axis."""
         return Box(tuple(each for each in self.conditions if each[0] != place))
 
 
@@ -211,7 +210,7 @@ def _but(axis: Axis, condition: Values) -> Values:
 
 
 def _interval(axis: Axis, condition: Span, low: int, high: int) -> Formula:
-    """A range in words: codes of the parameter, not roles."""
+    """A range of a parameter's codes as a formula."""
     parameter, name = axis.parameter, Name(axis.parameter.name)
     last = parameter.levels - parameter.missing - 1
     if parameter.kind == "ordinal":  # listed, as text has an order of its own
@@ -237,7 +236,7 @@ def _number(parameter: Parameter, code: int) -> Constant:
 
 
 def _among(parameter: Parameter, codes: Iterable[int]) -> Formula:
-    """One of some values, or none of the others, whichever is sooner said."""
+    """One of some values, or none of the others, whichever is shorter, as a formula."""
     values, name = plain_values(parameter), Name(parameter.name)
     inside = set(codes)
     chosen = [value for code, value in enumerate(values) if code in inside and value is not None]

@@ -148,6 +148,10 @@ class CaseRegion:
             "in_data": None if self.in_data is None else self.in_data.jsonable(),
         }
 
+    def summary(self) -> dict[str, Any]:
+        """Return the same as `jsonable`."""
+        return self.jsonable()
+
     def __repr__(self) -> str:
         return f"CaseRegion({self.sentence()})"
 

@@ -174,11 +174,10 @@ class _Pair:
         if self.parameter is None:
             return [np.full(len(codes), place) for place in self.places]
         combinations = domain.families.combinations[domain.families.place(codes)]
-        levels = [domain[name].levels for name in domain.sensitive]
         sides = []
         for code in self.places:
             combinations[:, self.parameter] = code
-            sides.append(np.ravel_multi_index(tuple(combinations.T), levels))
+            sides.append(domain.families.place_of(combinations))
         return sides
 
 

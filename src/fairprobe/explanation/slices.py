@@ -1,7 +1,7 @@
-"""Slices: along each parameter, how far a case stays one, all others held.
+"""Slices through cases: along each parameter, the values for which a case stays one while all others stay.
 
-Through a case in a box the slices are the box's own sides, however thin it is and whatever else there is: so they give
-the first boxes, which data then make better or drop.
+The slices through a case in a box are the sides of the box, however thin the box is and whatever other boxes there are.
+They give the first boxes, which judged inputs then improve or drop.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fairprobe.explanation.boxes import Axes, Axis, Box, Condition, Span
 from fairprobe.explanation.evidence import Evidence
 
 SMALL = 64
-"""Up to so many values of a parameter are all tried; of more, ever farther ones, then the bound by halving."""
+"""Largest number of values of a parameter that are all tried. Of more, the ends are found by doubling and halving."""
 
 MISS, HIT, UNKNOWN = 0, 1, -1
-"""What is unknown is not allowed, or cannot be compared."""
+"""Status of an input; unknown if it is not allowed or not comparable."""
 
 
 class Slices:
@@ -25,28 +25,27 @@ class Slices:
     def __init__(self, evidence: Evidence, axes: Axes) -> None:
         self._evidence = evidence
         self._axes = axes
-        self._small = [axis for axis in axes.each if axis.parameter.levels <= SMALL]
-        self._wide = [axis for axis in axes.each if axis.parameter.levels > SMALL]
+        places = list(enumerate(axes.each))
+        self._small = [(place, axis) for place, axis in places if axis.parameter.levels <= SMALL]
+        self._wide = [(place, axis) for place, axis in places if axis.parameter.levels > SMALL]
 
     @property
     def n_inputs(self) -> int:
-        """About how many inputs the slices through one case take."""
-        return sum(axis.parameter.levels for axis in self._small) + sum(
-            4 * int(axis.parameter.levels).bit_length() for axis in self._wide
-        )
+        """Approximate number of inputs in the slices through one case."""
+        n_small = sum(axis.parameter.levels for _, axis in self._small)
+        return n_small + sum(4 * int(axis.parameter.levels).bit_length() for _, axis in self._wide)
 
     def boxes(self, cases: Codes) -> list[Box]:
-        """A box for each case: the sides of its slices."""
-        conditions: list[dict[int, Condition]] = [{} for _ in cases]
-        for axis, found in [*self._all_of_small(cases), *((axis, self._ends(axis, cases)) for axis in self._wide)]:
-            place = self._axes.each.index(axis)
-            for each, condition in zip(conditions, found, strict=True):
-                if condition is not None:
-                    each[place] = condition
-        return [self._axes.box(each) for each in conditions]
+        """A box for each case, with the ends of its slices as sides."""
+        found = self._whole_slices(cases) | {place: self._ends(place, axis, cases) for place, axis in self._wide}
+        boxes = []
+        for number in range(len(cases)):
+            sides = {place: conditions[number] for place, conditions in found.items()}
+            boxes.append(self._axes.box({place: side for place, side in sides.items() if side is not None}))
+        return boxes
 
-    def _judged(self, inputs: Codes) -> Codes:
-        """MISS, HIT or UNKNOWN."""
+    def _status(self, inputs: Codes) -> Codes:
+        """MISS, HIT or UNKNOWN of each input."""
         domain = self._evidence.domain
         inputs = domain.completed(inputs)
         status = np.full(len(inputs), UNKNOWN, dtype=np.int64)
@@ -56,63 +55,55 @@ class Slices:
             status[allowed] = np.where(judgement.comparable, judgement.hits, UNKNOWN)
         return status
 
+    def _coordinates(self, place: int, inputs: Codes) -> Codes:
+        """The coordinate of each input on one axis."""
+        return self._axes.coordinates(inputs)[:, place]
+
     # Parameters of few values: all of them
 
-    def _all_of_small(self, cases: Codes) -> list[tuple[Axis, list[Condition | None]]]:
-        """All values along all such axes in one go."""
+    def _whole_slices(self, cases: Codes) -> dict[int, list[Condition | None]]:
+        """By axis of few values, a condition for each case; all inputs are judged at once."""
         if not self._small:
-            return []
+            return {}
         blocks = []
-        for axis in self._small:
+        for _, axis in self._small:
             moved = np.repeat(cases, axis.parameter.levels, axis=0)
             moved[:, axis.column] = np.tile(np.arange(axis.parameter.levels), len(cases))
             blocks.append(moved)
-        status = self._judged(np.concatenate(blocks))
-        found, first = [], 0
-        for axis, block in zip(self._small, blocks, strict=True):
-            part = status[first : first + len(block)]
-            first += len(block)
-            found.append((axis, self._conditions(axis, cases, block, part)))
-        return found
+        statuses = np.split(self._status(np.concatenate(blocks)), np.cumsum([len(block) for block in blocks])[:-1])
+        return {
+            place: self._conditions(place, axis, cases, block, status)
+            for (place, axis), block, status in zip(self._small, blocks, statuses, strict=True)
+        }
 
-    def _conditions(self, axis: Axis, cases: Codes, inputs: Codes, status: Codes) -> list[Condition | None]:
-        """By case, what its slice along an axis says; None where nothing is a miss."""
-        place = self._axes.each.index(axis)
-        coordinates = self._axes.coordinates(inputs)[:, place]
+    def _conditions(self, place: int, axis: Axis, cases: Codes, inputs: Codes, status: Codes) -> list[Condition | None]:
+        """The condition of each case's slice along an axis; None where no input is a miss."""
+        coordinates = self._coordinates(place, inputs)
         by_case = np.full((len(cases), axis.n), UNKNOWN, dtype=np.int64)
         which = np.repeat(np.arange(len(cases)), axis.parameter.levels)
         known = np.flatnonzero((status != UNKNOWN) & (coordinates >= 0))
         by_case[which[known], coordinates[known]] = status[known]
-        own = self._axes.coordinates(cases)[:, place]
-        return [_sides(axis, each, int(at)) for each, at in zip(by_case, own, strict=True)]
+        own = self._coordinates(place, cases)
+        return [_condition(axis, each, int(at)) for each, at in zip(by_case, own, strict=True)]
 
     # Parameters of many values: ever farther from the case, then halving
 
-    def _ends(self, axis: Axis, cases: Codes) -> list[Condition | None]:
+    def _ends(self, place: int, axis: Axis, cases: Codes) -> list[Condition | None]:
+        """The span of each case's slice along an axis of many values; None if the case has no value there."""
         last = axis.parameter.levels - 1 - axis.parameter.missing
         own = cases[:, axis.column]
-        shift = self._shifts(axis, cases)
-        ends = [self._end(axis, cases, own, last, up) for up in (False, True)]
-        missing = self._with(axis, cases, np.full(len(cases), last + 1)) if axis.parameter.missing else None
-        found: list[Condition | None] = []
-        for place in range(len(cases)):
-            low, high = int(ends[0][place]), int(ends[1][place])
-            takes = missing is not None and missing[place] != MISS
-            if own[place] > last:  # the case itself is missing there: nothing is known of an order
-                found.append(None)
-                continue
-            to_low = 0 if low == 0 else low + shift[place]
-            to_high = axis.last if high == last else high + shift[place]
-            found.append(Span(to_low, to_high, takes))
-        return found
+        shift = self._coordinates(place, cases) - own  # where a link shifts the values
+        low, high = (self._end(axis, cases, last, up) for up in (False, True))
+        takes_missing = np.zeros(len(cases), dtype=bool)
+        if axis.parameter.missing:
+            takes_missing = self._with(axis, cases, np.full(len(cases), last + 1)) != MISS
+        low, high = np.where(low == 0, 0, low + shift), np.where(high == last, axis.last, high + shift)
+        spans = zip(low.tolist(), high.tolist(), takes_missing.tolist(), strict=True)
+        return [Span(*span) if known else None for span, known in zip(spans, own <= last, strict=True)]
 
-    def _shifts(self, axis: Axis, cases: Codes) -> Codes:
-        """How far the coordinates are from the codes, where a link shifts them."""
-        place = self._axes.each.index(axis)
-        return self._axes.coordinates(cases)[:, place] - cases[:, axis.column]
-
-    def _end(self, axis: Axis, cases: Codes, own: Codes, last: int, up: bool) -> Codes:
-        """The farthest code, one way, that the case stays one up to."""
+    def _end(self, axis: Axis, cases: Codes, last: int, up: bool) -> Codes:
+        """The farthest code in one direction up to which each case stays one."""
+        own, each = cases[:, axis.column], np.arange(len(cases))
         room = np.maximum(last - own if up else own, 0)
         sign = 1 if up else -1
         hops = 2 ** np.arange(int(last).bit_length() + 1)
@@ -120,8 +111,8 @@ class Slices:
         status = self._with(axis, np.repeat(cases, len(hops), axis=0), (own[:, None] + sign * steps).ravel())
         misses = status.reshape(steps.shape) == MISS
         first = np.where(misses.any(axis=1), misses.argmax(axis=1), len(hops))
-        good = np.where(first == 0, 0, steps[np.arange(len(cases)), np.maximum(first - 1, 0)])
-        bad = np.where(first < len(hops), steps[np.arange(len(cases)), np.minimum(first, len(hops) - 1)], good + 1)
+        good = np.where(first == 0, 0, steps[each, np.maximum(first - 1, 0)])
+        bad = np.where(first < len(hops), steps[each, np.minimum(first, len(hops) - 1)], good + 1)
         while (bad - good > 1).any():
             middle = np.where(bad - good > 1, (good + bad) // 2, good)
             open_ = np.flatnonzero(bad - good > 1)
@@ -131,13 +122,14 @@ class Slices:
         return np.asarray(own + sign * good)
 
     def _with(self, axis: Axis, cases: Codes, values: Codes) -> Codes:
+        """The status of cases with other values on one axis."""
         moved = cases.copy()
         moved[:, axis.column] = values
-        return self._judged(moved)
+        return self._status(moved)
 
 
-def _sides(axis: Axis, status: Codes, own: int) -> Condition | None:
-    """What a slice through a case says: where it is a miss, the condition is false."""
+def _condition(axis: Axis, status: Codes, own: int) -> Condition | None:
+    """The condition of a slice through a case, which has the coordinate `own`: false of misses."""
     if not (status == MISS).any():
         return None
     if not axis.is_ordered:

@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.checks import checked_count, nearest
+from fairprobe.checks import checked_count
 from fairprobe.domain.constraints import Rule
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.values import plain
-from fairprobe.errors import SettingError
 from fairprobe.estimation.bounds.intervals import clopper_pearson, split_confidence
 from fairprobe.estimation.bounds.two_groups import attainable_p, fisher_p, mean_bounds, rate_difference, welch
 from fairprobe.estimation.counts import combination_words
@@ -49,12 +48,13 @@ ROWS_PART = 0.2
 
 
 def region_in_data(
-    rule: Rule, evidence: Evidence, worse: str | None = None, *, confidence: float = 0.95, n_regions: int = 1
+    rule: Rule, evidence: Evidence, *, confidence: float = 0.95, n_regions: int = 1
 ) -> RegionInData | None:
-    """What the training rows inside a region say of the difference that the model makes there; None without rows.
+    """Test whether the training rows inside a region show the difference that the model makes there.
 
-    The groups are the sensitive values, and with several sensitive parameters their combinations too. Compared are
-    those that the model's outputs over the cases inside put farthest apart. The verdict is
+    The groups are the sensitive values, and with several sensitive parameters their combinations too. Those are
+    compared that the model's outputs over the cases inside put farthest apart. The result is None without rows. The
+    verdict is
     - extrapolated, if in every pair one group has so few rows that against as many of the other even the sharpest
       difference possible (all rows of the one have the label, none of the other) would not have been significant: fewer
       than four at a level of 5%, `least` in general;
@@ -67,9 +67,8 @@ def region_in_data(
     Args:
         rule: the region.
         evidence: the rows, their labels and the cases.
-        worse: the group that is worse off, in words as in `Share.worse_off`: then only pairs with it are compared.
         confidence: for all that is said of all regions.
-        n_regions: how many regions are looked at.
+        n_regions: number of regions that are tested.
     """
     held = split_confidence(confidence, checked_count("n_regions", n_regions))
     if evidence.rows is None:
@@ -79,7 +78,7 @@ def region_in_data(
     is_numeric = _is_numeric(evidence)
     given = evidence.labels
     labels = None if given is None or given.isna().all() else given[inside].to_numpy()
-    known = np.ones(len(own), dtype=bool) if labels is None else ~_are_missing(labels)
+    known = np.ones(len(own), dtype=bool) if given is None or labels is None else given[inside].notna().to_numpy()
     targets: dict[Any, NDArray[Any] | None] = {None: None}
     if labels is not None:
         targets = {None: labels} if is_numeric else {each: labels == each for each in _outcomes(evidence)}
@@ -87,8 +86,8 @@ def region_in_data(
     rows = {group: np.isin(own, group.places) & known for group in itertools.chain(*sets)}
 
     model = _ModelMeans(evidence, rule)
-    pairs = _pairs(sets, worse, list(targets), model)
-    # However many rows the larger group has, of the smaller one no more is known.
+    pairs = _pairs(sets, list(targets), model)
+    # More rows of the larger group do not help: the smaller group limits the test.
     smaller = [int(min(rows[pair.a].sum(), rows[pair.b].sum())) for pair in pairs]
     attainable = [attainable_p(n, n) for n in smaller]
     level = _tarone(1 - held, attainable)
@@ -132,11 +131,11 @@ class _Group:
 
     words: str
     places: tuple[int, ...]
-    """Which combinations, by their places in domain order, are of it."""
+    """Its combinations, by their places in domain order."""
 
 
 def _sets_of_groups(domain: Domain) -> list[list[_Group]]:
-    """Groups that are compared with each other: the values of each sensitive parameter; the combinations of several."""
+    """Sets of groups that are compared: the values of each sensitive parameter, and the combinations of several."""
     combinations = domain.combinations
     sets = [[_Group(combination_words(domain, place), (place,)) for place in range(len(combinations))]]
     if len(domain.sensitive) > 1:
@@ -157,20 +156,14 @@ def _own_values(evidence: Evidence, inside: Mask) -> Codes:
     return evidence.domain.families.place_of(evidence.domain.rows(evidence.rows[inside], may_be_empty=True).own)
 
 
-def _are_missing(labels: NDArray[Any]) -> Mask:
-    import pandas as pd
-
-    return np.asarray(pd.isna(labels))
-
-
 def _is_numeric(evidence: Evidence) -> bool:
-    """Whether labels are measurements, as the model's outputs are: their means are compared."""
+    """Labels are measurements, as the model's outputs are: their means are compared."""
     is_value = evidence.oracle.asker.output == "value"
     return evidence.labels is not None and is_value and evidence.labels.dtype.kind in "fiu"
 
 
 def _outcomes(evidence: Evidence) -> list[Any]:
-    """The labels whose rates are told: the favourable one; else the rarer of two, or of more each."""
+    """The labels whose rates are compared: the favourable one, else the rarer of two, else all."""
     assert evidence.labels is not None
     counts = evidence.labels.value_counts()  # the most frequent first
     told = _favourable_label(evidence, in_order(counts.index))
@@ -183,7 +176,7 @@ def _outcomes(evidence: Evidence) -> list[Any]:
 def _favourable_label(evidence: Evidence, labels: Sequence[Any]) -> Any:
     """The favourable outcome as a label: of two labels, an end of the scores means the last one or the first.
 
-    None where none was told, or it is none of the labels.
+    None if none was given, or it is none of the labels.
     """
     good = evidence.favourable
     if good is None:
@@ -205,7 +198,7 @@ def _described(group: _Group, mask: Mask, outcome: Any, target: NDArray[Any] | N
     return GroupRows(group.words, n, outcome, value, *mean_bounds(mine.astype(np.float64), confidence))
 
 
-# What the model does
+# The model's own differences
 
 
 class _ModelMeans:
@@ -225,7 +218,7 @@ class _ModelMeans:
         self._means: dict[tuple[_Group, Any], float] = {}
 
     def difference(self, a: _Group, b: _Group, outcome: Any) -> float | None:
-        """The rate of an outcome, or the mean, in a less that in b; None if nothing is known."""
+        """The rate of an outcome, or the mean, in a minus that in b; None if nothing is known."""
         difference = self._mean(a, outcome) - self._mean(b, outcome)
         return None if math.isnan(difference) else difference
 
@@ -246,12 +239,12 @@ class _ModelMeans:
             self._of_rows[wanted] = answers
 
     def difference_of_rows(self, a: Mask, b: Mask, outcome: Any) -> float | None:
-        """The same of the answers to rows; None where there are none."""
+        """The difference between the answers to the rows of a and of b; None where there are none."""
         values = None if self._of_rows is None else self._values(self._of_rows, outcome)
         return None if values is None or not (a.any() and b.any()) else float(values[a].mean() - values[b].mean())
 
     def _values(self, outputs: NDArray[Any], outcome: Any) -> NDArray[Any] | None:
-        """What speaks for an outcome, by case or by row."""
+        """A number for an outcome, by case or by row; it is higher where the output is nearer to that outcome."""
         if self._output == "label":
             return np.asarray(outputs == outcome)
         if self._output == "value":
@@ -264,7 +257,7 @@ class _ModelMeans:
         return outputs if place else -outputs  # a score speaks for the second of two classes
 
 
-# Comparing
+# Comparisons
 
 
 @dataclass(frozen=True)
@@ -275,20 +268,12 @@ class _Pair:
     model: float | None
 
 
-def _pairs(
-    sets: Sequence[Sequence[_Group]], worse: str | None, outcomes: Sequence[Any], model: _ModelMeans
-) -> list[_Pair]:
-    """The pairs of groups to compare: those that the model puts farthest apart; if it tells none apart, all."""
-    names = [group.words for each in sets for group in each]
-    if worse is not None and worse not in names:
-        raise SettingError.about(
-            "worse", f"must be a group, one of {', '.join(names)}; got {worse!r}{nearest(worse, names)}"
-        )
+def _pairs(sets: Sequence[Sequence[_Group]], outcomes: Sequence[Any], model: _ModelMeans) -> list[_Pair]:
+    """The pairs of groups to compare: those that the model puts farthest apart; all if it puts none apart."""
     pairs = [
         _Pair(a, b, outcome, model.difference(a, b, outcome))
         for each in sets
         for a, b in itertools.combinations(each, 2)
-        if worse is None or worse in (a.words, b.words)
         for outcome in outcomes
     ]
     size = [abs(pair.model or 0.0) for pair in pairs]
@@ -315,7 +300,7 @@ def _difference(
     *,
     is_testable: bool,
 ) -> Difference:
-    """Two groups' labels held against each other; the errors are those of the test of a difference, and of none."""
+    """Compare two groups' labels; the errors are those of the tests of a difference and of equivalence."""
     level, error = errors
     inside = rows[pair.a], rows[pair.b]
     a, b = (target[each] for each in inside)
@@ -344,7 +329,7 @@ def _difference(
 
 
 def _verdict(differences: Sequence[Difference], level: float) -> InData:
-    """Where some pair has rows enough."""
+    """The verdict if at least one pair has enough rows."""
     told = [each for each in differences if each.is_testable]
     if any(each.p_value <= level and each.agrees for each in told):
         return InData.IN_THE_DATA
