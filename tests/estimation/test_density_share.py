@@ -64,7 +64,7 @@ def test_by_parameter_and_of_two_models():
 
 def test_a_plan():
     arguments = {**estimate.__kwdefaults__, **SMALL}
-    planned = plan(model, DOMAIN, DENSITY, **arguments)
+    planned = plan(DOMAIN, DENSITY, **arguments)
     assert (planned.how, planned.n_inputs, planned.may_be_solved) == ("sample", 10_000, False)
 
 

@@ -52,7 +52,7 @@ def divided(X):
 
 
 WAYS = [standardised, min_max, guarded, ranked, in_order]
-OUTPUTS = [("label", None), ("score", 0.05)]
+OUTPUTS = [("label", None, 0.6), ("label", None, 1.7), ("score", 0.05, 0.6)]
 
 
 def model_of(way, output, level=0.6):
@@ -69,9 +69,8 @@ def names_of(result):
     return [name for name, _ in result.health]
 
 
-@pytest.mark.parametrize("level", [0.6, 1.7])
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("output", "threshold"), OUTPUTS)
+@pytest.mark.parametrize(("output", "threshold", "level"), OUTPUTS)
 def test_shares_say_so_and_do_not_pass(way, output, threshold, level):
     model, options = model_of(way, output, level), {"output": output, "threshold": threshold}
     rows = DOMAIN.sample(300, seed=1)

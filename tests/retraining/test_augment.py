@@ -301,14 +301,6 @@ def test_a_value_that_the_column_cannot_hold_is_kept_all_the_same():
     assert Counter(flipped["sex"]) == {"F": 2, "M": 2, "X": 4}
 
 
-def test_a_value_that_the_column_cannot_hold_makes_no_noise():
-    domain = Domain([Integer("x", 0, 2), Category("sex", ["F", "M", "X"])], ["sex"])
-    frame = pd.DataFrame({"x": [0, 1, 2, 1], "sex": pd.Categorical(["F", "M", "F", "M"])})
-    augmenter = augmenter_of(domain, LabelledRows(frame, CLASSES[[0, 1, 2, 0]]))
-    flipped = augmenter.rows(Recipe(("flip",), 1.0), no_case, np.random.default_rng(0))
-    assert Counter(flipped.frame["sex"]) == {"F": 4, "M": 4, "X": 4}
-
-
 @pytest.mark.parametrize("parts", [("twins",), ("twins", "flip")], ids="+".join)
 def test_too_few_rows_for_a_single_case(parts):
     """1% of 20 rows: one is added all the same, as a round that adds nothing shows nothing."""
@@ -317,13 +309,6 @@ def test_too_few_rows_for_a_single_case(parts):
     added, _ = setting.added(parts, 1.0)
     assert len(added) == 10
     assert len(setting.families(added)) == 1
-
-
-@pytest.mark.parametrize("parts", PARTS, ids="+".join)
-def test_there_are_no_cases_to_add(parts):
-    setting = Setting(TEN, 20, 0, 0)
-    added, labels = setting.added(parts, 100.0)
-    assert len(added) == len(labels) == (9 * 20 if "flip" in parts else 0)
 
 
 def no_case(n, rng):

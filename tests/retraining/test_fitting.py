@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -53,15 +52,6 @@ def test_numbers_stay_numbers_in_an_array():
     assert script.calls[1][0].dtype == object
 
 
-def test_weights_are_passed_on_only_if_there_are_any():
-    script = Script(Planted())
-    trainer = Fitter(Planted(), script, DOMAIN, as_frame=True)
-    trainer.fit(LabelledRows(X, y))
-    trainer.fit(LabelledRows(X, y, np.arange(80.0)))
-    assert [list(options) for _, _, options in script.calls] == [[], ["sample_weight"]]
-    np.testing.assert_array_equal(script.calls[1][2]["sample_weight"], np.arange(80.0))
-
-
 @pytest.mark.parametrize("fitted_on", ["frame", "array", "nothing"])
 @pytest.mark.parametrize("as_frame", [True, False])
 def test_a_clone_gets_what_the_model_was_fitted_on(fitted_on, as_frame):
@@ -99,17 +89,6 @@ def test_what_fits_warn_of_is_kept():
     [(text, n)] = trainer.warned.items()
     assert text.startswith("ConvergenceWarning: ")
     assert n == 2
-
-
-def test_a_fit_that_warns_twice_counts_once():
-    def noisy(X, y):
-        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
-        warnings.warn("beware. Really.", UserWarning, stacklevel=1)
-        return Planted()
-
-    trainer = Fitter(Planted(), noisy, DOMAIN, as_frame=True)
-    trainer.fit(LabelledRows(X, y))
-    assert list(trainer.warned.values()) == [1]
 
 
 @pytest.mark.parametrize(

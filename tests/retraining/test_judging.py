@@ -160,14 +160,6 @@ def test_the_loss_of_accuracy_is_paired(pairs, confidence):
     assert (loss.n, loss.confidence) == (len(pairs), confidence)
 
 
-def test_the_loss_in_words():
-    judged = [
-        Assessment({}, {}, np.array(labels), np.ones(200, dtype=int)) for labels in ([1] * 200, [1] * 190 + [0] * 10)
-    ]
-    text = judged[0].loss_to(judged[1], 0.95).sentence()
-    assert text.startswith("accuracy -5.00 points on 200 rows, with 95% confidence between -")
-
-
 # By group
 
 

@@ -221,18 +221,6 @@ def test_the_schedule_climbs_from_one_model_to_the_next():
     assert result.rounds[2].changes["domain"].difference < 0 < result.first.shares["domain"].value - 130 / 400
 
 
-def test_the_schedule_goes_on_to_its_end():
-    models = [planted(160 - 20 * i) for i in range(8)]
-    result = scripted(*models, max_rounds=20)
-    assert result.stop_reason == "schedule"
-    assert len(result.rounds) in (6, 7)
-    assert result.model is models[len(result.rounds) - 1]
-    percents = [each.recipe.percent for each in result.rounds]
-    for i, percent in enumerate(percents, start=2):
-        assert 2 ** (i - 2) <= percent <= 2 ** (i - 1)
-    assert [each.n_added for each in result.rounds] == [round(percent / 100 * 60) for percent in percents]
-
-
 def test_a_search_compares_all_with_the_first():
     models = [planted(60), planted(120), planted(40), planted(80)]
     result = scripted(*models, augment=["flip"])

@@ -117,16 +117,6 @@ def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monk
     assert random.words.endswith("as near as whole families allow") is (random.n_added != tried.n_added)
 
 
-def test_as_many_random_inputs_as_there_were_cases():
-    """Twenty cases in all, while a tenth of the rows would be 60."""
-    result = retrain(
-        Planted(cells(0, 20)), *rows(600, 1), DOMAIN, trainer=Script(Planted()), held_out=rows(2000, 2),
-        augment=["case"], labels="mean", max_rounds=1, **WITH,
-    )  # fmt: skip
-    assert result.n_added == result.n_cases == 20
-    assert result.controls["random"].n_added == 20
-
-
 def test_no_controls_are_tried_if_none_are_wanted():
     result, keeping = run(TREE.fit(X, y), augment=["flip"], max_rounds=1, controls=False)
     assert result.controls == {}

@@ -99,18 +99,6 @@ def test_without_links_nothing_of_it_is_there():
     assert "along" not in repr(result)
 
 
-def test_the_others_are_the_same_as_without_links():
-    """But for the error, which is split over one population more."""
-    options = {"trainer": Keeping(TREE), "augment": ["flip", "twins"], "controls": True}
-    with_links, without = run(TREE.fit(X, y), **options), run(TREE.fit(X, y), domain=PLAIN, **options)
-    for name in ("domain", "rows"):
-        for one, other in zip(with_links.rounds, without.rounds, strict=True):
-            assert one.shares[name] == other.shares[name]
-            assert one.changes[name].low < other.changes[name].low or one.changes[name].difference == 0
-    for name in without.controls:
-        assert with_links.controls[name].shares["domain"] == without.controls[name].shares["domain"]
-
-
 @pytest.mark.parametrize("constraints", [[], ["x != 3"]])
 @pytest.mark.parametrize("model", [Rule(man=3), Rule(husband=4), Rule(man=-4, husband=4), Rule(2, 3, 1)])
 def test_shares_are_those_of_estimate_and_of_a_count_by_hand(model, constraints):
@@ -327,15 +315,6 @@ def test_every_way_says_what_it_does_to_both_shares(found):
     assert "the rows, with what is linked to them changed along" in result._repr_html_()
 
 
-def test_a_way_is_told_by_its_best_round():
-    models = [Rule(husband=2), Rule(), Rule(husband=3)]
-    result = run(Rule(husband=5), trainer=Script(*models), augment=["linked"], max_rounds=3, max_accuracy_loss=1.0)
-    assert len(result.rounds) == 3
-    (way,) = result.ways
-    assert way.after == result.rounds[1].shares
-    assert way.what == result.rounds[1].recipe.words()
-
-
 def test_a_model_on_rows_it_knows_is_no_match_for_the_controls():
     """Then they stand beside its clone."""
     result = retrain(
@@ -347,14 +326,6 @@ def test_a_model_on_rows_it_knows_is_no_match_for_the_controls():
     controls = [way for way in result.ways if way.part == "report"]
     assert "clone" not in [way.name for way in controls]
     assert all(way.before == result.controls["clone"].shares for way in controls)
-
-
-def test_there_is_a_panel_for_it(found, tmp_path):
-    result, _ = found
-    result.plot(tmp_path / "plot.svg")
-    drawn = (tmp_path / "plot.svg").read_text()
-    assert drawn.count("dashed: the least accuracy allowed") == 3
-    assert "share of the rows, with what is linked to them changed" in drawn  # the rest is on a line of its own
 
 
 def test_labels_and_a_plan_go_with_links_too():

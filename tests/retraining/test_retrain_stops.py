@@ -102,17 +102,6 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert result.jsonable()["failure"] == result.failure
 
 
-def test_a_model_that_answers_what_it_may_not_in_a_later_round():
-    class Broken:
-        def predict(self, batch):
-            return np.zeros(3)
-
-    result = run(Script(GOOD, Broken()))
-    assert result.stop_reason == "failed"
-    assert result.model is GOOD
-    assert "the model must give output='label' of the shape" in result.failure
-
-
 @pytest.mark.parametrize("held_out", [HELD_OUT, None], ids=["held out", "of X"])
 def test_a_trainer_that_fails_at_once(held_out):
     with pytest.raises(ModelError, match="the trainer must give a model, got RuntimeError: no luck"):

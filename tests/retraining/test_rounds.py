@@ -204,14 +204,6 @@ def test_left_is_the_mean_over_populations_that_had_any(first, new, left):
 # In words
 
 
-def test_a_round_in_words():
-    one = a_round(3, 0.25, 0.875, accepted=False)
-    text = one.sentence()
-    assert text.startswith("round 3: all rows flipped (+3 rows): domain ")
-    assert "accuracy 87.5%; rejected: " in text
-    assert "accepted: " in a_round(1, 0.5, 0.9).sentence()
-
-
 def test_figures_for_json():
     summary = a_round(2, 0.5, 0.75).jsonable()
     assert (summary["round"], summary["augment"], summary["left"], summary["accuracy"]) == (2, "flip", 0.5, 0.75)

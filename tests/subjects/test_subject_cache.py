@@ -129,8 +129,6 @@ FOREIGN = {
     "other classes": lambda mark: subjects.make(NAME).fit(ROWS, LABELS > 0),
     "not fitted": lambda mark: subjects.make(NAME),
     "node that leads out of the tree": lambda mark: tree_with("children_left", 10**6),
-    "node that leads back": lambda mark: tree_with("children_right", 0),
-    "column that is not there": lambda mark: tree_with("feature", 10**6),
 }
 
 

@@ -18,9 +18,9 @@ from fairprobe.blocks import Remark
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request, check_linked
 from fairprobe.cli.config import OUTSIDE, Config
-from fairprobe.cli.data import names, number_or_text
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.options import Option
+from fairprobe.cli.values import names, number_or_text
 from fairprobe.cli.words import note, progress, say, say_blocks
 from fairprobe.domain import Density
 from fairprobe.errors import DataError, InputError, RunError, SettingError
@@ -216,7 +216,7 @@ class AuditCommand(Command):
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
         arguments = {name: self.keywords[name] for name in names}
         bounds: dict[str, int | None] = {
-            name: plan(None, self.domain, population, **arguments).n_queries
+            name: plan(self.domain, population, **arguments).n_queries
             for name, population in every.items()
             if self.settings.populations is None or name in self.settings.populations
         }

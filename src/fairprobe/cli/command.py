@@ -19,7 +19,8 @@ from fairprobe.arguments import REQUIRED, arguments_of, filled
 from fairprobe.cli.data import Source
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.flags import NONE, flag, in_flags
-from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name, pairs
+from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
+from fairprobe.cli.values import pairs
 from fairprobe.cli.words import notes, say, say_parts, spinner, to_copy
 from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
 from fairprobe.domain.health import health_of_domain, warn_of_health

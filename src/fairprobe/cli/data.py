@@ -1,38 +1,29 @@
-"""Data and domain as the options name them: tables, read strictly; a domain given, or inferred from rows; labels."""
+"""Rows, labels and domain, as the options name them; a domain may be given, or inferred from the rows."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import shlex
-import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
-from fairprobe.checks import nearest, opened_regular
+from fairprobe.checks import nearest
 from fairprobe.cli.flags import flag
 from fairprobe.cli.link_option import parse_link
-from fairprobe.cli.loading import load_domain
+from fairprobe.cli.tables import lines_of, read_frame
+from fairprobe.cli.values import Compared, as_options, compared_values, names, values_of
 from fairprobe.cli.words import note
 from fairprobe.csv_tables import restored
-from fairprobe.domain import Category, Domain, Link, Ordinal, Parameter
+from fairprobe.domain import Domain, Link, Parameter
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, DomainError, SettingError
+from fairprobe.model.sources.named import load_object, what_happened
 from fairprobe.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-HEAD = 65_536
-"""Bytes looked at to tell text from anything else."""
-
-Compared = dict[str, list[str] | None]
-"""By sensitive parameter, the texts of the values to compare, where they are listed."""
 
 
 @dataclass(frozen=True)
@@ -124,16 +115,8 @@ class Source:
 
     @cached_property
     def lines(self) -> list[int] | None:
-        """By row, the line of the file that it begins on; None for a file that has no lines."""
-        file = Path(str(self.data))
-        if file.name.lower().endswith(".parquet"):
-            return None
-        with _open(file) as text:
-            reader, begins, lines = csv.reader(text), 1, []
-            for row in reader:
-                lines += [begins] if row else []
-                begins = reader.line_num + 1
-        return lines[1:]
+        """The line of the file that each row begins on; None for a file that has no lines."""
+        return lines_of(str(self.data))
 
     def with_lines(self, texts: Iterable[str], rows: Iterable[Any]) -> list[str]:
         """Texts that begin with "row" and its index, with the line of the file beside it, for those who open that."""
@@ -210,14 +193,8 @@ class Source:
         return domain
 
     def _given(self, reference: str, compared: Compared) -> Domain:
-        if _is_object(reference):
-            domain = load_domain(reference)
-            if compared:
-                links, hidden = _still_sensitive(domain.links, domain.hidden, compared)
-                sensitive = _sensitive(domain.parameters, compared)
-                domain = Domain(domain.parameters, sensitive, domain.constraints, links, hidden)
-        else:
-            domain = _domain_of_file(reference, compared)
+        """The domain that --domain names; the other options add to it."""
+        domain = _named_domain(reference, compared)
         if self.constraint:
             domain = domain.with_constraints(self.constraint)
         if self.link:
@@ -244,19 +221,38 @@ def _is_object(reference: str) -> bool:
     return ":" in reference and not Path(reference).exists()
 
 
-def _domain_of_file(path: str, compared: Compared) -> Domain:
+def _named_domain(reference: str, compared: Compared) -> Domain:
+    """The domain of a file or of an object; --sensitive takes the place of its sensitive parameters."""
     from fairprobe.domain.toml import read
 
-    content = read(path)
-    sensitive: Any = _sensitive(content.parameters, compared) if compared else content.sensitive
-    links, hidden = content.links, content.hidden
+    is_object = _is_object(reference)
+    given: Any = load_domain(reference) if is_object else read(reference)
+    if is_object and not compared:
+        return cast("Domain", given)
+    sensitive, links, hidden = given.sensitive, given.links, given.hidden
     if compared:
+        sensitive = _sensitive(given.parameters, compared)
         links, hidden = _still_sensitive(links, hidden, compared)
     try:
-        return Domain(content.parameters, sensitive, content.constraints, links, hidden)
+        return Domain(given.parameters, sensitive, given.constraints, links, hidden)
     except DomainError as error:
-        # What is wrong with --sensitive is not the file's fault.
-        raise error if compared else DomainError(f"{path}: {error}") from None
+        # The file is not at fault for a wrong --sensitive.
+        raise error if compared else DomainError(f"{reference}: {error}") from None
+
+
+def load_domain(reference: str) -> Domain:
+    """The domain behind `module:attribute`; a function is called for it."""
+    found = load_object(reference, "--domain")
+    if callable(found) and not isinstance(found, type):
+        try:
+            found = found()
+        except Exception as error:
+            raise SettingError(f"{reference} must give a Domain, got {what_happened(error)}") from error
+    if not isinstance(found, Domain):
+        raise SettingError(
+            f"--domain {reference} must be a fairprobe.Domain, got {type(found).__name__}: {found!r:.80}"
+        )
+    return found
 
 
 def _still_sensitive(links: Iterable[Link], hidden: Iterable[str], compared: Compared) -> tuple[list[Link], list[str]]:
@@ -282,168 +278,6 @@ def _sensitive(parameters: Sequence[Parameter], compared: Compared) -> dict[str,
         name: values_of(by_name[name], texts) if texts is not None and name in by_name else None
         for name, texts in compared.items()
     }
-
-
-# Names and values in options
-
-
-def as_options(said: Mapping[str, str | Sequence[str]]) -> str:
-    """Options as they would be given.
-
-    >>> as_options({"label": "income", "missing": ["?", "n/a"]})
-    "--label income --missing '?' --missing n/a"
-    """
-    given = [(name, one) for name, value in said.items() for one in ([value] if isinstance(value, str) else value)]
-    return " ".join(f"{flag(name)} {shlex.quote(one)}" for name, one in given)
-
-
-def names(texts: Iterable[str]) -> list[str]:
-    """Names given one at a time or with commas between them.
-
-    >>> names(["id,name", "zip"])
-    ['id', 'name', 'zip']
-    """
-    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
-
-
-def compared_values(texts: Sequence[str]) -> Compared:
-    """Sensitive parameters, with the texts of the values to compare where they are listed.
-
-    >>> compared_values(["sex,race", "age=25,45"])
-    {'sex': None, 'race': None, 'age': ['25', '45']}
-    """
-    compared: Compared = {}
-    for text in texts:
-        name, equals, values = text.partition("=")
-        for single in [name.strip()] if equals else names([name]):
-            if single in compared:
-                raise SettingError(f"--sensitive must name each parameter once, got {single!r} more than once")
-            compared[single] = names([values]) if equals else None
-        if equals and not compared[name.strip()]:
-            raise SettingError(f"--sensitive NAME=VALUE,VALUE must list the values to compare, got {text!r}")
-    return compared
-
-
-def values_of(parameter: Parameter, texts: list[str]) -> list[Any]:
-    """The parameter's values that the texts stand for; what stands for none is left to be refused."""
-    known = parameter.categories or parameter.values if isinstance(parameter, (Category, Ordinal)) else ()
-    by_text = {str(value).lower() if isinstance(value, bool) else str(value): value for value in known}
-    return [by_text.get(text, by_text.get(text.lower(), number_or_text(text))) for text in texts]
-
-
-def number_or_text(text: str) -> int | float | str:
-    """The number that a text stands for, or the text."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-# Tables
-
-
-def read_frame(path: str, missing: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a CSV or Parquet file; `missing` are markers of missing values besides those that pandas knows."""
-    file = Path(path)
-    if file.is_dir():
-        raise DataError(f"the data must be a file, got the folder {path}")
-    kind = file.name.lower()
-    if not kind.endswith((".csv", ".csv.gz", ".parquet")):
-        raise DataError(f"the data must be a .csv, .csv.gz or .parquet file, got {path!r}")
-    try:
-        with opened_regular(file) as found:  # a pipe may never end
-            is_empty = not found.read(1)
-        if is_empty:
-            raise DataError(f"the data must have a header and a row, got an empty file: {path}")
-        return _read_parquet(file, missing) if kind.endswith(".parquet") else _read_csv(file, missing)
-    except OSError as error:
-        near = "" if file.exists() else nearest(file.name, (other.name for other in file.parent.glob("*")))
-        raise DataError(f"the data must be a file that can be read, got {error.strerror}: {path}{near}") from None
-
-
-def _read_parquet(file: Path, missing: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-    import pyarrow
-
-    if missing:
-        raise SettingError(f"--missing is for CSV, as Parquet has missing values of its own, got {missing[0]!r}")
-    try:
-        frame = pd.read_parquet(file, engine="pyarrow")
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{file} must be a Parquet file, got {_first_line(error)}") from None
-    if frame.empty:
-        raise DataError(f"{file} must have a column and a row at least, got the shape {frame.shape}")
-    return frame
-
-
-def _read_csv(file: Path, missing: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        with _open(file) as text:
-            _check_table(file, text)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} must be UTF-8 text, got the byte 0x{error.object[error.start]:02x}") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{file} must be compressed by gzip, got {_first_line(error)}") from None
-    try:
-        return pd.read_csv(file, encoding="utf-8-sig", na_values=list(missing), low_memory=False, index_col=False)
-    except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{file} must be a CSV file, got {_first_line(error)}") from None
-
-
-def _open(file: Path) -> IO[str]:
-    """Open a file that begins like text."""
-    opener: Any = gzip.open if file.suffix.lower() == ".gz" else open
-    with opener(file, "rb") as raw:
-        head = raw.read(HEAD)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(f"{file} must be UTF-8 text, got UTF-16: save it as UTF-8")
-    if b"\0" in head:
-        raise DataError(f"{file} must be UTF-8 text, got zero bytes: a binary file, or UTF-16?")
-    return opener(file, "rt", encoding="utf-8-sig", newline="")
-
-
-def _check_table(file: Path, text: Iterable[str]) -> None:
-    """Pandas fills rows that are too short and renames columns that come twice: both are refused here."""
-
-    def lines() -> Iterator[str]:
-        for number, line in enumerate(text, start=1):
-            if "\0" in line:
-                raise DataError(f"{file} must be text, got a zero byte on line {number:,}")
-            yield line
-
-    reader = csv.reader(lines())
-    try:
-        header = next((row for row in reader if row), [])
-        _check_header(file, header)
-        n_rows, begins = 0, reader.line_num + 1
-        for row in reader:
-            if row and len(row) != len(header):
-                rule = f"a row must have {len(header)} values, as the header has"
-                raise DataError(f"{file}: {rule}, got {len(row)} on line {begins:,}")
-            n_rows += bool(row)
-            begins = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{file} must be a CSV file, got {error} on line {reader.line_num:,}") from None
-    if not n_rows:
-        raise DataError(f"{file} must have a row of data, got only a header: {', '.join(header)}")
-
-
-def _check_header(file: Path, header: list[str]) -> None:
-    if not header:
-        raise DataError(f"{file} must have a header and a row, got only blank lines")
-    repeated = [name for name, n in Counter(header).items() if n > 1 and name]
-    if repeated:
-        raise DataError(f"{file}: columns must have distinct names, got {', '.join(repeated)} more than once")
-    if len(header) == 1 and set(";\t") & set(header[0]):
-        raise DataError(f"{file} must have commas between its columns, got {header[0]!r:.60}")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def labels_of(frame: pd.DataFrame, label: str, path: str) -> pd.Series:

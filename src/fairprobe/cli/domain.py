@@ -10,10 +10,11 @@ from pathlib import Path
 from fairprobe.arguments import REQUIRED, arguments_of
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request, rule_lines, sensitive_words, size_words
-from fairprobe.cli.data import Source, names
+from fairprobe.cli.data import Source
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.mine import Mined
 from fairprobe.cli.options import Option
+from fairprobe.cli.values import names
 from fairprobe.cli.words import notes, say
 from fairprobe.domain.health import health_of_domain, warn_of_health
 from fairprobe.domain.toml import write

@@ -13,9 +13,9 @@ from fairprobe.blocks import Block, Sentence
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request, check_linked
-from fairprobe.cli.data import names
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.flags import flag
+from fairprobe.cli.values import names
 from fairprobe.cli.words import note, progress, say, say_blocks, sent_words
 from fairprobe.domain import Density
 from fairprobe.errors import DomainError, SettingError
@@ -194,7 +194,7 @@ class Estimate(Command):
     def _plans(self) -> dict[str, EstimatePlan]:
         """By population, the way it is judged and the number of queries, without asking the model."""
         return {
-            name: plan(None, self.domain, population, **self._arguments(name))
+            name: plan(self.domain, population, **self._arguments(name))
             for name, population in self.populations.items()
         }
 

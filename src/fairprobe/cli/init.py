@@ -17,9 +17,9 @@ from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
-from fairprobe.cli.data import read_frame
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.flags import reworded
+from fairprobe.cli.tables import read_frame
 from fairprobe.cli.words import say
 from fairprobe.errors import DataError
 from fairprobe.estimation.share import ROLES

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from fairprobe.arguments import NUMBER, REQUIRED, WHOLE, Argument, arguments_of
-from fairprobe.cli.data import Source, number_or_text
-from fairprobe.cli.flags import ARGUMENTS, NONE, flag, help_of
-from fairprobe.errors import SettingError
+from fairprobe.arguments import REQUIRED, Argument, arguments_of
+from fairprobe.cli.data import Source
+from fairprobe.cli.flags import ARGUMENTS, flag, help_of
+from fairprobe.cli.values import PARSERS, or_none
 from fairprobe.model.remote import connect
 from fairprobe.model.sources.load import load_model
 
@@ -113,44 +112,6 @@ def options_of(
         for each in arguments
         if each.name not in but and each.kind is not None
     ]
-
-
-def whole(text: str) -> int:
-    """The whole number that a text stands for.
-
-    >>> whole("1_000_000"), whole("1e6")
-    (1000000, 1000000)
-    """
-    value = number_or_text(str(text))
-    if isinstance(value, str) or not math.isfinite(value) or value != int(value):
-        raise typer.BadParameter(f"must be a whole number, got {text!r}")
-    return int(value)
-
-
-def number(text: str) -> float:
-    """The number that a text stands for."""
-    value = number_or_text(str(text))
-    if isinstance(value, str):
-        raise typer.BadParameter(f"must be a number, got {text!r}")
-    return value
-
-
-PARSERS: dict[str, Callable[[str], Any]] = {WHOLE: whole, NUMBER: number}
-"""By what a value must be, the function that makes it of a text; any other value stays a text."""
-
-
-def or_none(parser: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser that takes "none" as well."""
-    return lambda text: NONE if str(text).lower() == NONE else parser(text)
-
-
-def pairs(name: str, given: Sequence[str] | None) -> dict[str, str] | None:
-    """A mapping that was given as NAME=VALUE, once for each of its entries."""
-    split = [each.partition("=") for each in given or ()]
-    bad = next((each for each, (left, _, right) in zip(given or (), split, strict=True) if not left or not right), None)
-    if bad is not None:
-        raise SettingError(f"{flag(name)} must be NAME=VALUE, got {bad!r}")
-    return {left.strip(): right.strip() for left, _, right in split} or None
 
 
 # Options that several commands share

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from fairprobe.arguments import REQUIRED
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.data import Source, as_options, labels_of
+from fairprobe.cli.data import Source, labels_of
 from fairprobe.cli.destination import Destination
+from fairprobe.cli.values import as_options
 from fairprobe.cli.words import note, say, say_parts
 from fairprobe.domain import Domain
 from fairprobe.errors import DataError, SettingError

@@ -9,9 +9,10 @@ from typing import Any
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Cost, Request
-from fairprobe.cli.data import check_columns, labels_of, names
+from fairprobe.cli.data import check_columns, labels_of
 from fairprobe.cli.destination import Destination
 from fairprobe.cli.flags import in_flags
+from fairprobe.cli.values import names
 from fairprobe.cli.words import progress, say, spinner, to_copy
 from fairprobe.domain.rows import check_columns as check_parameters
 from fairprobe.errors import DataError, HealthWarning, RunError, SettingError

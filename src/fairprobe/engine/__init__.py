@@ -1,4 +1,4 @@
-"""Who runs the shards."""
+"""Engines run the shards of a job: in this process, in several, or on Dask's workers."""
 
 from fairprobe.engine.base import (
     ENGINES,

@@ -1,8 +1,8 @@
-"""Ctrl-C that loses nothing: between the moments where it may strike, it waits.
+"""Ctrl-C that loses nothing: it takes effect only where nothing is lost by it.
 
-Python raises KeyboardInterrupt between any two instructions, also while a case is being written down. Inside `deferred`
-it is only noted, and raised where something that may be given up is under way: `interruptible`. Only the main thread
-gets signals; in any other, all this does nothing.
+Python raises KeyboardInterrupt between any two instructions, also while a case is being recorded. Inside `deferred`,
+Ctrl-C is only noted; it is raised inside `interruptible`, where the work under way may be given up. Only the main
+thread gets signals, so in other threads all this does nothing.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from types import FrameType
 
 
 class Interrupts:
-    """Whether Ctrl-C was pressed, and whether it may strike now."""
+    """Remembers whether Ctrl-C was pressed, and whether it may be raised now."""
 
     def __init__(self) -> None:
         self._is_open = False
         self.pending = False
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """What the signal does."""
+        """Handle the signal."""
         self.pending = True
         if self._is_open:
             self.check()
 
     def check(self) -> None:
-        """Raise what is pending. It stays so until it is seen to leave the block that it struck in.
+        """Raise KeyboardInterrupt if Ctrl-C is pending. It stays pending until it is seen to leave the block.
 
-        Raised in a destructor or a callback of the garbage collector, it is ignored by Python: then it strikes again.
+        Python ignores an exception in a destructor or in a callback of the garbage collector; it is then raised again.
         """
         if self.pending:
             raise KeyboardInterrupt
 
     @contextmanager
     def set(self, *, is_open: bool) -> Iterator[None]:
-        """Let it strike inside, or wait."""
+        """Inside, let Ctrl-C be raised, or let it wait."""
         before = self._is_open
         try:
             try:
@@ -47,7 +47,7 @@ class Interrupts:
                 yield
             finally:
                 self._is_open = before
-            if is_open or before:  # what waited inside, or was ignored there
+            if is_open or before:  # it waited inside, or was ignored there
                 self.check()
         except KeyboardInterrupt:
             self.pending = False
@@ -59,7 +59,7 @@ _active = Interrupts()
 
 @contextmanager
 def deferred() -> Iterator[Interrupts]:
-    """Inside, an interruption waits for a place that is `interruptible`; what came too late for any stays `pending`."""
+    """Inside, Ctrl-C waits for an `interruptible` block. If none comes, it stays `pending` in the object given."""
     global _active
     is_ours = (
         threading.current_thread() is threading.main_thread()
@@ -74,19 +74,19 @@ def deferred() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _active = Interrupts()  # what is pending is no business of whoever comes next
+        _active = Interrupts()  # clear a pending Ctrl-C, so that the next run does not see it
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """What the command line lets SIGTERM do: the same as Ctrl-C."""
+    """A handler of signals for the command line: it makes SIGTERM act as Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Inside, SIGTERM ends the work as Ctrl-C does, so that all is put in order; then the process ends as it was told.
+    """Inside, SIGTERM first ends the work as Ctrl-C does, and then ends the process.
 
-    Who has made something else of SIGTERM keeps it.
+    A handler that somebody else has set for SIGTERM stays.
     """
     is_ours = (
         threading.current_thread() is threading.main_thread()
@@ -113,16 +113,16 @@ def terminable() -> Iterator[None]:
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Inside, an interruption may strike at once."""
+    """Inside, Ctrl-C is raised at once."""
     return _set(is_open=True)
 
 
 def uninterrupted() -> AbstractContextManager[None]:
-    """Inside, it waits."""
+    """Inside, Ctrl-C waits."""
     return _set(is_open=False)
 
 
 def _set(*, is_open: bool) -> AbstractContextManager[None]:
-    # A shard in a thread does not say what may become of the main one.
+    # A shard in another thread does not decide for the main thread.
     is_main = threading.current_thread() is threading.main_thread()
     return _active.set(is_open=is_open) if is_main else nullcontext()

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, Outcome, WrittenFolder, filled
-from fairprobe.checks import checked_seed
 from fairprobe.domain.domain import Domain, checked_domain
 from fairprobe.estimation.bounds.intervals import split_confidence
-from fairprobe.estimation.counts import Count
-from fairprobe.estimation.estimate_run import EstimateRun, stored_shares
-from fairprobe.estimation.favourable import favourable_of
+from fairprobe.estimation.estimate_run import stored_shares
 from fairprobe.estimation.gate import Gate
-from fairprobe.estimation.populations import Population, bound, judged_rows, sides_of
+from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.settings import EXACT_LIMIT, EstimatePlan, Settings
 from fairprobe.estimation.share import Share
 from fairprobe.estimation.survey import beside, warn_of
 from fairprobe.model import Model
-from fairprobe.model.measuring import measured
 from fairprobe.progress import Progress
 
 if TYPE_CHECKING:
@@ -156,15 +151,14 @@ def shares_of(
     return [beside(*each) for each in zip(*stored_shares(targets, sets, settings), strict=True)]
 
 
-def plan(model: Any, domain: Domain, population: Any, **given: Any) -> EstimatePlan:
-    """The work that `estimate` would take with the same arguments.
-
-    The model is asked for about a second; None is not asked, and then no time is measured.
-    """
+def plan(domain: Domain, population: Any, **given: Any) -> EstimatePlan:
+    """The work that `estimate` would take with the same arguments. No model is asked."""
     settings, population = settings_of(**given), bound(population, domain)
-    sides = [_plan_of(model, side, population, settings) for side in sides_of(domain, settings.linked)]
-    totals = {name: sum(getattr(each, name) for each in sides) for name in ("n_queries", "n_measured", "seconds")}
-    return replace(sides[0], **totals)
+    n_rows = population.shape[0] if hasattr(population, "shape") else None
+    if not isinstance(population, str):
+        settings = replace(settings, method="sample")
+    sides = [settings.plan(side, n_rows, settings.output) for side in sides_of(domain, settings.linked)]
+    return replace(sides[0], n_queries=sum(each.n_queries for each in sides))
 
 
 def _target(model: Model, domain: Domain, population: Any, settings: Settings) -> Population:
@@ -178,29 +172,3 @@ def _target(model: Model, domain: Domain, population: Any, settings: Settings) -
         settings.sample_weight,
         settings.groups,
     )
-
-
-def _plan_of(model: Any, domain: Domain, population: Any, settings: Settings) -> EstimatePlan:
-    """The work for one side of a domain: linked twins, or plain ones."""
-    if model is None:
-        n_rows = population.shape[0] if hasattr(population, "shape") else None
-        how = settings if isinstance(population, str) else replace(settings, method="sample")
-        return how.plan(domain, n_rows, settings.output)
-    target = _target(model, domain, population, settings)
-    settings = replace(settings, favourable=favourable_of(settings.favourable, [target]))
-    planned = EstimateRun(target, [domain.sensitive], settings).plan
-    seeds = itertools.count(checked_seed(settings.seed))
-    count = Count(target.oracle, domain.sensitive, 1)
-
-    def judge(n: int) -> int:
-        before = count.hits
-        batches = target.families(n, next(seeds))
-        if target.rows is not None:
-            batches = judged_rows(target.oracle, target.rows.head(n), [domain.sensitive], twice=False)
-        for batch in batches:
-            count.add(batch)
-        return count.hits - before
-
-    seen = measured(judge, target.oracle.batch_size(planned.n_inputs))
-    seconds = planned.n_queries / len(domain.families) * seen.per_input
-    return replace(planned, n_measured=seen.n_inputs, seconds=seconds)

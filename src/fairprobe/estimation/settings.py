@@ -38,9 +38,6 @@ class EstimatePlan:
     """Rows that the model is asked about, at most."""
     may_be_solved: bool = False
     """True if the share comes from the model's own structure instead, should the model be of a kind that is solved."""
-    n_measured: int = 0
-    """Inputs that the guess of the seconds comes from; 0 if the model was not asked."""
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

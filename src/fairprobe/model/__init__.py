@@ -1,4 +1,4 @@
-"""How to ask a model."""
+"""Models: how they are asked, where they come from, and which are known."""
 
 from fairprobe.model.adapters import Model
 from fairprobe.model.answers import OUTPUTS, Output

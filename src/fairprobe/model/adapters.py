@@ -43,7 +43,7 @@ Model = HasPredict | Callable[[Any], Any]
 
 
 class Adapter:
-    """How one model is asked, and what it can do. Nobody else looks at the model to find that out."""
+    """Knows how one model is asked and what it can do; no other code looks at the model to find that out."""
 
     scores: bool = False
     """True if the model tells how far an input is from the boundary between its labels."""

@@ -31,7 +31,7 @@ class AnswerCache:
 
     @property
     def is_off(self) -> bool:
-        """Whether nothing is kept."""
+        """True if no answers are kept."""
         return self._half < 1
 
     def answer(self, keys: Keys, ask: AskRows, *, afresh: bool) -> list[Any]:
@@ -62,7 +62,7 @@ class AnswerCache:
 
 
 def _differ(before: Sequence[Any], now: Sequence[Any]) -> bool:
-    """Whether answers are others, by more than rounding if all of them are fractions."""
+    """Return True if answers differ; fractions must differ by more than rounding."""
     if list(before) == list(now):
         return False
     try:

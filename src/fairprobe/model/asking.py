@@ -39,7 +39,7 @@ class Answers(Protocol):
 
 
 class Answering(Answers, Protocol):
-    """What an oracle asks: a model, by its `Asker`, or something that stands in for one."""
+    """The interface that an oracle asks: the `Asker` of a model, or something that stands in for it."""
 
     domain: Domain
     output: str
@@ -144,7 +144,7 @@ class Asker:
 
     @property
     def gives_probabilities(self) -> bool:
-        """Whether the scores are the probability of a class."""
+        """True if the scores are the probability of a class."""
         return self.output == "score" and self.adapter.probabilities and not self.adapter.scores
 
     @property
@@ -196,7 +196,7 @@ class Asker:
         return f"in a batch of {len(codes):,} rows; asked again, it answered: no single row is to blame"
 
     def _raises(self, codes: Codes) -> bool | None:
-        """Whether the model raises on these rows; None if there is no room to ask."""
+        """Return True if the model raises on these rows; None if the limit leaves no room to ask."""
         if self.limit is not None and self.n_queries + len(codes) > self.limit:
             return None
         self.n_queries += len(codes)

@@ -25,7 +25,7 @@ class AsHere:
 
     function: Callable[..., Any]
     shares_cores: bool = False
-    """Whether the other cores are busy with our other processes: what the model would spread over them runs in turn."""
+    """True if our other processes use the other cores: then the jobs that a model starts run in turn."""
     settings: dict[str, Any] = field(default_factory=_settings)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:

@@ -27,7 +27,7 @@ PATIENCE: Final = 2
 
 @dataclass(frozen=True)
 class Persistence:
-    """How long a service is waited for, and how it is asked."""
+    """The settings by which a service is asked."""
 
     connections: int = 4
     timeout: float = 60.0

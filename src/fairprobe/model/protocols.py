@@ -217,7 +217,7 @@ def _finite(answers: list[Any], dtype: Any) -> NDArray[Any]:
 
 
 def _named(values: Sequence[dict[str, Any]], answer: str | None) -> list[Any]:
-    """Of several answers for each row, the one that counts."""
+    """The answer that counts, out of several for each row."""
     names = list(values[0])
     if answer is None and len(names) != 1:
         raise SettingError(

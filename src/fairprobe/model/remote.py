@@ -163,7 +163,7 @@ class RemoteModel:
                 raise ModelError(f"{shown_source(about)} must describe a model, got {error}") from None
 
     def takes(self, row: Any) -> bool:
-        """Whether the service answers a frame of one row. It is asked once, so a False may be by chance."""
+        """Return True if the service answers a frame of one row. It is asked once, so a False may be by chance."""
         here = self._here.get()
         body = self.service.request(Batch(row, as_objects=self.service.as_objects), [0], None)
         return here.run(here.transport.takes(body, 1))
@@ -245,7 +245,7 @@ class RemoteModel:
 
 
 class _Connected:
-    """What one process keeps of a service: connections, the size of requests and remembered answers."""
+    """The state of a service in one process: connections, the size of requests and remembered answers."""
 
     def __init__(self, url: str, patience: Persistence, batch_rows: int | None) -> None:
         from fairprobe.model.transport import Transport

@@ -51,7 +51,7 @@ class EstimatorAdapter(Adapter):
         return callable(getattr(model, "predict", None))
 
     def form(self, domain: Domain, batch: str | None) -> Form:
-        """What the model was fitted on, if the domain's parameters are just those columns."""
+        """An array or a frame, as the model was fitted; the domain's parameters must be its columns."""
         model, name = self.model, self.name
         if isinstance(model, type):
             raise SettingError(f"a model must be an instance, got the class {model.__name__}: create and fit one")

@@ -35,7 +35,7 @@ class Tabulated:
     ) -> None:
         self.domain = domain
         self.background = background
-        """What stands in the columns that no slot fills."""
+        """Values of the columns that no slot fills."""
         self._sparse = type(like) if hasattr(like, "tocsr") else None
         self._order: Any = order
         # Slots in the order of their columns, so that the rows of a sparse batch are too.
@@ -172,7 +172,7 @@ class Sums:
         for slot, values in zip(slots, form.extremes, strict=True):
             largest += float(np.abs(values * weights[slot.columns]).max())
         self.error = 4 * (len(slots) + len(weights) + 2) * float(precision) * largest
-        """What rounding may do to a sum, in whatever order it is taken, at the most."""
+        """Largest error that rounding can cause in a sum, in any order of adding."""
 
     def rows(self, codes: Codes) -> Floats:
         """Sums for the inputs themselves."""

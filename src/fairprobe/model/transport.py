@@ -109,7 +109,7 @@ class Transport:
         )
 
     async def takes(self, body: bytes, n_rows: int) -> bool:
-        """Whether a request is answered as it should be, without any patience."""
+        """Return True if a request is answered well; it is sent once."""
         self.n_sent += n_rows
         try:
             return (await self._exchange("POST", self.url, body, ANSWER_BYTES)).status == 200
@@ -117,7 +117,7 @@ class Transport:
             return False
 
     async def ask(self, body: bytes, n_rows: int, read: Callable[[bytes], Answer], *, is_bold: bool = False) -> Answer:
-        """What `read` makes of the answer to a request. A bold one, larger than any before, is given up sooner."""
+        """Send a request until `read` accepts its answer. A bold one, larger than any before, is given up sooner."""
         tries = 0
         while True:
             self._check_breaker()

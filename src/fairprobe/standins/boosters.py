@@ -1,7 +1,7 @@
-"""LightGBM and XGBoost, asked so that they answer sooner: the twins of an input side by side.
+"""LightGBM and XGBoost, asked about the twins of an input one after the other, which is faster.
 
-Twins take the same ways down most trees, which the processor then foresees. LightGBM's booster is asked itself: what
-its classifier does around that takes a fifth of the time where a thousand rows are asked about.
+Twins take the same paths through most trees, and the processor predicts them. LightGBM's booster is asked directly, as
+its classifier adds a fifth to the time of a thousand rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places
 
 
 def booster(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted classifier behind tables, of one label a row; none of any other, as a member of a vote."""
+    """A fitted classifier behind tables, with one label for each row; None for a member of a vote."""
     if not isinstance(columns.form, Tabulated):
         return None
     is_light = type(model).__module__.startswith("lightgbm")
@@ -41,7 +41,7 @@ def _light(booster: Any, threads: dict[str, int], rows: NDArray[Any]) -> Places:
 
 
 def _threads(n_jobs: int | None) -> dict[str, int]:
-    """As its classifier counts them: from the number of cores down, if negative."""
+    """The number of threads as LightGBM's classifier counts it: negative numbers count down from the cores."""
     if n_jobs is None:
         return {}
     return {"num_threads": n_jobs if n_jobs >= 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)}

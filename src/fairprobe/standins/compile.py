@@ -1,8 +1,7 @@
-"""Compiling: from a fitted model to its stand-in, where there is a way that was measured to be faster.
+"""Makes a stand-in for a fitted model, for kinds of models where it was measured to be faster.
 
-Each kind of model has a function that is given the model and the columns that it sees, and gives a `Compiled` or None.
-Behind preprocessing that works column by column it is the last step that is compiled, or else asked itself, and what it
-sees comes out of tables.
+Each kind has a function from the model and its columns to a `Compiled` or None. Behind preprocessing that works column
+by column, the last step is compiled, or is asked itself, and its inputs come out of tables.
 """
 
 from __future__ import annotations
@@ -36,24 +35,25 @@ COMPILERS: Final = {
     "tree": "unchecked:trees",
     "vote": "vote:vote",
 }
-"""By kind of known model, the module here and its function: not imported before there is such a model."""
+"""The module and function that compile a kind of model. A module is imported when there is such a model."""
 
 SCREENING: Final = ("forest", "kernel", "vote")
-"""Kinds that are so much slower than their stand-ins that it pays to ask them only to confirm."""
+"""Kinds that are so much slower than their stand-ins that they are asked only to confirm. Measured."""
 
 SCREENING_FEW: Final = ("linear", "network")
-"""Kinds whose every call costs so much that it pays where few inputs are judged at a time."""
+"""Kinds whose calls cost so much that a stand-in pays where few inputs are judged at a time. Measured."""
 
 FEW: Final = 100
+"""Inputs judged at a time that are few for `SCREENING_FEW`. Measured."""
 
 TABULATED: Final = ("pipeline", "booster")
-"""Kinds whose batches may come out of tables."""
+"""Kinds whose inputs may come out of tables."""
 
 BY_ROWS: Final = ("forest", "linear", "network", "tree")
-"""Kinds that are compiled without regard to which rows are twins: these also behind preprocessing."""
+"""Kinds whose stand-ins need not know which rows are twins, so they also work behind preprocessing."""
 
 SLOW: Final = ("kernel", "vote")
-"""Last steps that take so long that it does not pay to spare the others: every case is asked about again."""
+"""Last steps that take so long that tables for the other steps save nothing. Measured."""
 
 Places = NDArray[np.intp] | Mask
 """Places among a model's classes; of two classes also whether it is the second."""
@@ -61,20 +61,20 @@ Places = NDArray[np.intp] | Mask
 
 @dataclass(frozen=True)
 class Compiled:
-    """One kind of model, made ready."""
+    """A model that was compiled."""
 
     name: str
-    """What it is, in words."""
+    """A description for messages."""
     places: Callable[[Batch], Places]
     """The place of each member's label among the classes, in the order of the batch's members."""
     probabilities: Callable[[Batch], Floats] | None = None
-    """By member and class, where it gives them: what a soft vote needs."""
+    """Probabilities by member and class, which a soft vote needs; None if it gives none."""
 
 
 def likeliest(probabilities: Callable[[Batch], Floats], batch: Batch) -> Places:
-    """The class with the highest probability; the first of them in a tie."""
+    """The class with the highest probability for each member; in a tie the first."""
     likely = probabilities(batch)
-    # Of two classes a comparison is quicker.
+    # For two classes a comparison is quicker.
     return np.asarray(likely[:, 1] > likely[:, 0] if likely.shape[1] == 2 else likely.argmax(axis=1))
 
 
@@ -93,32 +93,32 @@ class Columns:
 
     @cached_property
     def free(self) -> list[int]:
-        """The others."""
+        """The model's other columns."""
         return [column for column in range(len(self._names)) if column not in self.sensitive]
 
     @cached_property
     def combinations(self) -> Floats:
-        """By combination, the values of the sensitive columns: the same for all inputs."""
+        """The values of the sensitive columns in each combination, which are the same for all inputs."""
         members = self.form.families(np.zeros((1, len(self.domain.levels)), dtype=np.int64))
         return np.asarray(members[:, self.sensitive].astype(np.float64))
 
     @classmethod
     def of(cls, model: Any, domain: Domain) -> Columns | None:
-        """For a model that sees all parameters as float64, never missing, in an array or a frame; None for others."""
+        """The columns of a model that gets all parameters as float64 without missing values; None for other models."""
         for parameter in domain.seen:
             if not parameter.is_numeric or parameter.missing or parameter.dtype.lower() in ("float16", "float32"):
                 return None
         try:
             form = adapter_for(model).form(domain, "array")
         except (DataError, SettingError):
-            return None  # whoever asks the model says what is wrong
+            return None  # the asker of the model says what is wrong
         if not isinstance(form, ArrayForm):
             return None
         return cls(domain, form, list(adapter_for(model).columns or domain.visible))
 
 
 class Batch:
-    """Some inputs, with all their twins or without any. The members of a vote share what is worked out here."""
+    """Some inputs, with all their twins or without any. The members of a vote share the arrays computed here."""
 
     def __init__(self, columns: Columns, codes: Codes, *, with_twins: bool = True) -> None:
         self._form = columns.form
@@ -129,24 +129,24 @@ class Batch:
 
     @cached_property
     def rows(self) -> Any:
-        """All members, a block of rows for each combination: just what the estimator itself would be given."""
+        """The rows that the estimator itself would get: a block for each combination."""
         return self._form.families(self.codes) if self.with_twins else self._form.rows(self.codes)
 
     @cached_property
     def side_by_side(self) -> Any:
-        """The same behind tables, but each input's members one after the other."""
+        """The rows behind tables, with the members of each input one after the other."""
         assert isinstance(self._form, Tabulated)
         return self._form.families(self.codes, side_by_side=True) if self.with_twins else self.rows
 
     @cached_property
     def doubles(self) -> Floats:
-        """The same in double precision, or as the steps before the estimator give them."""
+        """The rows in double precision, or as the steps before the estimator give them."""
         rows: Floats = self.rows
         return rows if isinstance(self._form, Tabulated) else np.ascontiguousarray(rows, dtype=np.float64)
 
     @cached_property
     def singles(self) -> NDArray[np.float32]:
-        """The same as trees see them."""
+        """The rows in single precision, as trees see them."""
         if isinstance(self._form, Tabulated):
             return self._form.singles(self.codes, with_twins=self.with_twins)
         return np.ascontiguousarray(self.rows, dtype=np.float32)
@@ -157,17 +157,17 @@ class StandIn:
     """Answers for inputs of one domain in the place of one model."""
 
     name: str
-    """What it stands in for, in words."""
+    """A description of the model for messages."""
     columns: Columns
     answer: Callable[[Batch], NDArray[Any]]
-    """One for each member, in the order of the batch's members."""
+    """Gives an answer for each member, in the order of the batch's members."""
     takes_rows: bool = True
     """Whether it can answer for members one by one."""
     last: Any = None
-    """Behind tables, the estimator that they are made for."""
+    """The estimator behind the tables, if there are any."""
 
     def ask_families(self, codes: Codes) -> NDArray[Any]:
-        """The answers for each input in all combinations of sensitive values: a row a combination, in domain order."""
+        """The answers for each input in all combinations of sensitive values: a row for each, in domain order."""
         batch = Batch(self.columns, codes)
         answers = self.answer(batch)
         return answers.reshape(*batch.shape, *answers.shape[1:])
@@ -179,14 +179,14 @@ class StandIn:
         return self.ask_families(codes)[self.columns.domain.families.place(codes), np.arange(len(codes))]
 
     def giving(self, output: str) -> StandIn | None:
-        """The same for another output; None where that is not known."""
+        """A stand-in for another output of the model; None if there is none."""
         if self.last is None:
             return None
         return replace(self, answer=partial(_answers, method_for(self.last, output)))
 
 
 def compile_stand_in(model: Any, domain: Domain, output: str = "label", batch: str | None = None) -> StandIn | None:
-    """Something that gives the model's labels for inputs and all their twins, but faster; None if there is no way.
+    """A stand-in that gives a model's labels for inputs and all their twins; None if there is no faster way.
 
     >>> from fairprobe.datasets import census_domain
     >>> compile_stand_in(lambda rows: rows[:, 0] > 5, census_domain()) is None
@@ -216,7 +216,7 @@ def _behind_tables(model: Any, domain: Domain, batch: str | None) -> StandIn | N
     try:
         form = _tabulated(model, domain, batch)
     except (UnfitError, FairprobeError):
-        return None  # whoever asks the model says what is wrong, if anything is
+        return None  # the asker of the model says what is wrong, if anything is
     columns = Columns(domain, form, list(domain.visible))
     name = f"its {type(last).__name__}, on tables of what the steps before make of each value"
     if known_kind(model) == "booster":
@@ -242,14 +242,14 @@ def _tabulated(model: Any, domain: Domain, batch: str | None) -> Tabulated:
 
 
 def _answers(method: Callable[[Any], Any], batch: Batch) -> NDArray[Any]:
-    """What the estimator itself says, which may miss the names of columns that it was fitted with."""
+    """The answers of the estimator itself, without its warning that names of columns are missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method(batch.rows))
 
 
 def compiled_for(model: Any, columns: Columns) -> Compiled | None:
-    """A model, or a member of one, made ready for its columns."""
+    """A model, or a member of a vote, compiled for its columns; None if there is no way."""
     path = COMPILERS.get(known_kind(model) or "")
     if path is None:
         return None
@@ -259,7 +259,7 @@ def compiled_for(model: Any, columns: Columns) -> Compiled | None:
 
 
 def may_screen(model: Any, n_inputs: int) -> bool:
-    """Whether a search that judges so many inputs at a time is likely to gain by a stand-in that proposes."""
+    """Whether a search that judges this many inputs at a time is likely to gain by a stand-in."""
     kind = known_kind(model)
     if kind in TABULATED:
         return known_kind(last_step(model)) not in SLOW

@@ -18,10 +18,11 @@ from fairprobe.arrays import Floats, Mask
 from fairprobe.standins.compile import Batch, Columns, Compiled
 
 VECTORS = 256
-"""Support vectors at a time: the kernel values stay in the processor's cache."""
+"""Support vectors at a time. Measured: the kernel values then stay in the processor's cache."""
 
 MULTIPLICATIONS = 2**18
-"""At a time: OpenBLAS does so many in one thread. Waiting for others on a busy machine took up to 70 times as long."""
+"""Multiplications in one matrix product. Measured: OpenBLAS does this many in one thread, and waiting for other threads
+on a busy machine took up to 70 times as long."""
 
 
 def machine(model: Any, columns: Columns) -> Compiled | None:

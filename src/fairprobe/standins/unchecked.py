@@ -1,6 +1,6 @@
-"""Trees, linear models and networks: scikit-learn's own arithmetic to the last bit, so that ties fall alike.
+"""Trees, linear models and networks by scikit-learn's own arithmetic, without its checks and threads.
 
-But without its checks and threads, which take most of the time where few rows are asked about.
+The checks and threads take most of the time for a few rows. The results are equal to the last bit, so ties fall alike.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairprobe.standins.compile import Batch, Columns, Compiled, Places, likelie
 
 
 def trees(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted tree or forest of one label a row."""
+    """A fitted tree or forest with one label for each row."""
     members = [member.tree_ for member in getattr(model, "estimators_", [model])]
     if model.n_outputs_ != 1 or not members:
         return None
@@ -35,7 +35,7 @@ def _mean(trees: list[Any], batch: Batch) -> Floats:
 
 
 def linear(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted linear classifier of one label a row."""
+    """A fitted linear classifier with one label for each row."""
     n_classes, n_scores = len(model.classes_), len(np.atleast_2d(model.coef_))
     is_plain = np.ndim(model.classes_) == 1 and n_scores == (1 if n_classes == 2 else n_classes)
     if not is_plain:
@@ -47,14 +47,14 @@ def linear(model: Any, columns: Columns) -> Compiled | None:
 
 
 def _by_scores(model: Any, batch: Batch) -> Places:
-    """Scores w·x + b, one whose sign counts or one for each class: the very sums of scikit-learn, on the very rows."""
-    # The weights as they are: a copy in another order may be summed in another, and in a tie rounding decides.
+    """The places by scores w·x + b, one whose sign counts or one for each class, summed as scikit-learn does."""
+    # The weights stay as they are: a copy in another memory order may be summed differently, and a tie may differ.
     scores = batch.doubles @ model.coef_.T + model.intercept_
     return np.asarray(scores.argmax(axis=1) if scores.size > len(scores) else scores.ravel() > 0)
 
 
 def _by_sums(model: Any, sums: Sums, batch: Batch) -> Places:
-    """The same by what each level adds to the score; only close calls need scikit-learn's own sums."""
+    """The places by what each level adds to the score. Only close calls need scikit-learn's own sums."""
     scores = (sums.families(batch.codes) if batch.with_twins else sums.rows(batch.codes)).reshape(-1)
     places = scores > 0
     close = np.abs(scores) <= sums.error
@@ -64,7 +64,7 @@ def _by_sums(model: Any, sums: Sums, batch: Batch) -> Places:
 
 
 def network(model: Any, columns: Columns) -> Compiled | None:
-    """A fitted multi-layer perceptron of one label a row."""
+    """A fitted multi-layer perceptron with one label for each row."""
     n_classes = len(model.classes_)
     n_outputs = 1 if n_classes == 2 else n_classes
     is_plain = np.ndim(model.classes_) == 1 and n_classes > 1 and model.n_outputs_ == n_outputs

@@ -1,4 +1,4 @@
-"""A vote of models: each member compiled, and counted as scikit-learn counts."""
+"""A vote of compiled models, counted as scikit-learn counts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def vote(model: Any, columns: Columns) -> Compiled | None:
 
 
 def member_weights(voting: Any) -> Floats:
-    """The weights of the members that were fitted: given are those of all that were named, also of those dropped."""
+    """The weights of the fitted members. The estimator lists also those of members that were dropped."""
     present = [member is not None and not isinstance(member, str) for _, member in voting.estimators]
     weights = np.ones(len(present)) if voting.weights is None else np.asarray(voting.weights, dtype=np.float64)
     return weights[present]
 
 
 def _most_votes(members: list[Compiled], weights: Floats, n_classes: int, batch: Batch) -> Places:
-    """The class with the most votes; the first of them in a tie."""
+    """The class with the most votes for each input; in a tie the first."""
     n_combinations, n_inputs = batch.shape
     votes = np.zeros((n_classes, n_combinations * n_inputs))
     for member, weight in zip(members, weights, strict=True):

@@ -1,4 +1,4 @@
-"""What was found: cases, and what makes two of them one."""
+"""Cases in memory and runs on disk; the keys that tell inputs apart."""
 
 from fairprobe.store.cases import Cases
 from fairprobe.store.distinct import Coverage, Distinct, Keys, first_seen

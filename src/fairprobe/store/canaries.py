@@ -1,7 +1,7 @@
-"""Canaries: inputs whose answers tell whether a model is still the one that a run began with.
+"""Canaries: inputs whose answers show whether a model is still the one that a run began with.
 
-They are asked about when a run begins, when it is taken up and when it ends. What a model is made of may be nothing but
-the name of a function, or an address: only its answers tell.
+They are asked about when a run begins, when it is taken up and when it ends. Nothing but its answers may identify a
+model, if it is the name of a function or an address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAME = "canaries"
-"""Of their file, beside the shards."""
+"""The name of their file among the shards."""
 
 
 class Canaries:
@@ -32,7 +32,7 @@ class Canaries:
 
     def __init__(self, run: StoredRun, asker: Asker, rows: pd.DataFrame | None = None, resolution: float = 0.0) -> None:
         self._run = run
-        self._asker = copy(asker)  # which counts its queries apart
+        self._asker = copy(asker)  # it counts its own queries
         self._rows = rows
         self._resolution = resolution
         before = run.read(NAME)
@@ -53,13 +53,13 @@ class Canaries:
                 "tells whether the model is still the one of these shards: name another folder to begin a new run",
             )
         self._answers, second = self._ask(), self._ask()
-        # A model that does not repeat itself says nothing by another answer.
+        # Where a model does not repeat itself, another answer shows nothing.
         self._repeats = ~self._differ(self._answers, second)
         columns = {f"answer {place}": column for place, column in enumerate(_columns(self._answers))}
         run.save(NAME, ShardContent({**columns, "repeats": self._repeats}))
 
     def check(self) -> None:
-        """Make sure that the model is the one that the run began with."""
+        """Make sure that the model is still the one that the run began with."""
         n = self._n_other()
         if n:
             self._run.note_change()

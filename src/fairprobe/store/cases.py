@@ -1,4 +1,4 @@
-"""Cases as arrays, small in memory."""
+"""Cases as arrays, which take little memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fairprobe.oracle import Ends
 
 @dataclass(frozen=True)
 class Cases(Ends):
-    """Cases in the order they were found, each shown by the two ends of its largest gap."""
+    """Cases in the order in which they were found, each shown by the two ends of its largest gap."""
 
     offsets: Codes
-    """How many inputs the shard had judged before each."""
+    """The number of inputs that the shard had judged before each case."""
 
     def __len__(self) -> int:
         return len(self.gaps)
@@ -35,7 +35,7 @@ class Cases(Ends):
 
     @classmethod
     def drained(cls, parts: list[Cases]) -> Cases:
-        """The same, for many: the list is emptied, column by column, so that nothing is held twice but one of them."""
+        """Like `join`, but empties the list. Only one column at a time is held twice in memory."""
         columns = [list(column) for column in zip(*(vars(part).values() for part in parts if len(part)), strict=True)]
         if not columns:
             return parts[0]
@@ -49,7 +49,7 @@ class Cases(Ends):
 
     @classmethod
     def none(cls, domain: Domain, outputs: NDArray[Any] | None = None) -> Cases:
-        """No case, but with columns like those that the outputs of a batch would give."""
+        """No cases, with columns of the types that the outputs of a batch would give."""
         codes = np.empty((0, len(domain.levels)), dtype=np.int64)
         nothing = np.empty(0, dtype=np.int64)
         dtype = np.float64 if outputs is None else outputs.dtype
@@ -57,6 +57,6 @@ class Cases(Ends):
         return cls(codes, codes, np.empty(0), np.empty((0, 2), dtype=dtype), classes, nothing, nothing)
 
     def take(self, rows: Any) -> Cases:
-        """Those at some rows, or where a mask is true."""
+        """The cases at some rows, or where a mask is true."""
         taken: list[Any] = [None if column is None else column[rows] for column in vars(self).values()]
         return Cases(*taken)

@@ -1,7 +1,7 @@
-"""Distinctness: inputs of one family are one case. Counted exactly, in domains of any size.
+"""Distinct inputs: inputs of one family count as one, exactly, in domains of any size.
 
-What the members of a family share, `domain.families` knows; an input's key is the mixed-radix number of that, in as
-many 63-bit words as it takes.
+The key of an input is the mixed-radix number of what the members of its family share, in as many words of 63 bits as it
+takes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Words = Codes
-"""Keys: one row an input, one column a word."""
+"""Keys: a row for each input, a column for each word."""
 
 FACTORS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Two odd numbers, from splitmix64. A product with them carries a word's low bits to its high ones."""
@@ -35,7 +35,7 @@ COVERABLE = 4_000_000
 
 
 class Keys:
-    """Gives inputs of a domain their keys."""
+    """Computes the keys of inputs of a domain."""
 
     def __init__(self, domain: Domain) -> None:
         self._families = domain.families
@@ -55,7 +55,7 @@ class Keys:
 
 
 def mixed(words: Words) -> Codes:
-    """One word for each key: of one word the key itself, of several a mix, which two keys may share by chance."""
+    """One word for each key: the key itself if it has one word, otherwise a mix, which two keys may share by chance."""
     if words.shape[1] == 1:
         return words[:, 0]
     mix = words[:, 0].astype(np.uint64)
@@ -84,10 +84,10 @@ def first_seen(words: Words) -> Mask:
 
 
 class Distinct:
-    """A growing set of keys. A copy costs nothing: what is held is never changed in place.
+    """A growing set of keys. To copy it costs nothing, as what it holds is never changed in place.
 
-    Most keys stand in blocks, each less than half as large as the one before, whose hash tables are built once; what
-    came since is compared key by key.
+    Most keys are in blocks whose hash tables are built once, each less than half as large as the one before. The
+    recent keys are compared one by one.
     """
 
     def __init__(self, n_words: int) -> None:
@@ -104,7 +104,7 @@ class Distinct:
         return len(self._recent) + sum(map(len, self._blocks))
 
     def add(self, words: Words) -> Mask:
-        """Add a batch of keys; says which are new, the first of its kind where one comes more than once."""
+        """Add a batch of keys; gives which are new. Of equal keys in the batch, only the first is."""
         new = first_seen(np.concatenate([self._recent, words]))[len(self._recent) :]
         for block in self._blocks:
             new[new] = ~block.holds(words[new])
@@ -114,7 +114,7 @@ class Distinct:
         return new
 
     def _take_in(self) -> None:
-        """Make a block of what is recent."""
+        """Make a block of the recent keys."""
         *larger, last = *self._blocks, _Block.of(self._recent)
         while larger and len(larger[-1]) <= 2 * len(last):
             last = larger.pop().joined(last)
@@ -123,16 +123,13 @@ class Distinct:
 
 @dataclass(frozen=True)
 class _Block:
-    """Many keys behind one index of their mixes.
-
-    A mix only says where to look: the key held there is compared word by word.
-    """
+    """Many keys with one index of their mixes. A mix only gives the place of a key, which is compared word by word."""
 
     index: pd.Index
     held: Words
     """The keys in the order of the index."""
     apart: frozenset[tuple[int, ...]] = frozenset()
-    """The keys whose mix another key has taken."""
+    """Keys whose mix belongs to another key."""
 
     @classmethod
     def of(cls, words: Words) -> _Block:
@@ -175,7 +172,7 @@ class _Block:
 
 @dataclass
 class Coverage:
-    """Which families of a small domain were judged."""
+    """The families of a small domain that were judged."""
 
     _seen: Mask
     """By key."""

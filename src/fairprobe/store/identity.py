@@ -1,4 +1,4 @@
-"""What makes two runs the same one, in plain values that a file can hold."""
+"""The identity of a run: what it depends on, as plain values that a file can hold."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fairprobe.model.fingerprint import fingerprint
 
 
 def of_model(model: Any, model_id: str | None = None) -> dict[str, Any]:
-    """Its class, and the hash of what it is made of, or the name that the user gives it; its answers, canaries tell."""
+    """A model's class, with the hash of what it is made of or the name that the user gives it."""
     told = {"hash": fingerprint(model)} if model_id is None else {"id": model_id}
     return {"kind": type(model).__name__, **told}
 
 
 def checked_id(model_id: Any, store: Any) -> str | None:
-    """The name that a model is given, which is for a run that is kept."""
+    """The name that the user gives a model, which only a stored run needs."""
     if model_id is None:
         return None
     if not isinstance(model_id, str) or not model_id.strip():
@@ -30,13 +30,13 @@ def checked_id(model_id: Any, store: Any) -> str | None:
 
 
 def of_domain(domain: Domain) -> dict[str, Any]:
-    """As in a domain file; constraints that are callables by their code."""
+    """A domain as in its file, with the fingerprints of constraints that are callables."""
     callables = [fingerprint(each) for each in domain.restrictions.callables]
     return {**tomllib.loads(toml.text_of(domain)), **({"callables": callables} if callables else {})}
 
 
 def domain_of(content: dict[str, Any]) -> Domain:
-    """The way back; a domain with callables has none."""
+    """A domain from its identity; refused if it has constraints that are callables."""
     if "callables" in content:
         raise SettingError.about(
             "store", "must have a domain whose constraints are texts, got callables, which no file holds"
@@ -45,5 +45,5 @@ def domain_of(content: dict[str, Any]) -> Domain:
 
 
 def of_density(density: Density | None) -> str | None:
-    """The hash of all that it says."""
+    """The hash of a density."""
     return None if density is None else density_file.digest_of(density)

@@ -1,7 +1,7 @@
-"""Which of many keys are the first of their kind, in memory that does not grow with them.
+"""Finds the first of equal keys among many, in limited memory.
 
-Keys that are alike have one hash, so that each part of the hashes can be looked at for itself: keys go to a file for
-their part, with their number, and each file is looked through as a whole.
+Equal keys have equal hashes. So keys are written to files by parts of the hashes, with their numbers, and each file is
+looked through on its own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fairprobe.arrays import Mask
 from fairprobe.store.distinct import FACTORS, Words, first_seen, mixed
 
 MEMORY = 500_000_000
-"""Bytes, by default."""
+"""Bytes of memory by default. Chosen."""
 
 BYTES_A_KEY = 64
-"""What telling a key apart takes: itself, its mix, its number, and its place in a hash table that is half empty."""
+"""Bytes of memory for a key besides its words: its mix, its number and its place in a hash table. Measured."""
 
 
 def first_of_all(batches: Iterable[Words], n: int, n_words: int, memory: int = MEMORY) -> Mask:
-    """Which of n keys, in the order they come, no earlier one is equal to; a map of the answers, a byte each."""
+    """Which of n keys differ from all earlier ones: a byte for each key."""
     n_parts = math.ceil(n * (BYTES_A_KEY + 8 * n_words) / memory) if n else 1
     if n_parts == 1:
         return first_seen(np.concatenate([np.empty((0, n_words), dtype=np.int64), *batches]))
@@ -39,7 +39,7 @@ def first_of_all(batches: Iterable[Words], n: int, n_words: int, memory: int = M
 
 
 def _spread(batches: Iterable[Words], paths: list[Path]) -> None:
-    """Write keys, with their numbers before them, to the files of their parts."""
+    """Write each key, with its number before it, to the file of its part."""
     files, done = [path.open("wb") for path in paths], 0
     try:
         for words in batches:

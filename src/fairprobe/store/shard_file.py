@@ -1,7 +1,7 @@
-"""A shard as the bytes of a Parquet file: a table, and beside it, in the file's metadata, arrays of other lengths.
+"""A shard as the bytes of a Parquet file: a table, and arrays of other lengths in the file's metadata.
 
-Columns of the table are numbers; labels that are none are numbered, and stand in the metadata. The arrays beside are
-packed: counting up by differences, in the fewest bytes, compressed.
+The columns of the table are numbers; other labels are numbered, and the metadata lists them. Arrays are stored as
+differences if they count up, in the fewest bytes, compressed.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ SCALARS = (str, bool, int, float, type(None))
 
 @dataclass(frozen=True)
 class ShardContent:
-    """What a shard's file holds."""
+    """The content of a shard's file."""
 
     columns: dict[str, NDArray[Any]]
-    """All of one length."""
+    """Columns by name, all of one length."""
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    """Of whole numbers or truths, of any shape."""
+    """Arrays by name: whole numbers or truth values, of any shape."""
     about: dict[str, Any] = field(default_factory=dict)
     """Plain values."""
 
 
 def to_bytes(content: ShardContent) -> Any:
-    """The file."""
+    """The bytes of the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -58,7 +58,7 @@ def to_bytes(content: ShardContent) -> Any:
     }
     table = pa.table(columns).replace_schema_metadata({KEY: json.dumps(about)})
     stream = pa.BufferOutputStream()
-    # Numbers that are many count up, as offsets do: differences are small, a dictionary of them would be large.
+    # Wide numbers, as offsets, count up: their differences are small, and a dictionary of them would be large.
     many = [each.name for each in table.schema if pa.types.is_integer(each.type) and each.type.bit_width > 16]
     few = [name for name in table.column_names if name not in many]
     pq.write_table(
@@ -73,7 +73,7 @@ def to_bytes(content: ShardContent) -> Any:
 
 
 def from_bytes(data: Any, columns: list[str] | None = None) -> ShardContent:
-    """What the file holds, or only some columns of it."""
+    """The content of a file, or only some columns of its table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -120,7 +120,7 @@ def _numbered(column: NDArray[Any]) -> tuple[NDArray[Any], list[Any]]:
 
 
 def smallest(array: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers in the fewest bytes that hold them all."""
+    """Whole numbers in the smallest dtype that holds them all."""
     if array.dtype.kind not in "iu" or not array.size:
         return array
     dtype = np.promote_types(np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
@@ -128,7 +128,7 @@ def smallest(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def packed(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as plain values."""
+    """An array as plain values of JSON."""
     made: dict[str, Any] = {"dtype": array.dtype.str, "shape": list(array.shape)}
     if array.dtype.kind == "b":
         stored = np.packbits(array)
@@ -141,7 +141,7 @@ def packed(array: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpacked(made: Mapping[str, Any]) -> NDArray[Any]:
-    """The way back."""
+    """The array that `packed` was given."""
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(base64.b64decode(made["data"]), MOST_BYTES)
     if unpacking.unconsumed_tail:

@@ -130,7 +130,7 @@ class ChildProcess:
         return bytes(parts)
 
     def _ending(self) -> str:
-        """How it ended. It is not reaped yet, so that its number means no other group until its own was ended."""
+        """A phrase for how the process ended. It is not reaped yet, so that its id names no other group."""
         for _ in range(20):
             ended = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if ended is not None and ended.si_pid:

@@ -15,43 +15,42 @@ from fairprobe.searching.strategy import Strategy
 from fairprobe.store import Keys
 
 LEAST_REACH = 0.005
-"""Also the chance that keeps a parameter which always loses the region from being forgotten."""
+"""The least reach, as a fraction of the range. So a parameter that always loses the region is still tried. Chosen."""
 
 WIDEN, NARROW = 1.3, 0.1
-"""What a case and a miss make of a reach: it settles where about nine jumps in ten stay in the region."""
+"""Factors of a reach after a case and after a miss. With them about nine jumps in ten stay in the region. Measured."""
 
 FEWEST = 24
-"""One walker in so many at least begins at once; all of them where seconds are few, as small batches take nearly as
-long as large ones."""
+"""At least one walker in this many begins at once. With `hurry` all do, as small batches take nearly as long."""
 
 TOGETHER = 10
-"""For so many trials those who began at the same seed learn together: many copies would else all learn the same."""
+"""Trials for which walkers from one start case learn together, as each would learn the same. Chosen."""
 
 RENEW_EVERY = 20
-"""So many trials teach a walker enough to be worth copying."""
+"""Trials after which walkers are copied and lost ones are replaced. Chosen: they have learned enough then."""
 
 POOR = 0.15
-"""If fewer of these trials give a case, new seeds are better than going on."""
+"""If a smaller part of these trials gives a case, new start cases are better than going on. Measured."""
 
 DRY = 0.95
-"""And if more of the walkers then stand where one stood before."""
+"""If a larger part of the walkers stands where one stood before, new start cases are better too. Measured."""
 
 MOST_MISSES = 10
-"""A walker that missed more often in a row is lost."""
+"""A walker with more misses in a row is lost. Chosen."""
 
 BITS = 12
-"""Of a cell's number. Parameters past the twelfth share one with another: a rough map is enough."""
+"""Bits of a cell's number. Parameters after the twelfth share a bit with another. Chosen: a rough map is enough."""
 
 NOBODY = -1
 
 REDRAWS = (4,)
-"""How many others a walker whose jump is forbidden draws at once, and once more for each number."""
+"""Jumps that a walker draws together when its own is forbidden, once for each number here. Chosen."""
 
 CROWDED = 2
-"""Times the mean of all cells: a cell visited more often is over-represented."""
+"""A cell with this many times the mean of visits is over-represented. Chosen."""
 
 PLACES = 1_000_003
-"""Inputs are told apart by their keys modulo this prime: now and then a walker leaves for no reason."""
+"""Inputs are told apart by their keys modulo this prime, so now and then a walker leaves for no reason. Chosen."""
 
 
 class Anchored(Strategy):
@@ -78,19 +77,19 @@ class Anchored(Strategy):
         self._any_wraps = bool(self.wraps.any())
         self._visits = Visits(domain)
         self._n_seeds = self._n_together = 0
-        """Of all rounds so far; and of this one, where those who begin at one seed are many."""
+        """Start cases of all rounds; and those of this round, if several walkers begin at each."""
         self._sums = np.tri(len(self.columns))
         self._count_type = np.min_scalar_type(len(self.columns))
         self._walkers = np.arange(0)
-        """0, 1, 2, ...: kept, as every trial needs them several times."""
+        """The numbers 0, 1, 2, ... of the walkers, which every trial needs several times."""
         self._asked = self._walkers
-        """Those that are asked about: all but the ones that found no way out."""
+        """The walkers that are asked about: all except those that found no way out."""
         self._likely: Floats | None = None
-        """Within a density: how likely each walker's place is, as long as that is known."""
+        """Within a density: the log chance of each walker's place, if it is known."""
         self._then = np.empty(0)
-        """And how likely the places are where they would go."""
+        """Within a density: the log chances of the places where the walkers would go."""
         self._drawn, self._allowed = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
-        """By parameter, how many jumps were drawn where some are forbidden, and how many of these were allowed."""
+        """By parameter, the jumps drawn in a restricted domain, and those of them that were allowed."""
 
     # Walkers come and go
 
@@ -108,20 +107,20 @@ class Anchored(Strategy):
         self.is_spent = self.is_dry = False
 
     def _shares(self, n_seeds: int) -> tuple[int, int]:
-        """How many walkers begin at new seeds, and how many go on: those of before are worth as much, each, as these.
+        """How many walkers begin at new start cases, and how many go on, so that all start cases have equal shares.
 
-        Else the first few seeds would have nearly all walkers, and what lies far from them would never be found.
+        Otherwise the first few would have nearly all walkers, and cases far from them would never be found.
         """
         n, n_before = self.settings.n_walkers, self._n_seeds
         self._n_seeds += n_seeds
-        # Each seed once: many walkers would all learn the same there. But batches should not be tiny.
+        # One walker for each, as several would learn the same. But batches should not be tiny.
         n_new = max(n_seeds, n // FEWEST)
         if self.settings.hurry:  # as many as there may be
             n_new = n_seeds * max(1, n // self._n_seeds)
         return n_new, min(n_new * n_before // n_seeds, max(0, n - n_new))
 
     def take(self, walkers: Codes) -> None:
-        """Go on with these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is named twice is copied."""
         self.position = self.position[walkers]
         self.reach = self.reach.take(walkers, axis=1)
         self.misses = self.misses[walkers]
@@ -135,7 +134,7 @@ class Anchored(Strategy):
         self._likely = None
 
     def _renew(self) -> None:
-        """Walkers that should leave go on from where others found a case; while they are few, all are copied."""
+        """Move walkers that should leave to where others found a case. While walkers are few, copy all of them."""
         leaves, weights = self.misses > MOST_MISSES, np.ones(len(self.position))
         if self.settings.diversify:
             again, crowded, visits = self._visits.add(self.position)
@@ -156,7 +155,7 @@ class Anchored(Strategy):
     def _ask(self) -> Codes:
         self._jumps = self.draw(self._walkers)
         if self.wants is not None and not self._n_trials:
-            self._jumps.stay(self._new)  # hints are needed on where they begin
+            self._jumps.stay(self._new)  # hints are needed about the places where they begin
         self._asked = self._walkers
         proposal = self.position.copy()
         proposal.put(self._jumps.places, self._jumps.after)
@@ -169,32 +168,32 @@ class Anchored(Strategy):
         if self.domain.is_restricted:  # what is rarely allowed is rarely tried
             sums = sums * (self._allowed / self._drawn)
         sums = sums @ (self.reach if walkers is self._walkers else self.reach.take(walkers, axis=1))
-        # Counted in the smallest type, which takes half the time.
+        # The smallest dtype takes half the time.
         chosen = (sums[:-1] <= draws[0] * sums[-1]).sum(axis=0, dtype=self._count_type).astype(np.int64)
         cells, places = self.cells(chosen, walkers), self.places(chosen, walkers)
         before = self.position.take(places)
         spans = self.spans.take(chosen)
         within = self.reach.take(cells) * spans
         if self._any_wraps:
-            within = np.where(self.wraps.take(chosen), spans, within)  # all of it where there is no order
+            within = np.where(self.wraps.take(chosen), spans, within)  # the whole range of values without order
         steps = 1 + (draws[1] * within).astype(np.int64)
         after = _land(before, np.where(self.goes_down(cells, draws[2]), -steps, steps), self.levels.take(chosen))
         return Jumps(chosen[None], cells[None], places[None], before[None], after[None])
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
-        """Which of the chosen parameters go down."""
+        """Which of the chosen parameters are moved down."""
         return draws < 0.5
 
     def cells(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Where the chosen parameters of these walkers are in tables by parameter, then walker."""
+        """Flat positions of the chosen parameters of these walkers in tables by parameter, then walker."""
         return chosen * len(self.position) + walkers
 
     def places(self, chosen: Codes, walkers: Codes) -> Codes:
-        """Where the chosen parameters of these walkers are in `position`."""
+        """Flat positions of the chosen parameters of these walkers in `position`."""
         return self.columns.take(chosen) + walkers * self.position.shape[1]
 
     def _retry(self, proposal: Codes) -> Codes:
-        """Draw again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
+        """Draw jumps again for walkers whose jump is forbidden. One that finds no way out is not asked about."""
         if isinstance(self.domain, Region) and self._likely is None:
             self._likely = self.domain.density.log_chances(self.position)
         may, self._then = self._may_go(self._walkers, self._jumps, proposal)
@@ -221,7 +220,7 @@ class Anchored(Strategy):
         return proposal[self._asked]
 
     def _may_go(self, walkers: Codes, jumps: Jumps, there: Codes) -> tuple[Mask, Floats]:
-        """Which of these walkers may go where they would, and how likely that is; what is rarely allowed is learned."""
+        """Which walkers may make their jumps, and the log chances of the places. Learns what is rarely allowed."""
         if isinstance(self.domain, Region) and self._likely is not None:
             then = self.domain.density.log_chances(there)
             may = self.domain.takes(self._likely[walkers], then, there, self.rng)
@@ -250,7 +249,7 @@ class Anchored(Strategy):
             self.is_spent = is_poor or self.is_dry
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Widen or narrow the reach along what was moved."""
+        """Widen or narrow the reach along the parameters that were moved."""
         reach = self.reach.take(jumps.cells)
         learned = np.maximum(np.minimum(reach * np.where(judgement.hits, WIDEN, NARROW), 1.0), LEAST_REACH)
         self.reach.put(jumps.cells, np.where(jumps.before == jumps.after, reach, learned))
@@ -258,7 +257,7 @@ class Anchored(Strategy):
             self._learn_together(jumps)
 
     def _learn_together(self, jumps: Jumps) -> None:
-        """New walkers from one seed take the mean of what those of them learned that moved the same parameter."""
+        """Give new walkers from one start case the mean of what those learned that moved the same parameter."""
         n, new = self._n_together, self._new
         chosen = jumps.chosen[0, new]
         cells = chosen * n + np.arange(len(new)) % n  # they began in turn at the seeds
@@ -272,43 +271,43 @@ class Anchored(Strategy):
 
 @dataclass(frozen=True)
 class Jumps:
-    """What the walkers move: a row for the first parameter each one moves, the second, ..., a column a walker."""
+    """The jumps of walkers: a column for each walker, a row for the first parameter it moves, the second, and so on."""
 
     chosen: Codes
-    """Which of the movable parameters."""
+    """The parameters, by their place among the movable ones."""
     cells: Codes
-    """Where these are in tables by parameter, then walker."""
+    """Flat positions of the parameters in tables by parameter, then walker."""
     places: Codes
-    """Where these are in the walkers' positions."""
+    """Flat positions of the parameters in the walkers' positions."""
     before: Codes
     after: Codes
 
     def put(self, walkers: Codes, jumps: Jumps) -> None:
-        """Other jumps for some walkers."""
+        """Replace the jumps of some walkers."""
         for ours, theirs in zip(vars(self).values(), vars(jumps).values(), strict=True):
             ours[:, walkers] = theirs
 
     def stay(self, walkers: Codes) -> None:
-        """No move of some walkers."""
+        """Let some walkers stay where they are."""
         self.after[:, walkers] = self.before[:, walkers]
 
     def made(self, rows: Codes, columns: Codes) -> Codes:
-        """Inputs, one a walker, after their jumps."""
+        """The inputs after the jumps, one for each walker; changes the rows given."""
         for chosen, after in zip(self.chosen, self.after, strict=True):
             rows[np.arange(len(rows)), columns[chosen]] = after
         return rows
 
     def of(self, walkers: Codes) -> Jumps:
-        """Those of some walkers."""
+        """The jumps of some walkers."""
         return Jumps(*(each[:, walkers] for each in vars(self).values()))
 
     def undone(self) -> Jumps:
-        """No move at all."""
+        """Jumps that let all walkers stay."""
         return replace(self, after=self.before.copy())
 
 
 def _land(before: Codes, steps: Codes, levels: Codes) -> Codes:
-    """A step past a bound is reflected; one that leaves the range both ways goes around."""
+    """The values after steps. A step past a bound is reflected; if that leaves the range too, it goes around."""
     after = before + steps
     outside = np.flatnonzero(_is_outside(after, levels))
     if len(outside):
@@ -323,9 +322,9 @@ def _is_outside(codes: Codes, levels: Codes) -> Mask:
 
 
 class Visits:
-    """The inputs where walkers stood, and how often they stood in each cell of a coarse grid.
+    """Counts the inputs where walkers stood, and the visits to each cell of a coarse grid.
 
-    The cells are the lower and upper halves of all parameters.
+    A cell is the lower or upper half of each parameter.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -337,14 +336,14 @@ class Visits:
         self._stood = np.full(PLACES, NOBODY, dtype=np.int32)
 
     def add(self, codes: Codes) -> tuple[Mask, Mask, Codes]:
-        """Who stands where someone stood before, and who in a crowded cell; and the visits to each one's cell."""
+        """Which walkers stand where one stood before, which in a crowded cell, and the visits to the cell of each."""
         cells = (codes[:, self._columns] * 2 >= self._levels) @ self._bits % len(self._counts)
         self._counts += np.bincount(cells, minlength=len(self._counts))
         visits = self._counts[cells]
         return ~self._are_first(codes), visits > CROWDED * self._counts[self._counts > 0].mean(), visits
 
     def _are_first(self, codes: Codes) -> Mask:
-        """Who is the first at a place; of several that come at once, one."""
+        """Which walkers are the first at their place; of several that come together, one is."""
         places, each = self._keys.of(codes).sum(axis=1) % PLACES, np.arange(len(codes), dtype=np.int32)
         is_new = self._stood[places] == NOBODY
         self._stood[places] = each

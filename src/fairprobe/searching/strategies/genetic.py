@@ -1,4 +1,4 @@
-"""`genetic`: cases are crossed and mutated, and what becomes a case may have offspring too (as ExpGA does it)."""
+"""`genetic`: cases are crossed and mutated, and children that are cases have children too (as in ExpGA)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 FROM_MATE = 0.1
-"""The chance that a parameter comes from the second parent."""
+"""The chance that a parameter comes from the second parent. Chosen."""
 
 
 class Genetic(Strategy):

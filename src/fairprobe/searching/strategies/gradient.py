@@ -17,7 +17,7 @@ from fairprobe.searching.strategies.anchored import Jumps
 from fairprobe.searching.strategies.guided import Guided
 
 HEADSTRONG = 0.5
-"""The chance that a jump does not care where the gradient points: else walkers would end at the bounds."""
+"""The chance that a jump ignores the gradient, as walkers would otherwise end at the bounds. Chosen."""
 
 
 class Gradient(Guided):
@@ -28,7 +28,7 @@ class Gradient(Guided):
     def __init__(self, domain: Domain, settings: SearchSettings, rng: np.random.Generator) -> None:
         super().__init__(domain, settings, rng)
         self.widening = np.empty((len(self.columns), 0))
-        """By parameter, then walker: what one step up adds to the difference between the twins' scores."""
+        """By parameter, then walker: the change of the difference between the twins' scores by one step up."""
 
     @classmethod
     def check_model(cls, model: Any) -> None:
@@ -41,7 +41,7 @@ class Gradient(Guided):
             )
 
     def take(self, walkers: Codes) -> None:
-        """Go on with these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is named twice is copied."""
         super().take(walkers)
         self.widening = self.widening.take(walkers, axis=1)
 
@@ -51,13 +51,13 @@ class Gradient(Guided):
         self.widening = np.concatenate([self.widening, np.zeros((len(self.columns), len(seeds)))], axis=1)
 
     def goes_down(self, cells: Codes, draws: Floats) -> Mask:
-        """Where the gradient points, or by chance."""
+        """Whether jumps go down: where the gradient points, or by chance."""
         slope = self.widening.take(cells)
         by_chance = (draws < HEADSTRONG) | (slope == 0)
         return np.where(by_chance, draws % HEADSTRONG < HEADSTRONG / 2, slope < 0)
 
     def learn(self, judgement: Judgement, jumps: Jumps) -> None:
-        """Take the gradients over where there is a case."""
+        """Replace the slopes of walkers on a case by the gradients there."""
         super().learn(judgement, jumps)
         if self.hints is None or self.hints.gradients is None:
             return

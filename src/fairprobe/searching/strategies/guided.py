@@ -13,23 +13,23 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategies.anchored import Anchored, Jumps
 
 NEAR = 0.2
-"""So near to the boundary, in gaps between the twins' scores, is near enough."""
+"""A distance from the boundary that is near enough, in gaps between the twins' scores. Chosen."""
 
 CHANCE = 0.3
-"""How much farther off, in the same unit, a step may lead and still be taken: slopes are guesses."""
+"""A random distance that is added when steps are compared, in the unit of `NEAR`, as slopes are guesses. Chosen."""
 
 PACE = 0.02
-"""How fast the boundary is followed."""
+"""The part of the way by which the boundary follows each batch of cases. Chosen."""
 
 TINY = 1e-12
 
 
 class Guided(Anchored):
-    """Learns by finite differences how each parameter moves the centre of the twins' scores, and keeps it in place.
+    """Keeps the centre of the twins' scores at the decision boundary.
 
-    Twins are treated differently where the decision boundary lies between their scores. Where it lies is learned from
-    the cases, as a model's labels need not follow its scores: these only propose. Where a model gives no scores, the
-    labels stand in for them: a jump that lost the region shows on which side.
+    Twins are treated differently if the boundary lies between their scores. The walker learns by finite differences how
+    each parameter moves the centre, and from the cases where the boundary lies, as labels need not follow scores.
+    Without scores it uses labels: a jump that lost the region shows on which side of the boundary it ended.
     """
 
     wants = "scores"
@@ -39,12 +39,12 @@ class Guided(Anchored):
         self.boundary: float | None = None
         self._side: Any = None
         self.centre, self.gap = np.empty(0), np.empty(0)
-        """Of the scores of each walker's twins."""
+        """The centre of the scores of each walker's twins, and the gap between them."""
         self.slope = np.empty((len(self.columns), 0))
-        """By parameter, then walker: what one step adds to the centre."""
+        """By parameter, then walker: the change of the centre by one step up."""
 
     def take(self, walkers: Codes) -> None:
-        """Go on with these walkers; one that is named twice is copied."""
+        """Keep these walkers; one that is named twice is copied."""
         super().take(walkers)
         self.centre, self.gap = self.centre[walkers], self.gap[walkers]
         self.slope = self.slope.take(walkers, axis=1)
@@ -61,7 +61,7 @@ class Guided(Anchored):
     # Aiming
 
     def draw(self, walkers: Codes) -> Jumps:
-        """A jump; and where that would lose the boundary, the step of a second parameter that makes up for it."""
+        """A jump, and a step of a second parameter that makes up for it where it would lose the boundary."""
         jumps = super().draw(walkers)
         if self.boundary is None or len(self.columns) == 1:
             return jumps
@@ -76,7 +76,7 @@ class Guided(Anchored):
         return Jumps(*map(np.vstack, zip(vars(jumps).values(), also, strict=True)))
 
     def _make_up(self, walkers: Codes, off: Floats, first: Codes) -> tuple[Codes, Codes]:
-        """For these walkers the parameter, and its step, that leave the centre near the boundary."""
+        """The second parameter of these walkers, and its step, that leave the centre near the boundary."""
         slope = self.slope.take(walkers, axis=1)
         wanted = np.rint(-(off / np.where(np.abs(slope) < TINY, TINY, slope)))
         # As many steps back as the reach and the bounds allow, by parameter, then walker.
@@ -100,10 +100,13 @@ class Guided(Anchored):
         scores = self._sides(judgement) if self.hints is None else self.hints.scores
         if scores is None:
             return
-        low, high = np.fmin.reduce(scores), np.fmax.reduce(scores)  # NaN, for a twin that does not exist, is passed by
+        low, high = (
+            np.fmin.reduce(scores),
+            np.fmax.reduce(scores),
+        )  # NaN, of a twin that does not exist, is ignored
         centre, gap, hits = (low + high) / 2, high - low, judgement.hits
         if hits.any():
-            # The cases' centre is where the boundary is; it is followed slowly.
+            # The boundary is at the centre of the cases; it is followed slowly.
             here = np.median(centre[hits])
             if self.boundary is None:
                 self.boundary = here
@@ -115,7 +118,7 @@ class Guided(Anchored):
         self.gap[asked] = np.where(hits, gap, self.gap[asked])
 
     def _sides(self, judgement: Judgement) -> Floats | None:
-        """Labels in place of scores: 0 or 1 for the sides of the boundary, so that a case's centre is between."""
+        """Labels in place of scores: 0 or 1 for the side of the boundary, so that the centre of a case is 0.5."""
         outputs, present = judgement.outputs, judgement.present
         if outputs.ndim != 2:
             return None
@@ -125,7 +128,7 @@ class Guided(Anchored):
         return sides if present is None else np.where(present, sides, np.nan)
 
     def _correct(self, change: Floats, jumps: Jumps) -> None:
-        """The least correction of the slopes, in terms of the parameters' ranges, that explains the centre's change."""
+        """Make the least correction of the slopes, relative to the ranges, that explains the change of the centre."""
         ordered = ~self.wraps.take(jumps.chosen).any(axis=0)
         steps = np.where(ordered, jumps.after - jumps.before, 0)
         slope = self.slope.take(jumps.cells)

@@ -1,4 +1,4 @@
-"""`nearby`: real rows with a few changes, to values of other rows, so that people stay near to real ones."""
+"""`nearby`: real rows with a few values changed to those of other rows, so that cases stay near to real people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairprobe.searching.settings import SearchSettings
 from fairprobe.searching.strategy import Strategy
 
 AGAIN = 0.5
-"""How often a row whose change gave a case is tried with other values of the same columns."""
+"""The chance that a row is changed in the columns that last gave a case. Chosen."""
 
 
 class Nearby(Strategy):
@@ -24,7 +24,7 @@ class Nearby(Strategy):
         self.columns = np.array([c for c in domain.free_columns if domain.levels[c] > 1], dtype=np.int64)
         self.most = min(settings.max_changes or 0, len(self.columns))
         self.own_levels = np.array([domain.own_levels[c] for c in self.columns], dtype=np.int64)
-        """How many values each has that are drawn: those of rows alone are not."""
+        """The number of values of each column that may be drawn; values that only rows have are not."""
         self.trials, self.hits = np.full(len(self.columns), 2.0), np.ones(len(self.columns))
 
     def _start(self, seeds: Codes) -> None:
@@ -56,9 +56,9 @@ class Nearby(Strategy):
         return self.domain.allows(self.domain.completed(codes))
 
     def _propose(self, walkers: Codes) -> tuple[Codes, Codes]:
-        """Rows with some columns changed, and which these are, -1 where fewer."""
+        """Rows with some columns changed, and the places of these columns; -1 fills up."""
         n, rng = len(walkers), self.rng
-        # The columns with the highest weight times luck: a draw without replacement, by the weights.
+        # The columns with the highest weight times luck are a draw without replacement by the weights.
         luck = np.log(self.hits / self.trials) + rng.gumbel(size=(n, len(self.columns)))
         changed = np.argsort(-luck, axis=1)[:, : self.most]
         changed[np.arange(self.most) >= rng.integers(1, self.most + 1, size=n)[:, None]] = -1
