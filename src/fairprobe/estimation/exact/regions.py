@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
-from fairprobe.domain.boxes import Part
+from fairprobe.domain.allowed import Part
 from fairprobe.estimation.exact.axes import Slots, slots_of
 from fairprobe.estimation.exact.solved import exact_dtype
 from fairprobe.model.tables import UnfitError

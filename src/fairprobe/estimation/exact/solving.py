@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairprobe.checks import shown
-from fairprobe.domain.boxes import Part
+from fairprobe.domain.allowed import Part
 from fairprobe.domain.domain import Domain
 from fairprobe.domain.variables import TooManyError
 from fairprobe.errors import ModelError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import shown
-from fairprobe.domain.boxes import Part
+from fairprobe.domain.allowed import Part
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.exact.axes import Axis, Slots, Tests, make_axis
 from fairprobe.estimation.exact.regions import Regions, make_regions
