@@ -288,7 +288,7 @@ def test_a_model_that_cannot_be_sent():
 def test_an_estimate_is_the_same(two_workers):
     options = {"method": "sample", "n_experiments": 100}
     one, two = (estimate(BOX.model, BOX.domain, engine=engine, **options) for engine in ("local", two_workers))
-    assert {**one.summary(), "seconds": 0} == {**two.summary(), "seconds": 0}
+    assert {**one.jsonable(), "seconds": 0} == {**two.jsonable(), "seconds": 0}
 
 
 def test_a_scheduler_that_is_started_again(cluster, tmp_path):
