@@ -200,7 +200,7 @@ class BoxWalk:
             inner = np.flatnonzero(plan.axis[node] >= 0)
             box, combination, tree, node = box[inner], combination[inner], tree[inner], node[inner]
             cells, mask = boxes.cells[box, plan.axis[node]], plan.masks[plan.test[node]]
-            goes_left, goes_right = (cells & mask).any(axis=1), (cells & ~mask).any(axis=1)
+            goes_left, goes_right = (np.any(part, axis=1) for part in (cells & mask, cells & ~mask))
             settled = np.flatnonzero(goes_left != goes_right)
             box, combination, tree, node = box[settled], combination[settled], tree[settled], node[settled]
             who = boxes.who[box, combination]
