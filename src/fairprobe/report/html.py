@@ -63,7 +63,7 @@ def text(of: object) -> Markup:
 
 def _attribute(of: str) -> Markup:
     """A text as the value of an attribute, which holds no elements."""
-    return Markup("".join(escape(part) for part, _ in wording.parted(of)))
+    return Markup(escape(wording.said(wording.unmarked(of))))
 
 
 def _held(of: Mapping[str, Any], end: float) -> dict[str, Any]:

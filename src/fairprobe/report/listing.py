@@ -1,9 +1,9 @@
 """Lists of pairs as the page's script reads them: column by column, each text once, so that 10,000 cases stay small.
 
 A list has `n` entries, each with a label, the `columns` of the inputs, and the texts of their distinct `values` in
-order. By column it has the `codes` of the entries (-1: not told). By entry it has the `changes`, flat triples of column,
-value before and value after, and the `answers`, flat pairs of a combination (-1: none) and an output. It can be sorted by
-its `measures` and filtered by its `groups`.
+order. By column it has the `codes` of the entries (-1: not told). By entry it has the `changes`, flat triples of
+column, value before and value after, and the `answers`, flat pairs of a combination (-1: none) and an output. It can be
+sorted by its `measures` and filtered by its `groups`.
 """
 
 from __future__ import annotations
