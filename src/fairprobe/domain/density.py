@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import checked_count, checked_seed, is_number
 from fairprobe.domain.bins import Bins
+from fairprobe.domain.derived import Extended
 from fairprobe.domain.domain import Domain, checked_domain
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.factors import Factor, learned
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.restrictions import PATIENCE, THINNEST
