@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Floats
+from fairprobe.arrays import Codes, Floats, WithoutTables
 from fairprobe.domain.discretize import as_floats
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import checked_values, natural_dtype, plain
@@ -181,7 +181,7 @@ class Real(_Number):
         return np.round(self.low + self.step * codes, self._decimals)
 
 
-class Listed(Parameter):
+class Listed(WithoutTables, Parameter):
     """One of the values listed; a code is a value's place in the list."""
 
     @property
@@ -235,10 +235,6 @@ class Listed(Parameter):
     def numbers(self, codes: Codes) -> Floats:
         """The values as floats, missing ones as NaN."""
         return self._number_table[codes]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields without the tables, which are computed again where they are needed."""
-        return {key: value for key, value in self.__dict__.items() if not key.endswith("_table")}
 
 
 @dataclass(frozen=True)
