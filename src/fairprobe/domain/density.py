@@ -114,13 +114,12 @@ class Density:
             return self
         ours, theirs = ([_identity(each) for each in one.parameters] for one in (self.domain, checked_domain(domain)))
         if ours != theirs:
-            differ = [
-                name for (name, *one), (other, *two) in zip(ours, theirs, strict=False) if (name, one) != (other, two)
-            ]
+            names = ", ".join(domain.names)
+            differ = [one[0] for one, other in zip(ours, theirs, strict=False) if one != other]
+            what = f"the parameters {names}" if domain.names != self.domain.names else f"another {differ[0]!r}"
             raise DomainError(
-                f"a density must be of the domain that it is used with: it was fitted to {', '.join(self.domain.names)}, "
-                f"and this domain has {', '.join(domain.names)}, of which {differ[:1]} differs; fit it again, "
-                "Density.fit(domain, X)"
+                "a density must be of the domain that it is used with: it was fitted to "
+                f"{', '.join(self.domain.names)}, and this domain has {what}; fit it again, Density.fit(domain, X)"
             )
         counts = {"n_rows": self.n_rows, "n_left_out": self.n_left_out}
         return Density(domain, self.bins, self.factors, self.held_out, **counts)

@@ -132,7 +132,7 @@ def read(path: str | PathLike[str], domain: Domain | None = None) -> Density:
 
 
 def _from_table(about: dict[str, Any], table: pa.Table, path: str | PathLike[str]) -> Density:
-    parts = {key: part for key, part in table.to_pandas().groupby(["part", "item"], observed=True)}
+    parts = dict(iter(table.to_pandas().groupby(["part", "item"], observed=True)))
 
     def of(name: str, item: int) -> tuple[Codes, Codes]:
         part = parts.get((name, item), table.slice(0, 0).to_pandas())
