@@ -21,7 +21,7 @@ from fairprobe.estimation.exact.regions import Regions, make_regions
 from fairprobe.estimation.exact.solved import exact_dtype
 from fairprobe.model.known import known_kind
 from fairprobe.model.tables import Seen, Table, UnfitError
-from fairprobe.standins.vote import member_weights
+from fairprobe.standins.trees import member_weights
 
 MAX_ENTRIES = 100_000_000
 """Nodes times combinations of sensitive values that a plan may have."""
