@@ -126,7 +126,7 @@ def assert_no_discrimination(
         "explain_queries": max(1, n_explain),
     }
     populations = [Gate.of(asked["gate"]).population or "rows"]
-    every = AuditSettings.of(max_share=max_share, populations=populations, **asked, **effort)
+    every = AuditSettings(max_share=max_share, populations=populations, **asked, **effort)
     run = begin(model, inputs, data, None, every, checked_seed(seed))
     run.keep_health(caught)
     choose_populations(run)

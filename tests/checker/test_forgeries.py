@@ -126,7 +126,7 @@ def _made(name):
     build, arguments = {**MADE, **OPEN}[name]
     arguments = {"populations": ["rows"], **arguments}
     domain = arguments.pop("domain", plain)()
-    settings = AuditSettings.of(**{**SMALL, **arguments})
+    settings = AuditSettings(**{**SMALL, **arguments})
     return shares_of(
         build() if build in (moody, Odds) else build, domain, coded_rows() if build is coded else rows(), settings
     )
@@ -158,7 +158,7 @@ def test_rows_left_out_may_hold_what_would_change_the_verdict(run):
     frame = rows()
     frame.loc[frame.index[:20], "sex"] = None
     limits = [
-        AuditSettings.of(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
+        AuditSettings(max_share=limit, populations=["rows"], min_comparable=0.8, **SMALL, **HELD)
         for limit in (0.05, 0.5)
     ]
     said = [shares_of(lambda frame: frame["age"] > 40, plain(), frame, settings) for settings in limits]
@@ -283,7 +283,7 @@ def by_title(frame):
 @cache
 def _caught(name):
     builds = {"linked": (by_title, linked()), "plain": (model, plain()), "moody": (moody(), plain())}
-    settings = AuditSettings.of(
+    settings = AuditSettings(
         max_share=0.001, populations=["rows", "domain", "density"], method="sample", **SMALL, **HELD
     )
     return shares_of(*builds[name], rows(), settings)

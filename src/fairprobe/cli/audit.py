@@ -26,7 +26,6 @@ from fairprobe.domain import Density
 from fairprobe.errors import DataError, InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
-from fairprobe.oracle import checked_threshold
 from fairprobe.wording import counted
 
 EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_domain --data census.csv"
@@ -89,8 +88,7 @@ class AuditCommand(Command):
         if self.request["out"] is not None and not given["dry_run"]:
             RunFolder(self.request["out"])
         self.keywords = self._keywords()
-        self.settings = AuditSettings.of(**{k: v for k, v in self.keywords.items() if k in _SETTINGS})
-        checked_threshold(self.keywords["threshold"], self.keywords["output"])
+        self.settings = AuditSettings(**self.keywords)
         self.audit: Audit | None = None
 
     def _is_harmless(self, given: dict[str, Any], taken: dict[str, str]) -> bool:
@@ -129,7 +127,7 @@ class AuditCommand(Command):
         if self.is_run:
             good = self.good_outcome(self.domain, self.rows)
             self.keywords["favourable"] = None if good is None else good.word
-            self.settings = replace(self.settings, favourable=self.keywords["favourable"])
+            self.settings = self.settings.but(favourable=self.keywords["favourable"])
         if self.keywords["rows_are"] is None and not self.request["dry_run"]:
             self.keywords["rows_are"] = asked_role()
 
@@ -222,9 +220,6 @@ class AuditCommand(Command):
         }
         searched = self.settings.max_judged * len(self.domain.families)
         return {**bounds, "search": searched, "why": self.settings.explain_queries}
-
-
-_SETTINGS = AuditSettings.__dataclass_fields__
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:

@@ -14,7 +14,6 @@ from fairprobe.cli.command import Request
 from fairprobe.cli.destination import Destination, for_parquet
 from fairprobe.cli.words import aligned, note, say
 from fairprobe.errors import FairprobeError, RunError, SettingError
-from fairprobe.store.merging import MEMORY
 from fairprobe.store.run_folder import ABOUT, RunReader
 from fairprobe.store.shard_file import summary_of
 from fairprobe.store.whole_files import as_written, read_own
@@ -32,9 +31,6 @@ OPTIONS = [
         "run folders; for list, where they are (by default runs).",
         is_positional=True,
     ),
-    o.own(
-        "memory", "int | None", f"megabytes that telling cases apart may take; by default {MEMORY // MEGABYTE}.", o.HOW
-    ),
     o.out("for merge and export: write the cases as .csv or .parquet; an older file is overwritten."),
     o.own("json", "Flag", "print what list and show say as JSON."),
 ]
@@ -45,7 +41,7 @@ def run(request: Request) -> int:
 
     list names the runs of a folder; show says what a run is and where it stands, and checks every file; export writes
     the cases of a search as it would have written them itself; merge writes the distinct cases of all finished shards
-    of one or more runs of one domain. Neither needs the model, nor memory for all cases.
+    of one or more runs of one domain. Neither needs the model.
     """
     action, folders = request["action"], list(request["folders"] or ())
     if action not in ACTIONS:
@@ -173,14 +169,11 @@ def write_cases(request: Request, action: str, folders: list[str]) -> int:
     target = Destination.of(request["out"], (".csv", ".parquet"), may_be_stdout=False)
     if target is None:
         raise SettingError(f"runs {action} needs --out FILE, got none")
-    memory = MEMORY if request["memory"] is None else request["memory"] * MEGABYTE
-    if memory <= 0:
-        raise SettingError(f"--memory must be a number of megabytes above 0, got {request['memory']}")
     with as_written(", ".join(folders)):
-        return _written(action, folders, target, memory)
+        return _written(action, folders, target)
 
 
-def _written(action: str, folders: list[str], target: Destination, memory: int) -> int:
+def _written(action: str, folders: list[str], target: Destination) -> int:
     from fairprobe.searching.stored_cases import StoredCases, merged, write_csv, write_parquet
 
     runs = [StoredCases(folder) for folder in folders]
@@ -197,7 +190,7 @@ def _written(action: str, folders: list[str], target: Destination, memory: int) 
     counts: list[int] = []
 
     def write(part: Path) -> None:
-        frames = merged(parts, memory)
+        frames = merged(parts)
         is_csv = target.path.suffix.lower() == ".csv"
         counts.append(write_csv(frames, part, most) if is_csv else write_parquet(frames, part, for_parquet, most))
 

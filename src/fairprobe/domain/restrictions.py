@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Mask
 from fairprobe.domain import radix
-from fairprobe.domain.allowed import Block
-from fairprobe.domain.boxes import Part, make_part
+from fairprobe.domain.allowed import Block, Part, make_part
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.expressions import Formula, Operand, evaluate, names_in
 from fairprobe.domain.extended import Held
@@ -171,7 +170,7 @@ class Restrictions:
     @property
     def n_states(self) -> int:
         """The number of states of all tables."""
-        return sum(len(step.table) for block in self.blocks if isinstance(block, Block) for step in block.steps)
+        return sum(len(step.table) - 1 for block in self.blocks if isinstance(block, Block) for step in block.steps)
 
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs drawn uniformly from those that the rules allow. The callables may still forbid some."""

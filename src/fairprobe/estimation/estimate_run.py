@@ -194,7 +194,7 @@ class EstimateRun:
                 limit = f"and {settings.n:,} sampled with their twins are fewer"
             survey.detail = f"the domain has {magnitude(domain.size)} inputs, {limit}"
             return None
-        n_rows = settings.rows_foreseen(domain) if settings.method == "auto" else None
+        n_rows = settings.rows_foreseen(domain) if settings.method == "auto" else math.inf
         shares: list[Share] = []
         for part in [domain.with_sensitive(names) for names in self.sets]:
             solved = solve(self.population.model, part, n_rows=n_rows)
@@ -207,17 +207,18 @@ class EstimateRun:
                 f"solved for the model's {solved.method}; the model agreed on all of {N_RANDOM} random families, so "
                 f"with {percent(settings.confidence)} confidence it answers otherwise on fewer than {most}"
             )
-            value = float(solved.share) if solved.families else math.nan
-            bounds = (value, value) if solved.families else (0.0, 1.0)
-            labels, each = solved.by_label.items(), solved.n_each
-            outcomes = {(place, label): n * each for label, counts in labels for place, n in enumerate(counts)}
+            value = float(solved.share) if solved.n else math.nan
+            bounds = (value, value) if solved.n else (0.0, 1.0)
+            outcomes = {
+                (place, label): n for label, counts in solved.by_label.items() for place, n in enumerate(counts)
+            }
             share = survey.make(
                 value,
                 bounds,
                 bounds,
-                n=solved.families * each,
+                n=solved.n,
                 n_not_comparable=solved.n_not_comparable,
-                hits=solved.hits * each,
+                hits=solved.hits,
                 method="exact",
                 sensitive=part.sensitive,
                 n_queries=solved.n_queries,

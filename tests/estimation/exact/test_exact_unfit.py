@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer
 from fairprobe.errors import ModelError
-from fairprobe.estimation.exact import NotSolved, Solved, axes, linear, solve, trees
+from fairprobe.estimation.exact import NotSolved, Solved, axes, linear, plan, solve, solving, trees
 from fairprobe.model import tables
 
 DOMAIN = Domain([Integer("s", 0, 1), Integer("x", 0, 9), Integer("y", 0, 9), Integer("z", 0, 9)], sensitive=["s"])
@@ -191,17 +191,17 @@ def test_columns_that_depend_on_several_parameters(step):
 # Limits
 
 
-def test_boxes():
+def test_boxes(monkeypatch):
     model = fitted(DecisionTreeClassifier(random_state=0))
-    limited = solve(model, DOMAIN, max_boxes=20)
-    assert limited == NotSolved("the boxes that the trees cut the domain into exceed the limit of 20")
     assert isinstance(solve(model, DOMAIN), Solved)
+    monkeypatch.setattr(solving, "MAX_BOXES", 20)
+    assert reason(model) == "the boxes that the trees cut the domain into exceed the limit of 20"
 
 
 @pytest.mark.parametrize(
     ("module", "limit", "words"),
     [
-        (trees, "MAX_ENTRIES", "combinations of sensitive values make"),
+        (plan, "MAX_ENTRIES", "combinations of sensitive values make"),
         (axes, "MAX_BITS", "sets of its levels make"),
         (tables, "MAX_TABLE", "that can be looked at one by one"),
         (tables, "MAX_CELLS", "numbers that a table may have"),

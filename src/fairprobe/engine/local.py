@@ -1,19 +1,19 @@
-"""The base class of engines that run several shards at once, each as a future.
+"""The base class of engines, and the local engine, which runs one shard after the other in this process.
 
-Results are given in order, in whatever order the shards end, and kept as soon as they are there.
+Each shard is a future. Results are given in order, in whatever order the shards end. They are kept at once.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from typing import Any
 
-from fairprobe.engine.base import TRIES, Counts, Patience, Skipped, Work, in_words
+from fairprobe.engine.base import TRIES, Counts, Skipped, Work
 from fairprobe.engine.interrupts import interruptible
-from fairprobe.errors import FairprobeError
+from fairprobe.errors import FairprobeError, RunError
 
 POLL_SECONDS = 0.1
 """How often the shards under way are looked at. Chosen: progress is shown as often."""
@@ -21,11 +21,15 @@ POLL_SECONDS = 0.1
 GRACE_SECONDS = 30.0
 """How long interrupted shards may take to hand over what they have. Chosen: one batch of a slow model."""
 
+MOST_SKIPPED = 3
+"""The run fails when this many shards in a row are left out, as it would never end. Chosen."""
 
-class PooledEngine:
-    """Runs a few shards at once. A subclass starts them, counts, and stops them."""
+
+class Engine(ABC):
+    """Runs shards 0, 1, 2, ... and gives their results in this order. A subclass starts, counts and stops them."""
 
     address: str | None = None
+    """The address of a page that shows the engine at work, if there is one."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -73,8 +77,12 @@ class PooledEngine:
     # The results
 
     def results(self) -> Iterator[Any]:
-        """The results in order; others are under way."""
-        patience = Patience()
+        """The results; endless unless the number of shards is known, so the caller stops when it has enough.
+
+        A shard that fails is run again. One that keeps failing comes out as `Skipped`. A `FairprobeError` from the task
+        is raised at once.
+        """
+        n_skipped = 0
         for shard in self._work.shards:
             self._line_up(shard)
             while shard not in self._results:
@@ -86,7 +94,9 @@ class PooledEngine:
                         self._work.watch(self._counts())
             self._fill()
             result = self._results.pop(shard)
-            patience.see(result)
+            n_skipped = n_skipped + 1 if isinstance(result, Skipped) else 0
+            if n_skipped >= MOST_SKIPPED:
+                raise RunError(f"a shard must not fail again and again, got {n_skipped} in a row: {result.words()}")
             yield result
 
     def _line_up(self, wanted: int) -> None:
@@ -94,7 +104,7 @@ class PooledEngine:
         most = wanted + self._most_ahead()
         most = most if self._work.n_shards is None else min(most, self._work.n_shards)
         for shard in range(self._n_lined_up, most):
-            known = self._work.load(shard)
+            known = None if self._work.kept is None else self._work.kept.load(shard)
             if known is None:
                 self._waiting.append(shard)
             else:
@@ -116,17 +126,64 @@ class PooledEngine:
                 self._n_tries[shard] += self._failed(shard, error)
                 if self._n_tries[shard] < TRIES:
                     self._waiting.appendleft(shard)  # the results after it have to wait for it
-                    continue
-                result = Skipped(shard, in_words(error), self._n_tries[shard])
-            self._work.save(shard, result)
-            self._results[shard] = result
+                else:
+                    self._results[shard] = Skipped.by(error, shard, self._n_tries[shard])
+            else:
+                self._take(shard, result)
+
+    def _take(self, shard: int, result: Any) -> None:
+        if self._work.kept is not None:
+            self._work.kept.save(shard, result)
+        self._results[shard] = result
 
     def finish(self) -> list[Any]:
-        """Stop the shards under way and give what they have, in order."""
+        """Stop the shards under way and give what they have so far, in order."""
         self._stop()
         wait(self._under_way.values(), timeout=GRACE_SECONDS)
         for shard, future in self._under_way.items():
             if future.done() and not future.cancelled() and future.exception() is None and future.result() is not None:
-                self._work.save(shard, future.result())
-                self._results[shard] = future.result()
+                self._take(shard, future.result())
         return [result for _, result in sorted(self._results.items()) if not isinstance(result, Skipped)]
+
+
+class LocalEngine(Engine):
+    """Runs a shard when its result is wanted, in this thread."""
+
+    def __init__(self, work: Work, address: str | None = None) -> None:
+        super().__init__(work)
+        self._here: Counts | None = None
+        """How far the shard has got that runs in this thread, if there is one."""
+
+    def _most_ahead(self) -> int:
+        return 1
+
+    def _may_start(self, shard: int) -> bool:
+        return self._here is None and not self._under_way
+
+    def _start(self, shard: int) -> Future[Any]:
+        """Run a shard in this thread. Its future is done when this returns."""
+        self._here, future = Counts(0, 0, 0), Future[Any]()
+        report = None if self._work.watch is None and self._work.n_jobs == 1 else self._report
+        try:
+            future.set_result(self._work.task(shard, self._work.seconds_left(), report))
+        except Exception as error:
+            future.set_exception(error)
+        finally:
+            self._here = None
+        return future
+
+    def _report(self, counts: Counts) -> bool:
+        self._here = counts
+        self._fill()  # a subclass may start others now
+        if self._work.watch is not None:
+            self._work.watch(self._counts())
+        return False
+
+    def _counts(self) -> list[Counts]:
+        return [] if self._here is None else [self._here]
+
+    def _stop(self) -> None:
+        """Do nothing: the shard that runs in this thread is over or has raised."""
+
+    def close(self) -> None:
+        """Do nothing: no shard is under way between two results."""
