@@ -164,7 +164,7 @@ def test_a_committee_fitted_by_two_processes(warm_workers):
     from sklearn.naive_bayes import GaussianNB
     from sklearn.tree import DecisionTreeClassifier
 
-    from fairprobe.retraining.committee import fitted_members
+    from fairprobe.retraining.labels import fitted_members
     from fairprobe.retraining.parts import checked_rows
 
     rows = BOX.domain.sample(400, seed=1)

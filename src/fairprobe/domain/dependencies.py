@@ -11,10 +11,9 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import listed_values
-from fairprobe.domain.derived import Derived
+from fairprobe.domain.derived import Derived, Extended
 from fairprobe.domain.discretize import Dependence, joint_counts
-from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Missing, Name, Not
-from fairprobe.domain.extended import Extended
+from fairprobe.domain.expressions import Formula, joined, none_of, one_of
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
@@ -150,19 +149,7 @@ def _formula(source: str, target: str, mapping: Mapping[Any, Any], is_whole: boo
     by_target: dict[Any, list[Any]] = {}
     for value, follows in mapping.items():
         by_target.setdefault(follows, []).append(value)
-    parts: list[Formula] = []
-    for follows, values in by_target.items():
-        parts += [Join("and", (part, *_one_of(target, [follows]))) for part in _one_of(source, values)]
-    if not is_whole:
-        unseen: list[Formula] = [Not(part) for part in _one_of(source, list(mapping))]
-        parts.append(unseen[0] if len(unseen) == 1 else Join("and", tuple(unseen)))
-    return Join("or", tuple(parts))
-
-
-def _one_of(name: str, values: Sequence[Any]) -> list[Formula]:
-    """Formulas, to be joined by `or`, that are true if a parameter has one of the values."""
-    known = tuple(value for value in values if value is not None)
-    parts: list[Formula] = []
-    if known:
-        parts.append(Compare("==", Name(name), Constant(known[0])) if len(known) == 1 else Among(Name(name), known))
-    return parts + ([Missing(Name(name))] if len(known) < len(values) else [])
+    parts = [
+        joined("and", [one_of(source, values), one_of(target, [follows])]) for follows, values in by_target.items()
+    ]
+    return joined("or", [*parts, *([] if is_whole else [none_of(source, list(mapping))])])

@@ -16,7 +16,7 @@ import numpy as np
 from fairprobe.arrays import Floats, Mask
 from fairprobe.domain.atoms import Column, Number, constant
 from fairprobe.domain.dependencies import MostBroken
-from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Join, Missing, Name
+from fairprobe.domain.expressions import Arithmetic, Compare, Constant, Formula, Name, joined, missing
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,7 @@ def _orders(
                 continue
             expected = _order(a, b, step, offset, sharpness, max(least, OFTEN * len(a)))
             if expected and n_broken <= most_broken(len(a), expected):
-                parts = [_ordered(low, high, offset), *(_missing(each) for each in (low, high) if _may_miss(each))]
-                formula = parts[0] if len(parts) == 1 else Join("or", tuple(parts))
+                formula = _or_missing([_ordered(low, high, offset)], low, high)
                 yield (low.name, high.name), (offset, Edge(formula, len(a), expected))
                 break
 
@@ -146,10 +145,9 @@ def _bounds(number: Number, everyone: Floats, column: Column, least: float) -> I
     for (symbol, bound), atoms in by_bound.items():
         premise: Mask = np.zeros(column.n_atoms, dtype=bool)
         premise[list(atoms)] = True
-        parts = column.literal(premise, prefer_allowed=False)
-        parts += [Compare(symbol, Name(number.name), Constant(constant(bound)))]
-        parts += [_missing(number)] if _may_miss(number) else []
-        yield Edge(Join("or", tuple(parts)), int(column.counts[premise].sum()), sum(atoms.values()))
+        within = Compare(symbol, Name(number.name), Constant(constant(bound)))
+        formula = _or_missing([column.literal(premise, prefer_allowed=False), within], number)
+        yield Edge(formula, int(column.counts[premise].sum()), sum(atoms.values()))
 
 
 def _bounds_of(inside: Floats, everyone: Floats) -> Iterator[tuple[str, float, float]]:
@@ -185,9 +183,7 @@ def _n_values(column: Number) -> int:
     return len(np.unique(column.numbers[~np.isnan(column.numbers)]))
 
 
-def _may_miss(column: Column) -> bool:
-    return column.parameter.missing
-
-
-def _missing(column: Column) -> Formula:
-    return Missing(Name(column.name))
+def _or_missing(formulas: Sequence[Formula], *columns: Column) -> Formula:
+    """One of the formulas, or a missing value in one of the columns where there may be any."""
+    absent = [missing(Name(column.name)) for column in columns if column.parameter.missing]
+    return joined("or", [*formulas, *absent])

@@ -23,7 +23,7 @@ from fairprobe.domain.links import Links
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairprobe.domain.boxes import Part
+    from fairprobe.domain.allowed import Part
     from fairprobe.domain.domain import Domain
     from fairprobe.domain.row_members import RowMembers
 

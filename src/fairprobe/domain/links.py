@@ -19,8 +19,8 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
-from fairprobe.domain.expressions import Among, Compare, Constant, Formula, Join, Name
-from fairprobe.domain.extended import Held
+from fairprobe.domain.derived import Held
+from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, one_of
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError
@@ -188,7 +188,7 @@ class _Table:
         for player in dict.fromkeys(value for role in link.roles.values() for value in role.values()):
             keys = tuple(key for role in link.roles.values() for key, value in role.items() if value == player)
             other: Formula = Compare("!=", Name(link.column), Constant(player))
-            yield Join("or", (other, Among(Name(link.sensitive), keys)))
+            yield Join("or", (other, one_of(link.sensitive, keys)))
 
     def in_rows(self, column: Held, sensitive: Held) -> RowRoles:
         """The roles in real rows. A value that is not the column's own stays with every sensitive value."""

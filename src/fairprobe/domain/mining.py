@@ -28,7 +28,7 @@ from fairprobe.domain.dependencies import dependencies
 from fairprobe.domain.derived import Derived
 from fairprobe.domain.discretize import joint_counts
 from fairprobe.domain.edges import orders, ranges
-from fairprobe.domain.expressions import Formula, Join, Not, leaves_of, names_in
+from fairprobe.domain.expressions import Formula, Not, joined, leaves_of, names_in
 from fairprobe.domain.restrictions import Restrictions
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of
 from fairprobe.errors import SettingError
@@ -229,9 +229,9 @@ def _as_candidate(pair: _Pair, some: Mask, others: Mask) -> _Candidate:
     """The rule that forbids a rectangle: the premise first, then the conclusion."""
     sides = sorted([(pair.one, some), (pair.other, others)], key=lambda side: _place(*side))
     (premise, is_premise), (conclusion, is_excluded) = sides
-    parts = premise.literal(is_premise, prefer_allowed=False) + conclusion.literal(is_excluded, prefer_allowed=True)
+    parts = premise.literal(is_premise, prefer_allowed=False), conclusion.literal(is_excluded, prefer_allowed=True)
     expected = float(pair.expected[np.ix_(some, others)].sum())
-    return _Candidate(Join("or", tuple(parts)), int(premise.counts[is_premise].sum()), expected)
+    return _Candidate(joined("or", parts), int(premise.counts[is_premise].sum()), expected)
 
 
 def _place(column: Column, forbidden: Mask) -> tuple[bool, int]:

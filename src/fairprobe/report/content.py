@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fairprobe.blocks import Cell, Figure, Interval
-from fairprobe.wording import POPULATION_TITLES, TWINS, answer, between, counted, magnitude, percent, value
+from fairprobe.wording import POPULATION_TITLES, answer, between, counted, magnitude, percent, value
 
 Content = Mapping[str, Any]
 Columns = dict[str, Callable[[Any], Cell]]
@@ -20,11 +21,6 @@ PLOTS = {
     "front": ("retraining", "Accuracy and share of each round"),
 }
 """By plot, the section that it stands in and its title."""
-
-
-def missing_of(content: Content) -> Mapping[str, str]:
-    """By section, the reason why it was not measured."""
-    return (content["why"] or {}).get("not_measured") or {}
 
 
 def part_of_why(content: Content, name: str) -> Any:
@@ -63,10 +59,8 @@ def scale_of(content: Content) -> float:
     held = held_of(content)
     ends = [each["high"] for each in (*content["shares"], *held) if each["high"] is not None]
     most = max([*ends, *(1.2 * (each["limit"] or 0.0) for each in held), 1e-6])
-    size = 10.0**-9
-    while size * 10 < most:
-        size *= 10
-    return min(1.0, next(step * size for step in (1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
+    size = 10.0 ** math.floor(math.log10(most))
+    return min(1.0, next(step * size for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if step * size >= most))
 
 
 def interval_of(of: Mapping[str, Any], end: float, limit: float | None = None) -> Interval:
@@ -87,11 +81,6 @@ def confidence(of: Mapping[str, Any]) -> str:
 def hits_words(of: Mapping[str, Any]) -> str:
     """The hits of a share and the inputs that were compared."""
     return f"{magnitude(of['hits'])} of {magnitude(of['n'])}"
-
-
-def share_words(share: Mapping[str, Any]) -> str:
-    """Names a share: its population, twins and sensitive parameters."""
-    return f"{population_title(share)}, {TWINS.get(share['twins'], share['twins'])}: {names(share['sensitive'])}"
 
 
 def population_title(share: Mapping[str, Any]) -> str:

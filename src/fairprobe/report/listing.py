@@ -1,65 +1,51 @@
 """Lists of pairs as the page's script reads them: column by column, each text once, so that 10,000 cases stay small.
 
-A list has so many entries `n`, each with a label; the `columns` of the inputs, their distinct `values` in order, and by
-column the `codes` of the entries (-1: not told); by entry its `changes`, flat triples of column, value before and value
-after, and its `answers`, flat pairs of who (-1: case, then twin) and what; the `measures` that it can be sorted by, and
-the `groups` that it can be filtered by.
+A list has `n` entries, each with a label, the `columns` of the inputs, and the texts of their distinct `values` in
+order. By column it has the `codes` of the entries (-1: not told). By entry it has the `changes`, flat triples of
+column, value before and value after, and the `answers`, flat pairs of a combination (-1: none) and an output. It can be
+sorted by its `measures` and filtered by its `groups`.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from fairprobe.checks import is_number
+from fairprobe.report.content import changes_of
 from fairprobe.wording import TWINS, answer, counted, shown
 
 Entry = Mapping[str, Any]
+Changes = Sequence[Sequence[Any]]
 
 
 def cases_listing(content: Mapping[str, Any]) -> dict[str, Any]:
     """The cases, each with its twin."""
     cases: Sequence[Entry] = content["cases"]
-    changes = [[(name, each["case"].get(name), after) for name, after in each["twin"].items()] for each in cases]
-    outputs = _Texts()
     return {
-        "n": len(cases),
         "labels": [shown(each["id"]) for each in cases],
-        **_columns([each["case"] for each in cases], changes),
-        "answers": [
-            [cell for output in each["outputs"] for cell in (-1, outputs.place(answer(output)))] for each in cases
-        ],
-        "who": [],
-        "outputs": outputs.all,
+        **_columns([each["case"] for each in cases], [changes_of(each) for each in cases]),
+        **_answers([[("", output) for output in each["outputs"]] for each in cases]),
         "notes": [_origin(each) for each in cases],
         "measures": _measures(cases),
-        "groups": _groups(cases),
+        "groups": [
+            *_group("Parted by", [[shown(each["parameters"])] for each in cases]),
+            *_group("In", [[f"Region {number}" for number in each["regions"]] for each in cases]),
+        ],
     }
 
 
 def flips_listing(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The real rows that flip: what differs, and the rows themselves only if these are shown."""
+    """The real rows that flip, with what differs; the rows themselves only if these are shown."""
     flips: Sequence[Entry] = content["rows"]["flips"]
-    who, outputs, twins = _Texts(), _Texts(), _Texts()
-    kinds = [[twins.place(TWINS[each["population"]])] for each in flips]
     return {
-        "n": len(flips),
         "labels": [shown(each["row"]) for each in flips],
         **_columns([each.get("values") or {} for each in flips], [each["changes"] for each in flips]),
-        "answers": [
-            [
-                cell
-                for one, output in each["answers"].items()
-                for cell in (who.place(shown(one)), outputs.place(answer(output)))
-            ]
-            for each in flips
-        ],
-        "who": who.all,
-        "outputs": outputs.all,
+        **_answers([each["answers"].items() for each in flips]),
         "notes": [],
         "measures": [],
-        "groups": [{"name": "Compared with", "texts": twins.all, "codes": kinds}] if len(twins.all) > 1 else [],
+        "groups": _group("Compared with", [[TWINS[each["population"]]] for each in flips]),
     }
 
 
@@ -69,66 +55,67 @@ def as_script_data(data: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-class _Texts:
-    """Texts by the place they were first given."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {}
-
-    def place(self, text: str) -> int:
-        return self._places.setdefault(text, len(self._places))
-
-    @property
-    def all(self) -> list[str]:
-        return list(self._places)
-
-
-def _columns(rows: Sequence[Entry], changes: Sequence[Sequence[Sequence[Any]]]) -> dict[str, Any]:
+def _columns(rows: Sequence[Entry], changes: Sequence[Changes]) -> dict[str, Any]:
     """Inputs and what changes in them, by the places of columns and of values in these."""
-    found: dict[str, dict[tuple[str, Any], None]] = {}
-    for row in rows:
-        for name, value in row.items():
-            found.setdefault(name, {})[_key(value)] = None
-    for name, before, after in itertools.chain(*changes):
-        found.setdefault(name, {}).update(dict.fromkeys((_key(before), _key(after))))
-    ordered = {name: sorted(values, key=_order) for name, values in found.items()}
-    places = {name: {key: place for place, key in enumerate(keys)} for name, keys in ordered.items()}
-    columns = {name: place for place, name in enumerate(ordered)}
+    found: dict[str, dict[str, Any]] = {}
+    pairs = [pair for row in rows for pair in row.items()]
+    pairs += [(name, value) for each in changes for name, *both in each for value in both]
+    for name, value in pairs:
+        found.setdefault(name, {})[shown(value)] = value
+    ordered = {
+        name: [text for text, _ in sorted(values.items(), key=lambda item: _order(item[1]))]
+        for name, values in found.items()
+    }
+    places = {name: {text: place for place, text in enumerate(texts)} for name, texts in ordered.items()}
+    numbers = {name: place for place, name in enumerate(ordered)}
     return {
+        "n": len(rows),
         "columns": [shown(name) for name in ordered],
-        "values": [[shown(value) for _, value in keys] for keys in ordered.values()],
-        "numeric": [all(kind == "number" for kind, value in keys if value is not None) for keys in ordered.values()],
+        "values": list(ordered.values()),
+        "numeric": [all(is_number(each) for each in found[name].values() if each is not None) for name in ordered],
         "codes": [
-            [codes[_key(row[name])] if name in row else -1 for row in rows]
+            [codes[shown(row[name])] if name in row else -1 for row in rows]
             for name, codes in places.items()
             if any(rows)
         ],
         "changes": [
             [
-                cell
+                place
                 for name, before, after in each
-                for cell in (columns[name], places[name][_key(before)], places[name][_key(after)])
+                for place in (numbers[name], places[name][shown(before)], places[name][shown(after)])
             ]
             for each in changes
         ],
     }
 
 
-def _key(value: Any) -> tuple[str, Any]:
-    """True is not 1."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return ("number" if is_number else type(value).__name__, value)
-
-
-def _order(key: tuple[str, Any]) -> tuple[int, float, str]:
-    kind, value = key
+def _order(value: Any) -> tuple[int, float, str]:
+    """Numbers by their size, then texts; a missing value comes last."""
     if value is None:
         return (2, 0.0, "")
-    return (0, value, "") if kind == "number" else (1, 0.0, str(value))
+    return (0, value, "") if is_number(value) else (1, 0.0, str(value))
+
+
+def _answers(answers: Sequence[Iterable[tuple[str, Any]]]) -> dict[str, Any]:
+    """Outputs by entry, each with the combination that gets it, by their places in lists of texts."""
+    who: dict[str, int] = {}
+    outputs: dict[str, int] = {}
+    codes = [
+        [
+            place
+            for one, output in each
+            for place in (
+                who.setdefault(shown(one), len(who)) if one else -1,
+                outputs.setdefault(answer(output), len(outputs)),
+            )
+        ]
+        for each in answers
+    ]
+    return {"answers": codes, "who": list(who), "outputs": list(outputs)}
 
 
 def _origin(case: Entry) -> str:
-    """How a case comes from a real row."""
+    """The row that a case comes from."""
     if not case["origin"]:
         return ""
     row, n_changes = shown(case["origin"]["row"]), case["origin"]["n_changes"]
@@ -136,29 +123,18 @@ def _origin(case: Entry) -> str:
 
 
 def _measures(cases: Sequence[Entry]) -> list[dict[str, Any]]:
-    """What cases can be sorted by; what is the same for all of them tells nothing and is left out."""
-    told = {
-        "Severity": [each["severity"] for each in cases],
-        "Gap": [each["gap"] for each in cases],
-        "Plausibility": [each["plausibility"] and min(each["plausibility"]) for each in cases],
-    }
+    """Figures that cases can be sorted by; a figure that all of them share is left out."""
+    pairs = [each["plausibility"] for each in cases]
+    told = {name: [each[name.lower()] for each in cases] for name in ("Severity", "Gap")}
+    told["Plausibility"] = [pair and min(pair) for pair in pairs]
     if told["Severity"] == told["Gap"]:
         del told["Gap"]
-    measures = [{"name": name, "values": each} for name, each in told.items() if len(set(each)) > 1]
-    return [
-        {**each, "pairs": [case["plausibility"] for case in cases]} if each["name"] == "Plausibility" else each
-        for each in measures
-    ]
+    measures = [{"name": name, "values": values} for name, values in told.items() if len(set(values)) > 1]
+    return [{**each, "pairs": pairs} if each["name"] == "Plausibility" else each for each in measures]
 
 
-def _groups(cases: Sequence[Entry]) -> list[dict[str, Any]]:
-    """What cases can be filtered by: the sensitive parameters that part the twins, and the regions they lie in."""
-    parameters = _Texts()
-    parted = [[parameters.place(shown(each["parameters"]))] for each in cases]
-    regions = sorted({number for each in cases for number in each["regions"]})
-    inside = [[regions.index(number) for number in each["regions"]] for each in cases]
-    groups = [
-        {"name": "Parted by", "texts": parameters.all, "codes": parted},
-        {"name": "In", "texts": [f"Region {number}" for number in regions], "codes": inside},
-    ]
-    return [each for each in groups if len(each["texts"]) > 1]
+def _group(name: str, texts: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """A filter by texts, in order of their lengths, so that region 10 follows region 9; none if all have the same."""
+    known = sorted({text for each in texts for text in each}, key=lambda text: (len(text), text))
+    codes = [[known.index(text) for text in each] for each in texts]
+    return [{"name": name, "texts": known, "codes": codes}] if len(known) > 1 else []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import shown
-from fairprobe.domain.boxes import Atoms
+from fairprobe.domain.allowed import Atoms
 from fairprobe.model.tables import Seen, Table, UnfitError
 
 MAX_BITS = 50_000_000

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Codes, Floats, Mask
 from fairprobe.checks import shown
-from fairprobe.domain.boxes import Part
+from fairprobe.domain.allowed import Part
 from fairprobe.domain.domain import Domain
 from fairprobe.estimation.exact.axes import Axis, make_axis, packed, unpacked
 from fairprobe.estimation.exact.trees import Nodes, Small, inner_levels
