@@ -51,6 +51,11 @@ class Judgement:
     contradicted: Mask | None = None
     """By member, then input: which got other outputs when asked about again; None if they were not asked."""
 
+    @property
+    def exist(self) -> Mask:
+        """By combination, then input: the member exists."""
+        return np.ones(self.outputs.shape[:2], dtype=bool) if self.present is None else self.present
+
     def members(self, families: Families) -> Members:
         """The members that were asked about."""
         members = families.of(self.codes)
@@ -67,10 +72,10 @@ class Judgement:
         """Which inputs have two members at least."""
         return comparable(self.present, len(self.codes), self.kinds)
 
-    def take(self, rows: Codes, dtype: np.dtype[Any]) -> Judgement:
-        """Some of the inputs, their codes in a dtype that may be smaller."""
+    def take(self, rows: Codes, dtype: np.dtype[Any] | None = None) -> Judgement:
+        """Some of the inputs; `dtype` may give their codes a smaller dtype."""
         return Judgement(
-            self.codes.take(rows, axis=0).astype(dtype, copy=False),
+            self.codes.take(rows, axis=0).astype(dtype or self.codes.dtype, copy=False),
             self.outputs.take(rows, axis=1),
             None if self.present is None else self.present.take(rows, axis=1),
             self.gaps.take(rows),

@@ -213,5 +213,5 @@ def test_labels_that_contradict_each_other(retrain, folder):
     cases.to_csv(folder / "cases.csv", index=False)
     outcome = retrain("--cases", "cases.csv", "--labels", "given")
     outcome.refuses(
-        "--labels given must name one label for a family", "got several for 1 of 2 families", "'yes' in row 0"
+        "--labels given must name one label for a family", "got several labels for 1 of 2 families", "row 1 has 'no'"
     )

@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 from fairprobe import Category, Domain, Integer, Link, breakdown, compare, estimate, search
 from fairprobe.estimation.exact import NotSolved, solve
 from fairprobe.model import Asker
-from fairprobe.retraining.augment import Augmenter, Recipe
 from fairprobe.retraining.parts import LabelledRows
+from fairprobe.retraining.recipes import Augmenter, Recipe
 from fairprobe.standins import compile_stand_in
 from fairprobe.store import Keys
 

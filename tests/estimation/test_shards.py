@@ -9,7 +9,7 @@ from fairprobe import breakdown, estimate, retrain, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
-from fairprobe.estimation.shards import JudgingTask
+from fairprobe.estimation.estimate_run import JudgingTask
 
 BOX = testing.box(n_free=5, levels=20, low=2, high=12)
 SAMPLE = {"method": "sample", "n_experiments": 200}
@@ -164,7 +164,7 @@ def test_a_committee_fitted_by_two_processes(warm_workers):
     from sklearn.naive_bayes import GaussianNB
     from sklearn.tree import DecisionTreeClassifier
 
-    from fairprobe.retraining.committee import fitted_members
+    from fairprobe.retraining.labels import fitted_members
     from fairprobe.retraining.parts import checked_rows
 
     rows = BOX.domain.sample(400, seed=1)

@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from fairprobe import Domain, Integer, retrain
 from fairprobe.arguments import filled
-from fairprobe.retraining.augment import Augmenter
-from fairprobe.retraining.settings import Settings
-from fairprobe.retraining.start import labeller_of
+from fairprobe.retraining.recipes import Augmenter
+from fairprobe.retraining.rounds import labeller_of
+from fairprobe.retraining.task import Settings
 
 SIDE = 20
 DOMAIN = Domain([Integer("x", 0, SIDE - 1), Integer("z", 0, SIDE - 1), Integer("sex", 0, 1)], ["sex"])

@@ -35,7 +35,7 @@ class Setting:
         self.cases = distinct(domain, domain.sample_codes(n_cases, rng))
         self.key = rng.integers(1, 1000, len(domain.names))
         self.augmenter = augmenter_of(domain, self.rows)
-        self.supply = CasePool(by_function(self.label, domain, CLASSES), self.cases, None)
+        self.supply = CasePool(by_function(self.label, domain, CLASSES), domain, self.cases)
 
     def label(self, frame):
         codes = self.domain.encode(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from planted import DOMAIN, Outside, Planted, cells
 from chance import SURPRISING, p_if_uniform
 from fairprobe import Category, Domain, Integer, search
 from fairprobe.errors import DataError
-from fairprobe.retraining.cases import CaseHunt, CasePool, checked_cases, distinct
+from fairprobe.retraining.cases import CasePool, checked_cases, distinct
 from fairprobe.retraining.labels import by_function
 
 MODEL = Planted(cells(0, 120))
@@ -23,15 +24,16 @@ def label(frame):
     return ((frame["x"] * 3 + frame["z"] + frame["sex"]) % 2).to_numpy()
 
 
-def hunt(model=MODEL, seconds=20.0, domain=DOMAIN):
-    return CaseHunt(model, domain, np.random.SeedSequence(3), seconds, {"strategy": "fully-directed"})
+def hunt(model=MODEL, domain=DOMAIN):
+    seeds = itertools.count()
+    return lambda n, seconds: search(model, domain, max_cases=n, max_seconds=seconds, seed=next(seeds))
 
 
 NONE = np.zeros((0, 3), dtype=np.int64)
 
 
 def supply(given=NONE, hunt=None):
-    return CasePool(by_function(label, DOMAIN, CLASSES), given, hunt)
+    return CasePool(by_function(label, DOMAIN, CLASSES), DOMAIN, given, hunt, 20.0)
 
 
 def families(codes):
@@ -115,15 +117,12 @@ def test_a_search_keeps_to_its_time():
         def predict(self, batch):
             return super().predict(np.asarray(batch)[:, [0, 1, 3]])
 
-    searching = hunt(Wide(), 0.3, wide)
-    codes = searching.more(np.zeros((0, 4), dtype=np.int64), 10**7)
-    assert 0 < len(codes) < 10**7
-    assert len(searching.more(codes, 10**7)) == len(codes), "its time is used up"
-
-
-def test_the_same_seeds_find_the_same_cases():
-    first, again = (hunt().more(NONE, 50) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
+    pool = CasePool(by_function(label, wide, CLASSES), wide, np.zeros((0, 4), dtype=np.int64), hunt(Wide(), wide), 0.3)
+    assert pool.has_cases(10**7)
+    n = len(pool.codes)
+    assert 0 < n < 10**7
+    assert pool.has_cases(10**7)
+    assert len(pool.codes) == n, "its time is used up"
 
 
 # Cases given by the caller

@@ -82,7 +82,7 @@ def accepted_by_the_rule(repetitions, sizes, max_rounds, share=0.1, confidence=C
     rng = np.random.default_rng([7, max_rounds, len(sizes)])
     wanted = settings(max_rounds, confidence)
     each = wanted.round_confidence(len(sizes))
-    level = Loss(0.0, 0.0, 0.0, 1.0, 1, each)
+    level = Loss(0.0, 0.0, 0.0, 1, each)
     n_accepted = 0
     for _ in range(repetitions):
         rounds = ({name: change(n, share, rng, each) for name, n in sizes.items()} for _ in range(max_rounds))

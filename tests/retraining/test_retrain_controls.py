@@ -105,7 +105,7 @@ def test_as_many_rows_whatever_was_added_and_however_often(augment, copies, monk
     labels = ((frame["x"] + frame["z"] >= 8) ^ (frame.index % 7 == 0)).astype(int).to_numpy()
     frame.loc[:20, "sex"] = 5
     recipe = Recipe(checked_parts(augment), 30.0, 40.0, copies)
-    monkeypatch.setattr("fairprobe.retraining.loop.first_tries", lambda _: [recipe])
+    monkeypatch.setattr("fairprobe.retraining.rounds.first_tries", lambda _: [recipe])
     model = DecisionTreeClassifier(random_state=0).fit(frame, labels)
     result = retrain(
         model, frame, labels, domain, trainer=Keeping(TREE), labels="mean", augment=[augment], max_rounds=1,

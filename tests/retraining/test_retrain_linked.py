@@ -12,11 +12,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Derived, Domain, Integer, Link, estimate, retrain
 from fairprobe.errors import SettingError
-from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.judging import Judge
 from fairprobe.retraining.labels import by_function
 from fairprobe.retraining.parts import LabelledRows
-from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, augmentations_for, checked_parts
+from fairprobe.retraining.recipes import AUTO, AUTO_LINKED, Recipe, checked_augment, checked_parts
+from fairprobe.retraining.retraining import plan
+from fairprobe.wording import percent
 
 SINGLE, HUSBAND, WIFE = 0, 1, 2
 PARAMETERS = [Integer("x", 0, 19), Integer("relation", 0, 2), Integer("sex", 0, 1)]
@@ -93,7 +94,6 @@ def test_without_links_nothing_of_it_is_there():
     result = run(TREE.fit(X, y), domain=PLAIN, trainer=Keeping(TREE), augment=["flip"], controls=True)
     assert list(result.before) == ["domain", "rows"]
     assert list(result.controls) == ["constant", "random", "all"]
-    assert not result.ways
     assert not result.ways_in_words()
     assert "ways" not in result.jsonable()
     assert "along" not in repr(result)
@@ -225,8 +225,8 @@ def test_linked_twins_lower_the_linked_share(found):
 
 
 def test_auto_tries_linked_twins_where_there_are_links():
-    assert augmentations_for(LINKED, "auto") == [checked_parts(name) for name in AUTO_LINKED]
-    assert augmentations_for(PLAIN, "auto") == [checked_parts(name) for name in AUTO]
+    assert checked_augment("auto", LINKED) == [checked_parts(name) for name in AUTO_LINKED]
+    assert checked_augment("auto", PLAIN) == [checked_parts(name) for name in AUTO]
     assert set(AUTO) < set(AUTO_LINKED)
     result = run(TREE.fit(X, y), trainer=Keeping(TREE), max_rounds=3)
     assert [each.recipe.augment for each in result.rounds] == ["flip+linked", "twins+flip+linked", "linked"]
@@ -295,8 +295,8 @@ def test_the_sentence_says_which_twins(found):
     result, _ = found
     said = result.sentence()
     shares = [result.before["rows"], result.after["rows"], result.before["linked"], result.after["linked"]]
-    assert said.startswith("sex alone: domain ")
-    assert said.count("; with relation changed along: rows ") == 1
+    assert said.startswith("domain by sex alone ")
+    assert said.count("; rows with relation changed along ") == 1
     assert all(f"{100 * share.value:.2f}".rstrip("0").rstrip(".") + "%" in said for share in shares)
     assert "linked" not in said
     assert any("relation with sex (1 1, 0 2)" in line for line in result.how)
@@ -304,13 +304,13 @@ def test_the_sentence_says_which_twins(found):
 
 def test_every_way_says_what_it_does_to_both_shares(found):
     result, _ = found
-    lines = dict(zip([way.name for way in result.ways], result.ways_in_words(), strict=True))
-    assert list(lines) == ["linked", "flip", "twins", "case", "constant", "constant-linked", "random", "all"]
+    names = ["linked", "flip", "twins", "case", "constant", "constant-linked", "random", "all"]
+    lines = dict(zip(names, result.ways_in_words(), strict=True))
     constant = result.controls["constant"].shares["linked"]
     assert "sex alone" in lines["constant"]
     assert "-> 0% (0% to" in lines["constant"]
     assert f"-> {100 * constant.value:.2f}".rstrip("0") in lines["constant"]
-    assert all(", with relation changed along " in line and " points" in line for line in lines.values())
+    assert all(", rows with relation changed along " in line and " points" in line for line in lines.values())
     assert result.jsonable()["ways"] == list(lines.values())
     assert "the rows, with what is linked to them changed along" in result._repr_html_()
 
@@ -323,14 +323,15 @@ def test_a_model_on_rows_it_knows_is_no_match_for_the_controls():
     )  # fmt: skip
     assert not result.accepted
     assert result.on_fitted_rows
-    controls = [way for way in result.ways if way.part == "report"]
-    assert "clone" not in [way.name for way in controls]
-    assert all(way.before == result.controls["clone"].shares for way in controls)
+    clone = result.controls["clone"].shares["linked"]
+    lines = [line for line in result.ways_in_words() if line.startswith("the sensitive parameters")]
+    assert len(lines) == 2
+    assert all(f"with relation changed along {percent(clone.value)} -> " in line for line in lines)
 
 
 def test_labels_and_a_plan_go_with_links_too():
     labels = by_function(lambda frame: (frame["x"] >= 12).astype(int), PLAIN, np.array([0, 1]))
     assert labels(PLAIN.sample_codes(5, np.random.default_rng(0))).shape == (2, 5, 2)
     planned = plan(TREE.fit(X, y), X, y, LINKED, held_out=HELD_OUT, labels="mean", max_seconds=None)
-    assert planned.augmentations == tuple("+".join(checked_parts(name)) for name in AUTO_LINKED)
-    assert planned.n_controls == 4
+    assert planned["augmentations"] == ["+".join(checked_parts(name)) for name in AUTO_LINKED]
+    assert planned["n_controls"] == 4

@@ -65,7 +65,9 @@ def test_controls_that_there_is_no_time_for_say_so():
     run(without, max_seconds=1e-9)
     result = run(script, max_seconds=1e-9, controls=True)
     assert len(script.calls) == len(without.calls), "none is fitted"
-    assert {control.why_not for control in result.controls.values()} == {"the time allowed was used up"}
+    assert {control.why_not for control in result.controls.values()} == {
+        "it would not have fitted into the time that was left"
+    }
 
 
 def test_all_was_tried():
@@ -97,7 +99,7 @@ def test_rounds_before_a_failure_are_kept(augment):
     assert result.model is BETTER
     assert result.accepted
     assert result.after["domain"].value == pytest.approx(50 / 400, abs=0.05)
-    assert dict(result.health)["round-failed"].endswith("; what came before is kept: 2 rounds")
+    assert dict(result.health)["round-failed"].endswith("; the 2 rounds before it are kept")
     assert all("MemoryError" in control.why_not for name, control in result.controls.items())
     assert result.jsonable()["failure"] == result.failure
 

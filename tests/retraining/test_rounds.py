@@ -27,7 +27,7 @@ LOWER, HIGHER, UNSURE, LEVEL = change(0.01, 0.03), change(-0.03, -0.01), change(
 
 
 def loss(value, spread=0.004):
-    return Loss(value, value - spread, value + spread, 0.5, 1000, 0.99)
+    return Loss(value, value - spread, value + spread, 1000, 0.99)
 
 
 def rule(limit=0.01, prove=False, least=0.0, accept="shown"):

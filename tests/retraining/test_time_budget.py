@@ -8,12 +8,11 @@ import pytest
 from planted import DOMAIN, QUICK, Planted, Script, cells, rows, settings_of
 
 from fairprobe import retrain
-from fairprobe.retraining.time_budget import N_REPORT, N_SELECT, TimeBudget, seconds_per_input
+from fairprobe.retraining.time_budget import USUAL, TimeBudget, seconds_per_input
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")
 
 HELD_OUT = rows(200, 4)
-USUAL = {"select": N_SELECT, "report": N_REPORT}
 
 
 class Ticking:
@@ -83,19 +82,19 @@ def test_a_first_call_that_takes_long_is_not_counted(ticking):
 def test_without_a_limit_of_time_there_are_as_many_as_usual(ticking, a_row):
     result = run(ticking, a_row=a_row, max_seconds=None, max_rounds=1)
     assert result.n_inputs == USUAL
-    assert (result.first.shares["domain"].n, result.before["domain"].n) == (N_SELECT, N_REPORT)
+    assert (result.first.shares["domain"].n, result.before["domain"].n) == (50_000, 100_000)
 
 
 def test_a_limit_lowers_them_only_as_far_as_it_needs(ticking):
     assert run(ticking, a_row=1e-6, max_seconds=60).n_inputs == USUAL
     slow = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1)
     # A third of the time, for before and after, with a reserve: 71 seconds each, a millisecond an input.
-    assert slow.n_inputs == {"select": N_SELECT, "report": 70_000}
+    assert slow.n_inputs == {"select": 50_000, "report": 70_000}
     assert slow.seconds < 600
-    assert slow.how[-1].endswith("100,000 to report on, as max_seconds=600 needs it")
+    assert slow.how[-1].startswith("max_seconds=600 allows fewer than the usual 50,000 inputs")
     given = run(ticking, a_row=5e-4, max_seconds=600, max_rounds=1, n_select=60_000, n_report=80_000)
     assert given.n_inputs == {"select": 60_000, "report": 80_000}
-    assert "needs it" not in given.how[-1]
+    assert "max_seconds" not in given.how[-1]
 
 
 # Which rounds are begun
@@ -130,7 +129,7 @@ def test_no_round_fits(ticking):
     assert result.stop_reason == "max-seconds"
     assert result.sentence().endswith("no round would have fitted into the time that was left")
     text = dict(result.health)["left-out"]
-    assert "longer than was left of max_seconds=60, and were left out: all rows flipped; " in text
+    assert "longer than was left of max_seconds=60 and were left out: all rows flipped; " in text
     assert "used up" not in repr(result) + text
     assert result.seconds < 60
 

@@ -67,9 +67,8 @@ class Comparison(Result):
 
     def jsonable(self) -> dict[str, Any]:
         """The figures as plain values."""
-        figures = ("difference", "low", "high", "p_value", "only_a", "only_b", "n")
         return {
-            **{name: getattr(self, name) for name in figures},
+            **vars(self),
             "a": self.a.jsonable(),
             "b": self.b.jsonable(),
             "plain": None if self.plain is None else self.plain.jsonable(),

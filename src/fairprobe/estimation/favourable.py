@@ -136,7 +136,7 @@ def favourable_of(word: Any, targets: Sequence[Population], *, as_text: bool = F
 
     if word is None or isinstance(word, Favourable):
         return word
-    askers = [target.oracle.asker for target in targets]
+    askers = [target.asker for target in targets]
     before = [asker.n_queries for asker in askers]
     found = read_favourable(word, targets[0].model, askers[0].output, _seen(targets), n_classes, as_text=as_text)
     n_queries = sum(asker.n_queries for asker in askers) - sum(before)

@@ -105,7 +105,7 @@ def _remedy(verdict: Verdict) -> str:
         return "Ask the model so that it repeats itself, row by row: without random draws, in evaluation mode."
     if share.is_count:
         return "Give rows that the model was not trained on, and say so: --rows-are held-out."
-    if share.is_few:
+    if share.has("few-groups"):
         return "More groups would settle it, or weights that differ less."
     if share.comparable < MIN_COMPARABLE:
         return "Loosen the constraints that forbid twins, or give the sensitive values that are unknown."

@@ -57,18 +57,6 @@ def rate_difference(hits_a: int, n_a: int, hits_b: int, n_b: int, confidence: fl
     return low_a - high_b, high_a - low_b
 
 
-def mean_bounds(values: Floats, confidence: float) -> tuple[float, float]:
-    """Student's interval of a mean: exact for normal values, for others the better the more there are."""
-    error = 1 - checked_confidence(confidence)
-    if len(values) < 2:
-        return -math.inf, math.inf
-    from scipy.special import stdtrit
-
-    mean = float(values.mean())
-    reach = -float(stdtrit(len(values) - 1, error / 2)) * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return mean - reach, mean + reach
-
-
 def welch(a: Floats, b: Floats, confidence: float) -> tuple[float, float, float]:
     """Welch's test that two groups have the same mean, and the interval of mean A - mean B: p, low, high.
 
