@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from fairprobe import Category, Density, Derived, Domain, Integer, Link, Ordinal, Real
-from fairprobe.domain.bins import MOST_BINS, Bins
-from fairprobe.domain.factors import learned, tree_of
+from fairprobe.domain.factors import MOST_BINS, Bins, learned
 from fairprobe.errors import DataError, DomainError, SettingError
 
 
@@ -105,7 +104,7 @@ def test_samples_are_as_likely_as_it_says(constraints):
 def test_wide_columns_have_the_same_tables_as_without_tables(domain, density, monkeypatch):
     codes = domain.sample_codes(500, np.random.default_rng(0))
     before = density.log_chances(codes)
-    monkeypatch.setattr("fairprobe.domain.bins.MOST_TABLE", 0)
+    monkeypatch.setattr("fairprobe.domain.factors.MOST_TABLE", 0)
     assert np.array_equal(pickle.loads(pickle.dumps(density)).log_chances(codes), before)
 
 
@@ -184,7 +183,7 @@ def test_it_sees_what_a_tree_cannot():
     c = np.where(rng.random(4000) < 0.3, a, (a + b) % 2)
     table = np.column_stack([a, b, c])
     rows = [table[:, column] for column in range(3)]
-    scores = [sum(f.log_chances(rows).sum() for f in make(table, [2] * 3)) for make in (learned, tree_of)]
+    scores = [sum(f.log_chances(rows).sum() for f in learned(table, [2] * 3, most)) for most in (3, 1)]
     assert scores[0] > scores[1] + 100
 
 

@@ -171,7 +171,7 @@ def test_what_is_equal_has_one_hash(make):
         (lambda: Integer("x", -(2**54), 0), "'x': low must lie within 2\\^53, got -18014398509481984"),
         (lambda: Integer("x", 0, 10**400), "'x': high must"),
         (lambda: Integer("x", 0, 2**52), "'x' must have at most 1,000,000,000,000 levels, got .*: widen the step"),
-        (lambda: Real("x", 1, 0, 0.1), "'x': low must be at most high, got low=1, high=0"),
+        (lambda: Real("x", 1, 0, 0.1), "'x': low must be at most high, got low=1.0, high=0.0"),
         (lambda: Real("x", 0, 1, 0), "'x': step must be above 0, got 0"),
         (lambda: Real("x", 0, 1, math.nan), "'x': step must be finite, got nan"),
         (lambda: Real("x", -math.inf, 1, 0.1), "'x': low must be finite, got -inf"),

@@ -190,7 +190,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         ('format = 1\nsensitive = ["s"]\nparameter = 3', "parameters must be [[parameter]] tables, got 3"),
         (
             "parameters = []\n" + HEAD,
-            "data, link, parameter; got parameters: did you mean 'parameter'?",
+            "data, link, parameter; got 'parameters': did you mean 'parameter'?",
         ),
         (HEAD.replace('["s"]', '["sex"]'), "a sensitive parameter must be one of s; got 'sex'"),
         (
@@ -209,7 +209,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (MORE + 'kind = "integer"\nlow = 0', "parameter 'x': an integer needs name, low, high; got name, low"),
         (MORE + 'kind = "real"\nlow = 0\nhigh = 1', "needs name, low, high, step; got name, low, high"),
         (MORE + 'kind = "category"', "needs name, values; got name"),
-        (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got 'ab'"),
+        (MORE + 'kind = "category"\nvalues = "ab"', "parameter 'x': values must be a list, got the string 'ab'"),
         (MORE + 'kind = "category"\nvalues = [[1]]', "parameter 'x': values must be strings, numbers or truth values"),
         (MORE + 'kind = "integer"\nlow = 5\nhigh = 4', "low must be at most high, got low=5, high=4"),
         (MORE + 'kind = "integer"\nlow = 0\nhigh = 4\nmissing = 1', "missing must be true or false, got 1"),
@@ -247,7 +247,7 @@ LINK = MORE + 'kind = "integer"\nlow = 0\nhigh = 1\n[[link]]\ncolumn = "x"\nsens
         (LINK + "role = [{of = [0], is = [1]}, {name = '0', of = [1], is = [0]}]", "of distinct names, got 0, 0"),
         (
             LINK + "role = [{of = [0], is = [1], on = 3}]",
-            "the table of 'x' has name, source, dtype, of, is, if_missing, missing_for; got 'on'",
+            "the table of 'x' has name, of, is, if_missing, missing_for; got 'on'",
         ),
         (LINK + "shift = 3", "of and by must be two lists of the same length"),
         (

@@ -14,7 +14,7 @@ from planted import DOMAIN, QUICK, Planted, Script, random_cells, rows, settings
 from scipy import stats
 
 from fairprobe import Domain, retrain
-from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
+from fairprobe.estimation.bounds.differences import mcnemar_p, paired_difference
 from fairprobe.estimation.compare import Comparison
 from fairprobe.retraining.judging import Loss
 from fairprobe.retraining.rounds import decide, round_confidence

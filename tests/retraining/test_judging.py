@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Category, Domain, Integer, compare, estimate, testing
-from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.retraining.judging import Assessment, Judge, by_group
 from fairprobe.retraining.parts import LabelledRows
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from fairprobe.arrays import Codes
 from fairprobe.domain.constraints import listed_values
-from fairprobe.domain.derived import Derived
+from fairprobe.domain.derived import Derived, Extended
 from fairprobe.domain.discretize import Dependence, joint_counts
 from fairprobe.domain.expressions import Formula, joined, none_of, one_of
-from fairprobe.domain.extended import Extended
 from fairprobe.domain.links import plain_values
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.rule_text import MAX_LENGTH, text_of

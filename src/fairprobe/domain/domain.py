@@ -14,7 +14,7 @@ from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import checked_count, checked_seed, nearest
 from fairprobe.domain import radix
 from fairprobe.domain.constraints import Rule, bind, checked
-from fairprobe.domain.derived import Derived
+from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.domain_checks import (
     Sensitive,
     all_bound,
@@ -24,11 +24,10 @@ from fairprobe.domain.domain_checks import (
     checked_part,
     checked_sensitive,
 )
-from fairprobe.domain.extended import Held
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.restrictions import PATIENCE, THINNEST, Constraint, Restrictions, too_thin
+from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -397,8 +396,7 @@ class Domain:
         while n_kept < n:
             if not n_kept and n_drawn >= self.size and self.n_families == 0:
                 raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
-            if n_drawn >= PATIENCE and n_kept < THINNEST * n_drawn:
-                raise too_thin(n_kept, n_drawn)
+            check_yield(n_kept, n_drawn)
             # While there is nothing yet, more at a time.
             more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
             candidates = self.completed(self.restrictions.candidates(max(n, 1024, more), rng))

@@ -19,8 +19,8 @@ import numpy as np
 from fairprobe.arrays import Codes, Mask
 from fairprobe.checks import is_number as is_finite
 from fairprobe.checks import nearest
+from fairprobe.domain.derived import Held
 from fairprobe.domain.expressions import Compare, Constant, Formula, Join, Name, one_of
-from fairprobe.domain.extended import Held
 from fairprobe.domain.parameter import Parameter
 from fairprobe.domain.values import is_missing, plain, plain_or_none
 from fairprobe.errors import DomainError

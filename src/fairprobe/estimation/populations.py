@@ -99,14 +99,9 @@ def judged_rows(
 
     They have the members that some sets of sensitive parameters need.
     """
-    for part in parts_of(oracle, rows):
-        yield judged_frame(oracle, part, sets, twice=twice)
-
-
-def parts_of(oracle: Oracle, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Rows in batches, in order."""
     size = oracle.batch_size(len(rows))
-    return (rows.iloc[first : first + size] for first in range(0, len(rows), size))
+    for first in range(0, len(rows), size):
+        yield judged_frame(oracle, rows.iloc[first : first + size], sets, twice=twice)
 
 
 def judged_frame(oracle: Oracle, rows: pd.DataFrame, sets: Sequence[Sequence[str]], *, twice: bool) -> JudgedFamilies:
@@ -227,15 +222,20 @@ class Population:
             self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
 
+    @property
+    def asker(self) -> Asker:
+        """Asks the model; nothing stands in for it here."""
+        assert isinstance(self.oracle.asker, Asker)
+        return self.oracle.asker
+
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
         """What tells against the model's answers; it is asked about a few rows more, once all others are judged."""
-        asker = self.oracle.asker
-        return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
+        return unsteadiness(self.asker, rows=self._some) if self.twice else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
-        return self.oracle.asker.quiet() if self.rows is None else nullcontext()
+        return self.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
         """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairprobe.arrays import Mask
 from fairprobe.domain.domain import Domain
-from fairprobe.estimation.bounds.paired import paired_difference
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.compare import Comparison, paired
 from fairprobe.estimation.counts import combination_words
 from fairprobe.estimation.populations import Population
