@@ -21,7 +21,6 @@ from fairprobe.retraining.labels import (
     as_given,
     by_function,
     by_mean,
-    by_vote,
     check_committee,
     chosen,
 )
@@ -78,19 +77,6 @@ def test_most_votes_win_and_ties_go_to_the_commoner_label(votes, labels):
 
 
 # Votes
-
-
-@given(st.lists(st.integers(0, 2**32), min_size=1, max_size=6), st.integers(0, 2**32))
-def test_votes_are_counted_for_every_member(seeds, order):
-    committee = [Table(all_labels(seed)) for seed in seeds]
-    codes = np.random.default_rng(order).permutation(FAMILIES)
-    votes = by_vote(committee, DOMAIN, CLASSES)(codes)
-    assert votes.shape == (3, len(codes), 3)
-    for number in range(3):
-        answers = np.array([each(member(codes, number)) for each in committee])
-        for place in range(len(codes)):
-            count = Counter(answers[:, place].tolist())
-            assert votes[number, place].tolist() == [count[name] for name in CLASSES.tolist()]
 
 
 def rows_of(labels, domain=DOMAIN):
