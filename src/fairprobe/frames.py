@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairprobe.checks import repeated
 from fairprobe.errors import DataError
 
 if TYPE_CHECKING:
@@ -92,9 +93,9 @@ def _of_arrow(table: Any) -> pd.DataFrame:
 
 
 def _check_distinct(names: Sequence[Any]) -> None:
-    if len(set(names)) < len(names):
-        repeated = ", ".join(dict.fromkeys(str(name) for name in names if names.count(name) > 1))
-        raise DataError(f"columns must have distinct names, got {repeated} more than once")
+    twice = ", ".join(map(str, repeated(names)))
+    if twice:
+        raise DataError(f"columns must have distinct names, got {twice} more than once")
 
 
 def _column(column: Any) -> pd.Series[Any]:
