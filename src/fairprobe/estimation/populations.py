@@ -214,6 +214,8 @@ class Population:
             self.domain = self.domain.without_constraints()
         asker = Asker(model, _as_taken(model, self.domain) if may_lack else self.domain, output=output, batch=batch)
         asker.domain = self.domain
+        self.asker = asker
+        """Asks the model, even where something stands in for it in the oracle."""
         self.twice = not is_repeatable(model)
         """Whether hits must be asked about again: the model is not known to repeat itself."""
         self._some = None
@@ -221,12 +223,6 @@ class Population:
             places = np.unique(np.linspace(0, len(self.rows) - 1, FEW).round().astype(np.int64))
             self._some = self.domain.families.of_frame(self.rows.iloc[places]).frame
         self.oracle = Oracle(asker, threshold, resolution_of(asker, rows=self._some))
-
-    @property
-    def asker(self) -> Asker:
-        """Asks the model; nothing stands in for it here."""
-        assert isinstance(self.oracle.asker, Asker)
-        return self.oracle.asker
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
