@@ -12,8 +12,8 @@ from fairprobe.arrays import Mask
 from fairprobe.blocks import Block, Result, Sentence, Table
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.domain.domain import Domain
+from fairprobe.estimation.bounds.differences import mcnemar_p, paired_difference
 from fairprobe.estimation.bounds.intervals import split_confidence
-from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 from fairprobe.estimation.favourable import favourable_of
 from fairprobe.estimation.populations import Population, bound, sides_of
 from fairprobe.estimation.share import Share
