@@ -9,8 +9,8 @@ from scipy import stats
 
 from fairprobe import Category, Domain, Integer, compare, estimate
 from fairprobe.errors import DataError, SettingError
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.bounds.intervals import clopper_pearson
-from fairprobe.estimation.bounds.paired import paired_difference
 from fairprobe.testing import CountingModel, box, never
 
 pytestmark = pytest.mark.usefixtures("taken_at_its_word")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fairprobe.estimation.bounds.differences import paired_difference
 from fairprobe.estimation.bounds.intervals import clopper_pearson, lower_bound, mean_interval, upper_bound
-from fairprobe.estimation.bounds.paired import paired_difference
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence, time_uniform_interval
 
 CONFIDENCE = 0.95

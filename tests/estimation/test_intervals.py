@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from fairprobe.errors import SettingError
-from fairprobe.estimation.bounds import paired
+from fairprobe.estimation.bounds import differences
+from fairprobe.estimation.bounds.differences import mcnemar_p, paired_difference
 from fairprobe.estimation.bounds.intervals import (
     checked_confidence,
     clopper_pearson,
@@ -19,7 +20,6 @@ from fairprobe.estimation.bounds.intervals import (
     mean_interval,
     upper_bound,
 )
-from fairprobe.estimation.bounds.paired import mcnemar_p, paired_difference
 
 CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)
 confidences = st.floats(0.01, 0.9999)
@@ -232,8 +232,8 @@ def test_tail_of_the_surplus_is_that_of_the_convolution(n, spread):
         for surplus in range(math.ceil((n - 1) * difference) + 1, n):
             exact = chances[surplus + n :].sum()
             arguments = surplus, n, spread, np.array([difference])
-            assert paired._surplus_tail(*arguments)[0] == pytest.approx(exact, rel=1e-8, abs=1e-14)
-            assert paired._surplus_chernoff(*arguments)[0] >= exact * (1 - 1e-9)
+            assert differences._surplus_tail(*arguments)[0] == pytest.approx(exact, rel=1e-8, abs=1e-14)
+            assert differences._surplus_chernoff(*arguments)[0] >= exact * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9, 10**12])
@@ -242,7 +242,7 @@ def test_tail_of_a_large_surplus_is_normal(n):
     deviation = math.sqrt(n * (spread - difference**2))
     surplus = round(n * difference + 2 * deviation)
     z = (surplus - 0.5 - n * difference) / deviation
-    tail = paired._surplus_tail(surplus, n, spread, np.array([difference]))[0]
+    tail = differences._surplus_tail(surplus, n, spread, np.array([difference]))[0]
     assert tail == pytest.approx(stats.norm.sf(z), rel=3 / math.sqrt(n) + 1e-5)
 
 

@@ -153,38 +153,30 @@ def test_only_the_sums_of_the_batches_count(batches, confidence):
     assert vars(in_batches) == vars(at_once)
 
 
-def test_decisions():
+def test_what_is_settled():
     counted = ConfidenceSequence()
-    assert not counted.is_above(0)
-    assert counted.is_below(1)
+    assert (counted.settles(0), counted.settles(1)) == (False, True)
     counted.update(1, 10)
-    assert counted.is_above(0)
-    assert not counted.is_above(counted.low)
-    assert counted.is_below(counted.high)
+    assert (counted.settles(0), counted.settles(counted.low), counted.settles(counted.high)) == (True, False, True)
     counted.update(99_990 // 10, 99_990)
-    assert counted.is_above(0.09)
-    assert counted.is_below(0.11)
-    assert not counted.is_above(0.1)
-    assert not counted.is_below(0.1)
+    assert [counted.settles(limit) for limit in (0.09, 0.1, 0.11)] == [True, False, True]
 
 
 @pytest.mark.parametrize("limit", [-0.1, 1.1, math.nan, None, "0.1"])
 def test_bad_limits_are_refused(limit):
-    for decide in (ConfidenceSequence().is_above, ConfidenceSequence().is_below):
-        with pytest.raises(SettingError, match="limit must be a number from 0 to 1, got"):
-            decide(limit)
+    with pytest.raises(SettingError, match="limit must be a number from 0 to 1, got"):
+        ConfidenceSequence().settles(limit)
 
 
 @pytest.mark.parametrize(
     ("hits", "n", "message"),
     [
         (2, 1, "hits must be at most n, got hits=2, n=1"),
-        (-1, 1, "hits must be a whole number of at least 0, got -1"),
-        (0, -1, "n must be a whole number of at least 0, got -1"),
-        (0.5, 1, "hits must be a whole number of at least 0, got 0.5"),
-        (1, 1.0, "n must be a whole number of at least 0, got 1.0"),
-        (True, 1, "hits must be a whole number of at least 0, got True"),
-        ([1], [1], r"hits must be a whole number of at least 0, got \[1\]"),
+        (-1, 1, "hits must be whole numbers of at least 0, got -1"),
+        (0, -1, "n must be whole numbers of at least 0, got -1"),
+        (0.5, 1, "hits must be whole numbers of at least 0, got 0.5"),
+        (1, 1.0, "n must be whole numbers of at least 0, got 1.0"),
+        (True, 1, "hits must be whole numbers of at least 0, got True"),
     ],
 )
 def test_bad_batches_are_refused_and_change_nothing(hits, n, message):

@@ -9,7 +9,7 @@ from fairprobe import breakdown, estimate, retrain, testing
 from fairprobe.errors import HealthWarning, ModelError, RunError, SettingError
 from fairprobe.estimation.bounds import intervals
 from fairprobe.estimation.bounds.sequence import ConfidenceSequence
-from fairprobe.estimation.shards import JudgingTask
+from fairprobe.estimation.estimate_run import JudgingTask
 
 BOX = testing.box(n_free=5, levels=20, low=2, high=12)
 SAMPLE = {"method": "sample", "n_experiments": 200}

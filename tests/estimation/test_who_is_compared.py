@@ -202,6 +202,6 @@ def test_noise_is_found_out_in_an_estimate(chance):
     for population in ("domain", rows):
         share = estimate(Flips(chance), domain, population, method="sample", n_experiments=10)
         assert [name for name, _ in share.health] == ["stochastic-model"]
-        assert share.is_stochastic
+        assert share.has("stochastic-model")
         assert verdict(share, 1e-6).outcome == "inconclusive"
         assert share.value < 5 * chance**2 + 1e-3

@@ -77,11 +77,6 @@ def test_most_votes_win_and_ties_go_to_the_commoner_label(votes, labels):
         assert label == max(level, key=labels.count)
 
 
-def test_a_tie_is_one_despite_rounding():
-    votes = np.array([[0.1 + 0.2, 0.3, 0.0], [0.3, 0.1 + 0.2, 0.0]])
-    assert chosen(votes, CLASSES, np.array([0.2, 0.5, 0.3])).tolist() == ["low", "low"]
-
-
 # Votes
 
 
@@ -96,13 +91,6 @@ def test_votes_are_counted_for_every_member(seeds, order):
         for place in range(len(codes)):
             count = Counter(answers[:, place].tolist())
             assert votes[number, place].tolist() == [count[name] for name in CLASSES.tolist()]
-
-
-def test_a_member_that_uses_other_names_is_refused_when_it_says_so():
-    names = all_labels(0)
-    names[-1] = "odd"
-    with pytest.raises(DataError, match="must use the names of y, 'high', 'low', 'mid'; got 'odd'"):
-        by_vote([Table(all_labels(1)), Table(names)], DOMAIN, CLASSES)(FAMILIES)
 
 
 def rows_of(labels, domain=DOMAIN):
@@ -132,19 +120,6 @@ def test_a_fitted_member_with_other_names_is_refused_at_once():
         check_committee([DecisionTreeClassifier(), other], CLASSES)
     check_committee([DecisionTreeClassifier(), DecisionTreeClassifier().fit(rows.frame, rows.labels)], CLASSES)
     check_committee(None, CLASSES)
-
-
-def test_truth_values_and_numbers_are_the_same_names():
-    rows = rows_of(np.arange(len(EVERY)) % 2)
-    check_committee([DecisionTreeClassifier().fit(rows.frame, rows.labels == 1)], np.array([0, 1]))
-    check_committee([DecisionTreeClassifier().fit(rows.frame, rows.labels * 1.0)], np.array([0, 1]))
-
-
-@pytest.mark.parametrize("committee", [[5], [DecisionTreeClassifier], [DecisionTreeClassifier(max_depth=-3)]])
-def test_a_committee_that_cannot_be_fitted(committee):
-    """As a model that can't be: a SettingError where it can be seen, else a ModelError."""
-    with pytest.raises((SettingError, ModelError)):
-        labeller("vote", committee, None, DOMAIN, rows_of(all_labels(0)))
 
 
 # Means
@@ -189,12 +164,6 @@ def test_the_mean_is_over_the_twins_that_there_are():
     model = Estimator(predict=Table(probabilities.argmax(axis=1)), predict_proba=Table(probabilities))
     votes = by_mean(model, domain, np.array([0, 1]))(FAMILIES)
     np.testing.assert_allclose(votes[0], np.tile([0.6, 0.4], (15, 1)))
-
-
-def test_a_mean_of_other_classes_is_refused_or_works():
-    three = DecisionTreeClassifier(random_state=0).fit(DOMAIN.decode(EVERY), EVERY[:, 0] % 3)
-    votes = by_mean(three, DOMAIN, np.array([0, 1]))(FAMILIES)
-    assert set(chosen(votes[0], np.array([0, 1]), np.array([0.5, 0.5])).tolist()) == {0, 1}
 
 
 # Labels given

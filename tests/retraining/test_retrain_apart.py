@@ -82,14 +82,6 @@ def test_every_round_is_on_the_original_rows():
             assert n_new == wanted * (2 if "twins" in one.recipe.parts else 1)
 
 
-def test_a_model_that_has_seen_all_rows_is_not_judged_on_them():
-    """It knows them by heart: its accuracy there would be 1."""
-    by_heart = DecisionTreeClassifier(random_state=0).fit(X, y)
-    assert by_heart.score(X, y) == 1
-    result = retrain(by_heart, X, y, DOMAIN, augment=["flip"], labels="mean", max_rounds=1, **QUICK)
-    assert result.accuracy_before < 0.95
-
-
 def test_rows_held_out_are_never_fitted_on():
     unseen = numbered(200, 9)
     keeping = Keeping(TREE)

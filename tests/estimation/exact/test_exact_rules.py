@@ -18,7 +18,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fairprobe import Derived, Domain, Integer, Real, breakdown, estimate
 from fairprobe.errors import DomainError
-from fairprobe.estimation.estimation import settings_of
 from fairprobe.estimation.exact import solve, solving
 from fairprobe.model import tables
 
@@ -279,11 +278,3 @@ def test_auto_foresees_what_rules_cost():
     assert few.method == "sample"
     assert "a tree with 60 leaves may take longer to count than to sample: 0 boxes are allowed" in few.detail
     assert few.n_queries == 2 * few.n
-
-
-def test_the_plan_says_what_may_be_solved():
-    options = settings_of(exact_limit=0)
-    rules = BASE.with_constraints(["x > 3"])
-    callables = BASE.with_constraints([lambda frame: frame["x"] > 3])
-    plans = [options.plan(domain, None, "label").may_be_solved for domain in (BASE, rules, callables)]
-    assert plans == [True, True, False]
