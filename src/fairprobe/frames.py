@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairprobe.checks import repeated
 from fairprobe.errors import DataError
 
 if TYPE_CHECKING:
@@ -93,9 +92,9 @@ def _of_arrow(table: Any) -> pd.DataFrame:
 
 
 def _check_distinct(names: Sequence[Any]) -> None:
-    twice = ", ".join(map(str, repeated(names)))
-    if twice:
-        raise DataError(f"columns must have distinct names, got {twice} more than once")
+    if len(set(names)) < len(names):
+        repeated = ", ".join(dict.fromkeys(str(name) for name in names if names.count(name) > 1))
+        raise DataError(f"columns must have distinct names, got {repeated} more than once")
 
 
 def _column(column: Any) -> pd.Series[Any]:
