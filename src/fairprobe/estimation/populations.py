@@ -224,18 +224,19 @@ class Population:
 
     @property
     def asker(self) -> Asker:
-        """Asks the model; nothing stands in for it here."""
+        """Asks the model itself, where nothing stands in for it."""
         assert isinstance(self.oracle.asker, Asker)
         return self.oracle.asker
 
     @cached_property
     def unsteady(self) -> tuple[Remark, ...]:
         """What tells against the model's answers; it is asked about a few rows more, once all others are judged."""
-        return unsteadiness(self.asker, rows=self._some) if self.twice else ()
+        asker = self.oracle.asker
+        return unsteadiness(asker, rows=self._some) if self.twice and isinstance(asker, Asker) else ()
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Ask inside this; real rows may hold anything, so that the model must look at them with care."""
-        return self.asker.quiet() if self.rows is None else nullcontext()
+        return self.oracle.asker.quiet() if self.rows is None else nullcontext()
 
     def families(self, n: int, seed: int, sets: Sequence[Sequence[str]] | None = None) -> Iterator[JudgedFamilies]:
         """All rows, or so many inputs drawn, constraints respected; the same ones for the same seed."""

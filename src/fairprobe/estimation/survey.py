@@ -180,7 +180,7 @@ class Survey:
             sensitive=count.sensitive,
             outcomes=count.outcomes(),
             record=None if method == "exact" else self._record(count),
-            n_queries=self.population.asker.n_queries,
+            n_queries=self.population.oracle.asker.n_queries,
             **fields,
         )
 
@@ -200,7 +200,7 @@ class Survey:
         population, oracle = self.population, self.population.oracle
         if population.rows is not None and self._rows_are == "training":
             two_sided = one_sided = (math.nan, math.nan)  # these rows represent nobody else
-        if population.asker.output != "label":
+        if oracle.asker.output != "label":
             fields["outcomes"] = named_outcomes(fields["outcomes"], classes_of(population.model))
         return Share(
             value,
@@ -215,7 +215,7 @@ class Survey:
             n_left_out=population.n_left_out,
             n_lost=self.n_lost,
             resolution=oracle.resolution,
-            sent=population.asker.sent,
+            sent=getattr(oracle.asker, "sent", None),
             linked=tuple(link.column for link in population.domain.links if link.sensitive in fields["sensitive"]),
             hidden=population.domain.hidden,
             rows_are=self._rows_are,
