@@ -69,7 +69,7 @@ def test_a_domain_with_what_was_mined_can_be_sampled(census):
     rules = domain.mine_constraints(census)
     ruled = domain.with_derived([rule.derived for rule in rules if rule.derived]).with_constraints(rules)
     rows = ruled.sample(500, seed=0)
-    assert ruled.allows_frame(rows).all()
+    assert ruled.restrictions.allows_rows(rows).all()
     assert all(rule.matches(rows).all() for rule in rules)
 
 

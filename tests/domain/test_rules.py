@@ -75,7 +75,7 @@ def test_meaning(text):
     restricted = SMALL.with_constraints([text])
     assert all(isinstance(block, Block) for block in restricted.restrictions.blocks)
     assert restricted.allows(codes).tolist() == expected.tolist()
-    assert restricted.allows_frame(frame).tolist() == expected.tolist()
+    assert restricted.restrictions.allows_rows(frame).tolist() == expected.tolist()
     assert restricted.n_valid == expected.sum()
     assert restricted.constraints[0].matches(
         frame[frame.columns[::-1]].set_axis(range(9, 9 + len(frame)))
@@ -223,7 +223,7 @@ def test_very_wide_parameters_are_cut_at_the_constants():
     )
     assert domain.n_valid == 2 * (1 + 1 + 1) * (4_500_000_000 + 1 - 2)
     frame = domain.sample(1000, seed=0)
-    assert domain.allows_frame(frame).all()
+    assert domain.restrictions.allows_rows(frame).all()
     assert set(frame["n"].dropna()) == {7, 10**11}
 
 

@@ -335,11 +335,6 @@ class Domain:
         return [self[name] for name in self.visible]
 
     @cached_property
-    def hidden_places(self) -> list[int]:
-        """The places of the hidden parameters among the sensitive ones."""
-        return [place for place, name in enumerate(self.sensitive) if name in self.hidden]
-
-    @cached_property
     def families(self) -> Families:
         """The families of the domain: who is compared with whom."""
         return Families(self, self._links)
@@ -414,10 +409,6 @@ class Domain:
         """Boolean mask of the inputs that no constraint forbids."""
         return self.restrictions.allows(codes, lambda some: self.decode(self.completed(some)))
 
-    def allows_frame(self, frame: pd.DataFrame) -> Mask:
-        """Boolean mask of the real rows that no constraint forbids; their values may lie off the grid."""
-        return self.restrictions.allows_rows(frame)
-
     def contains(self, codes: Codes) -> Mask:
         """Boolean mask of the codes from `encode` that are inputs: every value has a code, and nothing forbids it."""
         inside = np.asarray((codes >= 0).all(axis=1))
@@ -475,9 +466,7 @@ class Domain:
         """
         from fairprobe.domain.rows import rows_of
 
-        return rows_of(
-            self, X, y=y, sample_weight=sample_weight, groups=groups, called=called, may_be_empty=may_be_empty
-        )
+        return rows_of(self, X, y, sample_weight, groups, called, may_be_empty)
 
     def as_frame(self, rows: Any) -> pd.DataFrame:
         """A pandas frame of rows; the rows may be such a frame, one of polars, a table of pyarrow, or an array."""
@@ -505,13 +494,13 @@ class Domain:
         return self.parameters, self.sensitive, self.constraints, self.links, self.hidden
 
     def __repr__(self) -> str:
-        parts = [
+        text = (
             f"{len(self.parameters)} parameters, {magnitude(self.size)} inputs, sensitive: {', '.join(self.sensitive)}"
-        ]
-        parts += [f"{len(self.constraints)} constraints"] if self.constraints else []
-        parts += [f"links: {', '.join(link.column for link in self.links)}"] if self.links else []
-        parts += [f"hidden: {', '.join(self.hidden)}"] if self.hidden else []
-        return f"Domain({', '.join(parts)})"
+        )
+        text += f", {len(self.constraints)} constraints" if self.constraints else ""
+        text += f", links: {', '.join(link.column for link in self.links)}" if self.links else ""
+        text += f", hidden: {', '.join(self.hidden)}" if self.hidden else ""
+        return f"Domain({text})"
 
 
 def checked_domain(domain: Any) -> Domain:
