@@ -163,11 +163,3 @@ def test_groups_against_a_plain_computation():
         table, pd.DataFrame(expected).T.astype({"n": int}).rename_axis("group"), check_column_type=False
     )
     assert len(table) == 8
-
-
-def test_no_row_of_any_group():
-    """As where two ages are compared and nobody has just these."""
-    domain = Domain([Integer("x", 0, 9), Integer("age", 20, 60)], {"age": [20, 60]})
-    frame = pd.DataFrame({"x": [1, 2], "age": [30, 40]})
-    judged = Assessment({}, {}, np.array([0, 1]), np.array([0, 1]))
-    assert len(by_group(domain, LabelledRows(frame, np.array([0, 1])), {"before": judged}, 1)) == 0

@@ -17,7 +17,6 @@ from fairprobe.retraining.recipes import (
     checked_augment,
     checked_parts,
     first_tries,
-    less_flipped,
     neighbours,
     schedule,
 )
@@ -99,16 +98,6 @@ def test_neighbours_are_other_recipes_within_bounds(recipe):
             assert recipe.uses_cases
         if changed == ["flipped"]:
             assert {"flip", "linked"} & set(recipe.parts)
-
-
-@given(recipes())
-def test_fewer_rows_flipped(recipe):
-    for fewer in less_flipped(recipe):
-        assert fewer in neighbours(recipe) or recipe.flipped <= 100 / 3
-        assert 10 <= fewer.flipped < recipe.flipped
-        assert (fewer.parts, fewer.percent, fewer.copies) == (recipe.parts, recipe.percent, recipe.copies)
-    adds_rows = bool({"flip", "linked"} & set(recipe.parts))
-    assert bool(less_flipped(recipe)) == (adds_rows and recipe.flipped / 3 >= 10)
 
 
 @pytest.mark.parametrize("parts", NAMES)

@@ -60,22 +60,6 @@ def test_accuracy_decides(rule, loss, accuracy, accepted, why):
     assert why in got[1]
 
 
-@given(
-    st.lists(st.sampled_from([LOWER, HIGHER, UNSURE, LEVEL]), min_size=3, max_size=3),
-    st.floats(-0.05, 0.05),
-    st.floats(0, 1),
-    st.floats(0, 0.04),
-    st.booleans(),
-    st.floats(0, 1),
-)
-def test_the_rule_in_one_line(changes, lost, accuracy, limit, prove, least):
-    named = dict(zip(("domain", "valid", "rows"), changes, strict=True))
-    accepted, why = rule(limit, prove, least)(named, loss(lost), accuracy)
-    enough = (loss(lost).high if prove else lost) <= limit and lost <= limit and accuracy >= least
-    assert accepted == (LOWER in changes and HIGHER not in changes and enough)
-    assert why
-
-
 @pytest.mark.parametrize(
     ("domain", "on_rows", "accepted"),
     [(change(-0.01, 0.011), HIGHER, True), (LEVEL, LOWER, False), (HIGHER, LOWER, False)],
