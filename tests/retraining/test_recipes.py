@@ -75,31 +75,6 @@ def test_several_augmentations():
         checked_augment(["auto", "flip"])
 
 
-@st.composite
-def recipes(draw):
-    parts = draw(st.sampled_from(NAMES))
-    percent = draw(st.floats(1, 100))
-    return Recipe(parts, percent, draw(st.floats(1, 100)), draw(st.sampled_from([1, 2, 4])))
-
-
-@given(recipes())
-def test_neighbours_are_other_recipes_within_bounds(recipe):
-    near = neighbours(recipe)
-    assert recipe not in near
-    assert len(set(near)) == len(near)
-    for other in near:
-        assert other.parts == recipe.parts
-        assert 1 <= other.percent <= 100
-        assert 1 <= other.flipped <= 100
-        assert other.copies in (1, 2, 4)
-        changed = [name for name in ("percent", "flipped", "copies") if getattr(other, name) != getattr(recipe, name)]
-        assert len(changed) == 1
-        if changed == ["percent"]:
-            assert recipe.uses_cases
-        if changed == ["flipped"]:
-            assert {"flip", "linked"} & set(recipe.parts)
-
-
 @pytest.mark.parametrize("parts", NAMES)
 def test_a_search_comes_to_an_end_and_tries_nothing_twice(parts):
     reached, waiting = set(), first_tries([parts])

@@ -85,20 +85,6 @@ def test_five_races():
     assert flip.n_added == 4 * 700 + 5 * min(70, result.n_cases)
 
 
-def test_with_a_constraint_the_allowed_part_is_judged_too():
-    frame, labels = people(700, 1)
-    plain = Domain.from_frame(frame, ["sex"])
-    domain = Domain(plain.parameters, ["sex"], [lambda rows: (rows["age"] >= 30) | (rows["job"] == "nurse")])
-    result = retrain(
-        pipeline().fit(frame, labels), frame, labels, domain, held_out=people(1200, 2), labels="mean", max_rounds=1,
-        augment=["flip"], max_accuracy_loss=0.1, **{**QUICK, **FEW},
-    )  # fmt: skip
-    assert list(result.before) == list(result.after) == ["domain", "valid", "rows"]
-    assert result.accepted
-    assert result.after["valid"].value < 0.2 * result.before["valid"].value
-    assert result.before["valid"].hits != result.before["domain"].hits
-
-
 @pytest.mark.parametrize(("seed", "is_fitted_on"), [(0, False), (1, True)])
 def test_a_class_so_rare_that_the_rows_fitted_on_may_lack_it(seed, is_fitted_on):
     frame, labels = people(300, 1)
