@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairprobe import search, testing
-from fairprobe.testing import check_model
+from fairprobe.testing import model_contract
 from random_domains import every_input
 
 SMALL = {
@@ -72,7 +72,7 @@ def test_the_share_is_exact(name):
 @pytest.mark.parametrize("name", SMALL)
 def test_toys_conform(name):
     toy = SMALL[name]
-    check_model(toy.model, toy.domain, output=toy.settings.get("output", "label"))
+    model_contract(toy.model, toy.domain, outputs=[toy.settings.get("output", "label")])
 
 
 @pytest.mark.parametrize(("name", "toy"), testing.all_toys())
