@@ -117,7 +117,7 @@ def test_conformance(two_workers, name, check):
 
 def result(found):
     """All but how long it took."""
-    return found.to_frame(), {key: value for key, value in found.summary().items() if key != "seconds"}
+    return found.to_frame(), {key: value for key, value in found.jsonable().items() if key != "seconds"}
 
 
 def same(one, other):

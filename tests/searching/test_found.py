@@ -122,7 +122,7 @@ def test_yield_is_distinct_cases_by_distinct_inputs(strategy):
 def test_summary_is_ready_for_json():
     toy = testing.loans()
     found = search(toy.model, toy.domain, **settings_of(toy), seed=7)
-    summary = json.loads(json.dumps(found.summary()))
+    summary = json.loads(json.dumps(found.jsonable()))
     assert summary["n_cases"] == found.n_cases
     assert summary["yield"] == found.yield_
     assert summary["seed"] == 7
@@ -138,7 +138,7 @@ def test_found_can_be_kept():
     found = search(toy.model, toy.domain, **settings_of(toy))
     again = pickle.loads(pickle.dumps(found))
     assert again.to_frame().equals(found.to_frame())
-    assert again.summary() == found.summary()
+    assert again.jsonable() == found.jsonable()
 
 
 def test_arguments_are_left_alone():

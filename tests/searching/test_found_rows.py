@@ -50,8 +50,8 @@ def test_a_frame_of_cases_from_rows():
     assert list(frame.columns[5:]) == [*expected, "parameters", "row", "n_changes"]
     assert set(frame["row"]) <= set(ROWS.index)
     assert set(frame["parameters"]) == {"sex"}
-    assert found.summary()["parameters"] == {"sex": found.n_cases}
-    assert found.summary()["n_start_rows"] == 3
+    assert found.jsonable()["parameters"] == {"sex": found.n_cases}
+    assert found.jsonable()["n_start_rows"] == 3
     assert list(search(by_role, domain, max_inputs=500).to_frame().columns[5:]) == [*expected, "parameters"]
 
 

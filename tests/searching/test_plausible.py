@@ -86,7 +86,7 @@ def test_the_result_says_how_plausible_cases_are(density):
     found = search(model, DOMAIN, strategy="anchored", density=density, start=people(), **QUICK)
     frame = found.to_frame()
     assert {"plausibility_case", "plausibility_twin", "row", "n_changes", "distance"} <= set(frame.columns)
-    assert found.summary()["min_plausibility"] == 0.05
+    assert found.jsonable()["min_plausibility"] == 0.05
     case, twin = found.plausibility.iloc[0]
     assert found.in_words(1)[0].endswith(f"(plausibility {case:.2g}, twin {twin:.2g})")
 

@@ -27,7 +27,7 @@ BOX = testing.box(n_free=5, levels=20, low=2, high=12)
 def digest(found):
     """A fingerprint of everything but the seconds."""
     frame = found.to_frame()
-    summary = {key: value for key, value in found.summary().items() if key != "seconds"}
+    summary = {key: value for key, value in found.jsonable().items() if key != "seconds"}
     content = frame.to_csv() + str(frame.dtypes.to_dict()) + json.dumps(summary, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
