@@ -37,11 +37,6 @@ def score(frame):
     return (frame["role"] == "Husband") / 3
 
 
-def test_columns_that_twins_may_differ_in():
-    assert Domain(PARAMETERS, ["sex"]).families.varying == ("sex",)
-    assert Domain(PARAMETERS, ["sex", "race"], links=[LINK]).families.varying == ("sex", "race", "role", "code")
-
-
 def test_a_frame_of_cases_from_rows():
     domain = Domain(PARAMETERS, ["sex", "race"], links=[LINK])
     found = search(by_role, domain, start=ROWS, max_changes=1, max_inputs=500)
