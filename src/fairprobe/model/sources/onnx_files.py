@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fairprobe.errors import DataError, FairprobeError
+from fairprobe.errors import DataError
 from fairprobe.model.onnx import MadeBy, OnnxModel, onnx_model, open_session
-from fairprobe.model.sources.reading import Content, Permission, imported, shortened
+from fairprobe.model.sources.reading import Content, Permission, imported
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
 """First bytes that the second field of a model may have, after its version of the format."""
@@ -26,27 +26,19 @@ def read(content: Content, permission: Permission) -> OnnxModel:
     """
     onnx = imported("onnx", "onnx", "an ONNX file")
     imported("onnxruntime", "onnx", "an ONNX file")
-    try:
-        model = onnx.load_model_from_string(content.data)
-        size = model.ByteSize()
-        model.DiscardUnknownFields()
-        outside = [name for tensor in _tensors(model) if (name := _outside(onnx, tensor)) is not None]
-        data, made_by = model.SerializeToString(), _made_by(onnx, model)
-    except Exception as error:
-        raise DataError(f"an ONNX file must be whole, got {shortened(error)}") from None
+    model = onnx.load_model_from_string(content.data)
+    size = model.ByteSize()
+    model.DiscardUnknownFields()
+    outside = [name for tensor in _tensors(model) if (name := _outside(onnx, tensor)) is not None]
     if outside:
         raise DataError(f"an ONNX file must hold its own data, got some in {outside[0]!r}: save it as one file")
+    data = model.SerializeToString()
     if len(data) != size:
         raise DataError("an ONNX file must have the fields that onnx knows, got others: install a newer onnx")
-    try:
-        return onnx_model(open_session(data), data, made_by)
-    except (FairprobeError, MemoryError):
-        raise
-    except Exception as error:
-        raise DataError(f"an ONNX file must be one that onnxruntime can read, got {shortened(error)}") from None
+    return onnx_model(open_session(data), data, _made_by(model))
 
 
-def _made_by(onnx: Any, model: Any) -> MadeBy:
+def _made_by(model: Any) -> MadeBy:
     """By output of a node, its operation and the classes that it names."""
     made: dict[str, tuple[str, tuple[Any, ...] | None]] = {}
     for node in model.graph.node:

@@ -12,35 +12,38 @@ from typing import IO, Any, ClassVar, Final, cast
 
 import numpy as np
 
-MAGICS: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "xz", b"]\x00\x00": "lzma", b"x": "zlib"}
-"""First bytes of what joblib compresses, by kind."""
+
+def _open_zlib(file: IO[bytes]) -> Any:
+    from joblib.compressor import BinaryZlibFile
+
+    return BinaryZlibFile(file, "rb")
+
+
+MAGICS: Final[dict[bytes, Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+    b"]\x00\x00": lzma.open,
+    b"x": _open_zlib,
+}
+"""By the first bytes of what joblib compresses, the function that unpacks it."""
 
 _ARRAY: Final = "joblib.numpy_pickle.NumpyArrayWrapper"
 """After one of these joblib writes the numbers as they are, in the middle of the pickle."""
 
 MOST_UNPACKED: Final = 2**27
-MOST_STEPS: Final = 500_000
+MOST_READS: Final = 500_000
 LONGEST_LINE: Final = 2**20
-"""Most bytes, steps, and bytes of a line that are looked at. Measured: each takes half a second at most."""
+"""Most bytes, parts of steps, and bytes of a line that are looked at. Measured: each takes half a second at most."""
 
 _COMPUTED: Final = "something whose name is computed as it is loaded"
 
 
 def opened(data: bytes) -> IO[bytes]:
     """The content of a file, unpacked if joblib compressed it."""
+    open_as = next((open_as for magic, open_as in MAGICS.items() if data.startswith(magic)), None)
     file = io.BytesIO(data)
-    kind = next((kind for magic, kind in MAGICS.items() if data.startswith(magic)), None)
-    if kind == "gzip":
-        return cast("IO[bytes]", gzip.open(file))
-    if kind == "bz2":
-        return cast("IO[bytes]", bz2.open(file))
-    if kind in ("xz", "lzma"):
-        return cast("IO[bytes]", lzma.open(file))
-    if kind == "zlib":
-        from joblib.compressor import BinaryZlibFile
-
-        return cast("IO[bytes]", BinaryZlibFile(file, "rb"))
-    return file
+    return file if open_as is None else cast("IO[bytes]", open_as(file))
 
 
 def would_import(data: bytes) -> list[str]:
@@ -62,12 +65,12 @@ class _Bounded:
     """A file that ends after some bytes and steps, so that looking at it takes a second at most."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._bytes, self.steps = file, MOST_UNPACKED, MOST_STEPS
+        self._file, self._bytes, self._reads = file, MOST_UNPACKED, MOST_READS
 
     def read(self, size: int) -> bytes:
-        if size > self._bytes:
+        if size > self._bytes or not self._reads:
             raise EOFError
-        self._bytes -= size
+        self._bytes, self._reads = self._bytes - size, self._reads - 1
         return self._file.read(size)
 
     def readline(self) -> bytes:
@@ -79,13 +82,13 @@ class _Inert:
 
     name: ClassVar[str] = ""
 
+    arguments: tuple[Any, ...] = ()
+    state: Any = None
+
     def __new__(cls, *arguments: Any, **keywords: Any) -> _Inert:
         made = super().__new__(cls)
-        made.arguments, made.state = arguments, None
+        made.arguments = arguments
         return made
-
-    arguments: tuple[Any, ...]
-    state: Any
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         pass
@@ -109,27 +112,12 @@ _InPython: Any = pickle._Unpickler  # type: ignore[attr-defined, unused-ignore]
 """The unpickler whose steps can be replaced."""
 
 
-class _Counted(dict[int, Any]):
-    """The steps of a pickle by their codes; after too many of them the file counts as ended."""
-
-    def __init__(self, steps: dict[int, Any], source: Any) -> None:
-        super().__init__(steps)
-        self._source = source
-
-    def __getitem__(self, code: int) -> Any:
-        self._source.steps -= 1
-        if self._source.steps < 0:
-            raise EOFError
-        return super().__getitem__(code)
-
-
 class _Scanner(_InPython):  # type: ignore[misc]
     dispatch: ClassVar[dict[int, Any]] = dict(_InPython.dispatch)
 
     def __init__(self, file: IO[bytes], names: dict[str, None]) -> None:
         super().__init__(file)
         self._source, self._names = file, names
-        self.__dict__["dispatch"] = _Counted(type(self).dispatch, file)
 
     def find_class(self, module: str, name: str) -> type[_Inert]:
         full = f"{module}.{name}"
@@ -149,7 +137,10 @@ class _Scanner(_InPython):  # type: ignore[misc]
         if isinstance(made, _Inert) and made.name == _ARRAY and isinstance(made.state, dict):
             self._pass_over(made.state)
 
-    dispatch[pickle.BUILD[0]] = load_build
+    def load_frame(self) -> None:
+        self._source.read(8)  # what is in a frame is read step by step too, so that steps are counted
+
+    dispatch |= {pickle.BUILD[0]: load_build, pickle.FRAME[0]: load_frame}
 
     def _pass_over(self, array: dict[str, Any]) -> None:
         dtype = str(array["dtype"].arguments[0])

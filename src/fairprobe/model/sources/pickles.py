@@ -8,10 +8,10 @@ import warnings
 from itertools import islice
 from typing import Any, Final
 
-from fairprobe.errors import DataError, HealthWarning, SettingError
+from fairprobe.errors import HealthWarning, SettingError
 from fairprobe.model.sources.node_checks import check_model
 from fairprobe.model.sources.pickle_scan import MAGICS, opened, would_import
-from fairprobe.model.sources.reading import Content, Permission, shortened
+from fairprobe.model.sources.reading import Content, Permission
 
 SHOWN: Final = 20
 """Most names that a message lists. Chosen."""
@@ -56,13 +56,7 @@ def read(content: Content, permission: Permission) -> Any:
     warnings.warn(f"unsafe-load: {path} runs code as it is loaded, and imports {names}", HealthWarning, stacklevel=2)
     import joblib
 
-    try:
-        model = joblib.load(io.BytesIO(content.data))
-    except MemoryError:
-        raise
-    except Exception as error:
-        rule = "a pickle must be whole, and loaded by the versions of packages that it was saved by"
-        raise DataError(f"{rule}, got {shortened(error)}") from None
+    model = joblib.load(io.BytesIO(content.data))
     check_model(model)
     return model
 

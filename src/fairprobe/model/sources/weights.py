@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def with_weights(named: Any, path: Path, source: str) -> Any:
     except Exception as error:
         rule = f"weights must be a whole safetensors file, got {shortened(error)}"
         raise DataError(f"{rule}: {path}{ADVICE}") from None
-    differences = _differences(module.state_dict(), tensors)
+    differences = list(_differences(module.state_dict(), tensors))
     if differences:
         more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
         raise DataError(
@@ -52,16 +53,14 @@ def _made(maker: Any, source: str) -> Any:
     return module
 
 
-def _differences(own: dict[str, Any], given: dict[str, Any]) -> list[str]:
+def _differences(own: dict[str, Any], given: dict[str, Any]) -> Iterator[str]:
     torch = imported("torch", "torch", "weights")
-    shapes = {name: (tuple(own[name].shape), tuple(given[name].shape)) for name in own if name in given}
-    return [
-        *(f"no {name!r}" for name in own if name not in given),
-        *(f"{name!r}, which it has not" for name in given if name not in own),
-        *(f"{name!r} of the shape {there}, not {here}" for name, (here, there) in shapes.items() if here != there),
-        *(
-            f"{name!r} as {given[name].dtype}, not {own[name].dtype}"
-            for name in shapes
-            if torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype
-        ),
-    ]
+    for name in [*own, *(name for name in given if name not in own)]:
+        if name not in given:
+            yield f"no {name!r}"
+        elif name not in own:
+            yield f"{name!r}, which it has not"
+        elif own[name].shape != given[name].shape:
+            yield f"{name!r} of the shape {tuple(given[name].shape)}, not {tuple(own[name].shape)}"
+        elif torch.promote_types(own[name].dtype, given[name].dtype) != own[name].dtype:
+            yield f"{name!r} as {given[name].dtype}, not {own[name].dtype}"
