@@ -49,8 +49,6 @@ class Adapter:
     probabilities: bool = False
     is_stepwise: bool = False
     """True if the scores are those of leaves: steps, which say nothing of what lies beyond them."""
-    threads: bool = False
-    """True if threads that ask the model side by side are faster than one."""
     is_elsewhere: ClassVar[bool] = False
     """True for a service or a program: nothing but its answers is known of it."""
     connections: bool = False

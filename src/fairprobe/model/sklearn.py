@@ -22,7 +22,7 @@ from fairprobe.model.forms import (
     is_exact_in_float32,
     natural_dtype,
 )
-from fairprobe.model.known import LABELS_FOLLOW, LEAFY, THREADED, kin, known_kind, last_step, own_kind, works_on_float32
+from fairprobe.model.known import LABELS_FOLLOW, LEAFY, kin, known_kind, last_step, own_kind, works_on_float32
 
 
 class EstimatorAdapter(Adapter):
@@ -34,7 +34,6 @@ class EstimatorAdapter(Adapter):
         super().__init__(model)
         self.scores, self.probabilities = hasattr(model, "decision_function"), hasattr(model, "predict_proba")
         self.is_stepwise = _tells_leaves(model) or kin(model) in LEAFY
-        self.threads = kin(model) in THREADED
         # A pipeline that is known as such hands on what its last step says.
         kind = own_kind(last_step(model)) if own_kind(model) is not None else None
         self.labels_follow = LABELS_FOLLOW.get(kind or "")

@@ -15,7 +15,6 @@ from fairprobe.domain import Domain
 from fairprobe.errors import DataError
 from fairprobe.model import Asker
 from fairprobe.model.adapters import Adapter, adapter_for, columns_of
-from fairprobe.model.asking import InThreads
 from fairprobe.testing.models import checks_among, inputs_of, model_checks, require_same
 
 
@@ -175,15 +174,6 @@ def _check_a_copy_answers_alike(it: Contracted) -> None:
     for output in it.outputs:
         asker = it.asker(output)
         _require_same(it, asker, asker.ask(it.codes), it.asker(output, copy).ask(it.codes), "a copy of itself")
-
-
-def _check_threads_answer_alike(it: Contracted) -> None:
-    if it.adapter.threads:
-        asker = it.asker(it.outputs[0])
-        batch = asker.form.rows(np.concatenate([it.codes] * 3))
-        side_by_side = np.asarray(InThreads(asker.function, 3)(batch))
-        once = np.asarray(asker.function(batch))
-        _require(bool(np.all(side_by_side == once)), it, "answer in threads as it does alone")
 
 
 def _check_other_columns_are_refused(it: Contracted) -> None:

@@ -6,7 +6,6 @@ Nothing that comes from it is more than bytes.
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import inspect
 import io
@@ -57,6 +56,9 @@ ANSWER_BYTES_A_ROW: Final = 2**13
 LONGEST: Final = 2000
 WARNINGS: Final = 10
 """Most characters of a message, and most warnings, that the process may hand on. Chosen."""
+
+ERRORS: Final = {kind.__name__: kind for kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)}
+"""Errors of a model that are raised here as what they are there."""
 
 METHODS: Final = ("predict", "predict_proba", "decision_function")
 
@@ -168,9 +170,7 @@ class IsolatedModel:
             except BaseException:  # what it still has to say would be taken for the answer to other rows
                 self.close()
                 raise
-        kind = getattr(builtins, str(said["error"]), None)
-        is_plain = kind in (ValueError, TypeError, KeyError, IndexError, MemoryError)
-        raise (kind if is_plain else RuntimeError)(_text(said.get("message")))
+        raise ERRORS.get(str(said["error"]), RuntimeError)(_text(said.get("message")))
 
     def close(self) -> None:
         """End the process, with all that it may have started."""
