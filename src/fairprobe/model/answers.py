@@ -49,7 +49,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
         raise ModelError(f"the model must give one answer a row, got {type(raw).__name__}: {error}") from None
     if answer.ndim == 2 and answer.shape[1] == 1:
         answer = answer[:, 0]
-    n_axes = {"label": (1,), "value": (1,), "score": (1, 2), "proba": (2,)}[output]
+    n_axes = {"score": (1, 2), "proba": (2,)}.get(output, (1,))
     if answer.ndim not in n_axes or len(answer) != n_rows:
         shape = f"({n_rows}, classes)" if output == "proba" else f"({n_rows},)"
         hint = ": a label is one text, number or truth value" if output == "label" else ""
@@ -60,7 +60,7 @@ def checked_answer(raw: Any, n_rows: int, output: str, describe: Describe) -> ND
     else:
         answer = _as_numbers(answer, output, describe)
         bad, rule = ~np.isfinite(answer), "a finite number for every row"
-    if bad is not None and bad.any():
+    if bad.any():
         first = int(np.argmax(bad.reshape(n_rows, -1).any(axis=1)))
         raise ModelError(f"the model must give {rule}, got {answer[first]} for {describe(first)}")
     return answer
@@ -111,14 +111,12 @@ def _check_exact(largest: float, output: str) -> None:
         )
 
 
-def _missing(labels: NDArray[Any]) -> Mask | None:
-    if labels.dtype.kind == "f":
-        return np.isnan(labels)
-    if labels.dtype.kind == "O":
-        import pandas as pd
+def _missing(labels: NDArray[Any]) -> Mask:
+    if labels.dtype.kind not in "fO":
+        return np.zeros(len(labels), dtype=bool)
+    import pandas as pd
 
-        return np.asarray(pd.isna(labels))
-    return None
+    return np.asarray(pd.isna(labels))
 
 
 def _as_numbers(answer: NDArray[Any], output: str, describe: Describe) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -117,38 +118,31 @@ def is_fitted(model: Any) -> bool:
     except NotFittedError:
         return False
     except TypeError:
-        return True  # it only looks like an estimator
+        pass  # it only looks like an estimator
     return True
 
 
 def is_regressor(model: Any) -> bool:
     """Return True if a model says of itself that it is a regressor."""
-    if getattr(model, "is_regressor_", False):
-        return True
     if not hasattr(model, "get_params"):
-        return False
+        return bool(getattr(model, "is_regressor_", False))
     from sklearn import base
 
-    try:
+    with suppress(AttributeError, TypeError):  # it only looks like an estimator
         return bool(base.is_regressor(model))
-    except (AttributeError, TypeError):
-        return False  # it only looks like an estimator
+    return False
 
 
 def method_for(model: Any, output: str) -> Callable[[Any], Any]:
     """The method that gives an output."""
     if output in ("label", "value"):
         return model.predict
-    name = type(model).__name__
-    if output == "proba":
-        if not hasattr(model, "predict_proba"):
-            raise SettingError(f"output='proba' needs a model with predict_proba, got {name}")
-        return model.predict_proba
-    if hasattr(model, "decision_function"):
+    if output == "score" and hasattr(model, "decision_function"):
         return model.decision_function
     if hasattr(model, "predict_proba"):
-        return partial(last_class, model.predict_proba)
-    raise SettingError(f"output='score' needs a model with decision_function or predict_proba, got {name}")
+        return model.predict_proba if output == "proba" else partial(last_class, model.predict_proba)
+    needed = "predict_proba" if output == "proba" else "decision_function or predict_proba"
+    raise SettingError(f"output={output!r} needs a model with {needed}, got {type(model).__name__}")
 
 
 def last_class(ask: Callable[[Any], Any], batch: Any) -> Any:

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from fairprobe.arrays import Floats
-from fairprobe.model.booster_files import SavedClassifier, SavedRegressor
 from fairprobe.model.categories import xgboost_categories
 from fairprobe.model.sources.node_checks import check_nodes, must
 from fairprobe.model.sources.reading import Content, Permission, check_nesting, imported
+from fairprobe.model.sources.saved import SavedClassifier, SavedRegressor
 
 _JSON: Final = re.compile(rb'\s*\{\s*"(learner|version)"\s*:')
 _UBJ: Final = re.compile(rb"\{(?:[iU].|I..|l....|L.{8})(learner|version)[{\[]", re.DOTALL)
