@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fairprobe.arrays import Floats
 from fairprobe.errors import DataError
-from fairprobe.model.onnx import MadeBy, OnnxModel, onnx_model, open_session
+from fairprobe.model.categories import own_name
 from fairprobe.model.sources.reading import Content, Permission, imported
 
 _TAGS: Final = frozenset(number << 3 | wire for number in range(2, 27) for wire in (0, 2))
@@ -68,3 +72,215 @@ def _outside(onnx: Any, tensor: Any) -> str | None:
     if tensor.data_location != onnx.TensorProto.EXTERNAL and not tensor.external_data:
         return None
     return next((each.value for each in tensor.external_data if each.key == "location"), "another file")
+
+
+DTYPES: Final[dict[str, Any]] = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
+}
+"""By onnxruntime's name for the type of an input, the dtype of its values."""
+
+LABELS: Final = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
+NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
+"""Beginnings of the types of outputs that are labels, and that are numbers."""
+
+N_TRIED: Final = 8
+"""Made-up rows that tell what an output is. Chosen."""
+
+SLACK: Final = 1e-4
+"""Largest difference from 1 of the sum of probabilities in single precision. Chosen."""
+
+MadeBy = Mapping[str, tuple[str, tuple[Any, ...] | None]]
+"""By output: the operation that makes it, and the classes that this operation names."""
+
+
+def open_session(content: bytes) -> Any:
+    """A session of onnxruntime with one thread: more of them wait busily, and we ask in several processes anyway."""
+    import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+
+
+def onnx_model(session: Any, content: bytes, made_by: MadeBy) -> OnnxModel:
+    """A model of the kind that the outputs of its graph tell.
+
+    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or their rows add
+    to 1. Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
+    """
+    model = OnnxModel(session, content, made_by)
+    labels, numbers = model.output_of(LABELS), model.output_of(NUMBERS)
+    if numbers is None:
+        if labels is None:
+            got = ", ".join(each.type for each in model.outputs)
+            raise DataError(f"an ONNX model must give labels or numbers, got {got}")
+        return model
+    made, operation = model.tried(numbers), made_by.get(numbers, ("", None))[0]
+    width = made.shape[1] if made is not None else model.width_of(numbers)
+    if width == 1:
+        kind = OnnxProbabilities if operation == "Sigmoid" else OnnxModel if labels is not None else OnnxNumbers
+    elif made is not None:
+        kind = OnnxProbabilities if _are_probabilities(made) else OnnxScores
+    else:
+        kind = OnnxProbabilities if operation in ("Softmax", "ZipMap") or "prob" in numbers else OnnxScores
+    return kind(session, content, made_by)
+
+
+class OnnxModel:
+    """A graph that takes one tensor, or one tensor for each column, and gives labels."""
+
+    def __init__(self, session: Any, content: bytes, made_by: MadeBy) -> None:
+        self._session, self._content, self._made_by = session, content, made_by
+        self._inputs, self.outputs = session.get_inputs(), session.get_outputs()
+        for each in self._inputs:
+            if each.type not in DTYPES or len(each.shape) not in (1, 2):
+                raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
+            if isinstance(each.shape[0], int) and each.shape[0] > 0:
+                raise DataError(
+                    f"an ONNX model must take any number of rows, got {each.name} of {each.shape[0]}: export it with "
+                    "a first axis that may change"
+                )
+        widths = [1 if len(each.shape) == 1 else each.shape[1] for each in self._inputs]
+        if len(widths) == 1 and widths[0] != 1:
+            if isinstance(widths[0], int) and widths[0] > 0:
+                self.n_features_in_ = widths[0]
+        elif all(width == 1 for width in widths):
+            self.feature_names_in_ = np.array([each.name for each in self._inputs], dtype=object)
+            self.n_features_in_ = len(widths)
+        else:
+            shapes = ", ".join(f"{each.name} {each.shape}" for each in self._inputs)
+            raise DataError(f"an ONNX model must take one tensor of all columns, or one a column, got {shapes}")
+        self._labels, self._numbers = self.output_of(LABELS), self.output_of(NUMBERS)
+        self._set_classes()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"content": self._content, "made_by": dict(self._made_by)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        OnnxModel.__init__(self, open_session(state["content"]), **state)
+
+    def predict(self, batch: Any) -> NDArray[Any]:
+        """The graph's own labels, or for each row the class of the highest number."""
+        if self._labels is None:
+            return self.classes_[self._by_class(batch).argmax(axis=1)]
+        labels = np.asarray(self._run(self._labels, batch)).reshape(-1)
+        return labels.astype(str) if labels.dtype.kind == "O" else labels
+
+    def output_of(self, types: tuple[str, ...]) -> str | None:
+        """The first output of one of these types."""
+        return next((each.name for each in self.outputs if each.type.startswith(types)), None)
+
+    def width_of(self, output: str) -> int | None:
+        """Numbers in each row of an output, if the graph says so."""
+        shape = next(each.shape for each in self.outputs if each.name == output) or []
+        width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
+        return width if isinstance(width, int) else None
+
+    def tried(self, output: str) -> Floats | None:
+        """An output for a few made-up rows; None if the graph refuses them."""
+        rng = np.random.default_rng(0)
+        feed = {}
+        for each in self._inputs:
+            width = (each.shape[1] if isinstance(each.shape[1], int) else 1) if len(each.shape) == 2 else None
+            values = rng.integers(0, 50, N_TRIED if width is None else (N_TRIED, width))
+            is_text = each.type == "tensor(string)"
+            feed[each.name] = values.astype(str).astype(object) if is_text else values.astype(DTYPES[each.type])
+        try:
+            return _as_rows(self._session.run([output], feed)[0])
+        except Exception:
+            return None
+
+    def _set_classes(self) -> None:
+        """Take the classes of the last operation that names some, if they can be those of the labels."""
+        told = [classes for _, classes in self._made_by.values() if classes]
+        width = self.width_of(self._numbers) if self._numbers else None
+        if told and width in (None, 1, len(told[-1])):
+            kind = next((each.type for each in self.outputs if each.name == self._labels), None)
+            if kind is None or (kind == "tensor(string)") == isinstance(told[-1][0], str):
+                self.classes_ = np.array(told[-1])
+        elif self._labels is None and width is not None:
+            self.classes_ = np.arange(max(2, width))
+
+    def _by_class(self, batch: Any) -> Floats:
+        """The numbers of each row, one for each class."""
+        return _as_rows(self._run(str(self._numbers), batch))
+
+    def _run(self, output: str, batch: Any) -> Any:
+        return self._session.run([output], self._feed(batch))[0]
+
+    def _feed(self, batch: Any) -> dict[str, NDArray[Any]]:
+        if len(self._inputs) == 1 and not hasattr(self, "feature_names_in_"):
+            rows = batch.to_numpy() if hasattr(batch, "to_numpy") else np.asarray(batch)
+            return {self._inputs[0].name: _as_taken(rows, self._inputs[0])}
+        if hasattr(batch, "columns"):
+            columns = [batch[own_name(each.name, batch.columns)].to_numpy() for each in self._inputs]
+        else:
+            columns = list(batch.T)
+        return {each.name: _as_taken(values, each) for each, values in zip(self._inputs, columns, strict=True)}
+
+
+class OnnxNumbers(OnnxModel):
+    """A graph that gives a number for each row."""
+
+    def predict(self, batch: Any) -> Floats:
+        """The numbers."""
+        return self._by_class(batch)[:, 0]
+
+
+class OnnxProbabilities(OnnxModel):
+    """A graph that gives the probability of each class, or of the second of two."""
+
+    def predict_proba(self, batch: Any) -> Floats:
+        """Probabilities, one column for each class."""
+        return self._by_class(batch)
+
+    def _by_class(self, batch: Any) -> Floats:
+        given = super()._by_class(batch)
+        made = given if given.shape[1] > 1 else np.column_stack([1 - given, given])
+        if not _are_probabilities(made):
+            raise ValueError(f"the output {self._numbers} must hold probabilities, got rows that do not add to 1")
+        return made
+
+
+class OnnxScores(OnnxModel):
+    """A graph that gives a score for each class, of which the highest wins."""
+
+    def decision_function(self, batch: Any) -> Floats:
+        """Scores, one column for each class; of two classes, how much higher the second score is."""
+        given = self._by_class(batch)
+        return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
+
+
+def _as_rows(given: Any) -> Floats:
+    """An output as a table of numbers; it may come as a list of dictionaries by class."""
+    if isinstance(given, list):
+        given = [list(each.values()) for each in given]
+    made = np.asarray(given, dtype=np.float64)
+    return made.reshape(len(made), -1)
+
+
+def _are_probabilities(rows: Floats) -> bool:
+    return bool((rows >= -SLACK).all() and (np.abs(rows.sum(axis=1) - 1) <= SLACK).all())
+
+
+def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:
+    """Values in the dtype and the shape that an input takes; values that would change are refused."""
+    dtype = np.dtype(DTYPES[taken.type])
+    shape = values.shape if values.ndim == len(taken.shape) else (len(values), *([1] * (len(taken.shape) - 1)))
+    if dtype.kind == "O":
+        import pandas as pd
+
+        if pd.isna(values).any():
+            raise ValueError(f"{taken.name} takes texts, got a missing value")
+        return values.astype(str).astype(object).reshape(shape)
+    made = np.asarray(values, dtype=np.float64 if dtype.kind in "ib" and values.dtype.kind not in "iub" else dtype)
+    if dtype.kind in "ib" and made.dtype.kind == "f" and not (made == np.rint(made)).all():
+        raise ValueError(f"{taken.name} takes whole numbers, got others")
+    return made.astype(dtype, copy=False).reshape(shape)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairprobe.errors import DataError, SettingError
-from fairprobe.model.sources.named import what_happened
+from fairprobe.model.sources.load import what_happened
 from fairprobe.model.sources.reading import ADVICE, Content, imported, shortened
 from fairprobe.model.torch import TorchAdapter
 
