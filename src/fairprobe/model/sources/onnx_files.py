@@ -50,7 +50,7 @@ def _made_by(model: Any) -> MadeBy:
         for attribute in node.attribute:
             if attribute.name.startswith("classlabels_"):
                 classes = tuple(each.decode() for each in attribute.strings) or tuple(attribute.ints) or classes
-        made.update(dict.fromkeys(node.output, (node.op_type, classes or None)))
+        made |= dict.fromkeys(node.output, (node.op_type, classes or None))
     return made
 
 
@@ -89,9 +89,6 @@ LABELS: Final = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(boo
 NUMBERS: Final = ("tensor(float", "tensor(double)", "seq(map(")
 """Beginnings of the types of outputs that are labels, and that are numbers."""
 
-N_TRIED: Final = 8
-"""Made-up rows that tell what an output is. Chosen."""
-
 SLACK: Final = 1e-4
 """Largest difference from 1 of the sum of probabilities in single precision. Chosen."""
 
@@ -112,24 +109,21 @@ def open_session(content: bytes) -> Any:
 def onnx_model(session: Any, content: bytes, made_by: MadeBy) -> OnnxModel:
     """A model of the kind that the outputs of its graph tell.
 
-    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or their rows add
-    to 1. Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
+    Labels are an output of whole numbers or texts. Probabilities are made by a softmax or a sigmoid, or are called so.
+    Several other numbers in a row are scores, whose highest is the label; one number in a row is just a number.
     """
     model = OnnxModel(session, content, made_by)
-    labels, numbers = model.output_of(LABELS), model.output_of(NUMBERS)
-    if numbers is None:
-        if labels is None:
-            got = ", ".join(each.type for each in model.outputs)
+    if model.numbers is None:
+        if model.labels is None:
+            got = ", ".join(each.type for each in session.get_outputs())
             raise DataError(f"an ONNX model must give labels or numbers, got {got}")
         return model
-    made, operation = model.tried(numbers), made_by.get(numbers, ("", None))[0]
-    width = made.shape[1] if made is not None else model.width_of(numbers)
-    if width == 1:
-        kind = OnnxProbabilities if operation == "Sigmoid" else OnnxModel if labels is not None else OnnxNumbers
-    elif made is not None:
-        kind = OnnxProbabilities if _are_probabilities(made) else OnnxScores
-    else:
-        kind = OnnxProbabilities if operation in ("Softmax", "ZipMap") or "prob" in numbers else OnnxScores
+    operation = made_by.get(model.numbers, ("", None))[0]
+    kind: type[OnnxModel] = OnnxScores
+    if operation in ("Softmax", "ZipMap") or "prob" in model.numbers or (operation == "Sigmoid" and model.width == 1):
+        kind = OnnxProbabilities
+    elif model.width == 1:
+        kind = OnnxModel if model.labels is not None else OnnxNumbers
     return kind(session, content, made_by)
 
 
@@ -138,26 +132,11 @@ class OnnxModel:
 
     def __init__(self, session: Any, content: bytes, made_by: MadeBy) -> None:
         self._session, self._content, self._made_by = session, content, made_by
-        self._inputs, self.outputs = session.get_inputs(), session.get_outputs()
-        for each in self._inputs:
-            if each.type not in DTYPES or len(each.shape) not in (1, 2):
-                raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
-            if isinstance(each.shape[0], int) and each.shape[0] > 0:
-                raise DataError(
-                    f"an ONNX model must take any number of rows, got {each.name} of {each.shape[0]}: export it with "
-                    "a first axis that may change"
-                )
-        widths = [1 if len(each.shape) == 1 else each.shape[1] for each in self._inputs]
-        if len(widths) == 1 and widths[0] != 1:
-            if isinstance(widths[0], int) and widths[0] > 0:
-                self.n_features_in_ = widths[0]
-        elif all(width == 1 for width in widths):
-            self.feature_names_in_ = np.array([each.name for each in self._inputs], dtype=object)
-            self.n_features_in_ = len(widths)
-        else:
-            shapes = ", ".join(f"{each.name} {each.shape}" for each in self._inputs)
-            raise DataError(f"an ONNX model must take one tensor of all columns, or one a column, got {shapes}")
-        self._labels, self._numbers = self.output_of(LABELS), self.output_of(NUMBERS)
+        self._inputs, self._outputs = session.get_inputs(), session.get_outputs()
+        self.labels, self.numbers = self._output_of(LABELS), self._output_of(NUMBERS)
+        self.width = self._width()
+        """Numbers in each row, if the graph says so."""
+        self._set_columns()
         self._set_classes()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -168,55 +147,61 @@ class OnnxModel:
 
     def predict(self, batch: Any) -> NDArray[Any]:
         """The graph's own labels, or for each row the class of the highest number."""
-        if self._labels is None:
+        if self.labels is None:
             return self.classes_[self._by_class(batch).argmax(axis=1)]
-        labels = np.asarray(self._run(self._labels, batch)).reshape(-1)
+        labels = np.asarray(self._run(self.labels, batch)).reshape(-1)
         return labels.astype(str) if labels.dtype.kind == "O" else labels
 
-    def output_of(self, types: tuple[str, ...]) -> str | None:
+    def _output_of(self, types: tuple[str, ...]) -> str | None:
         """The first output of one of these types."""
-        return next((each.name for each in self.outputs if each.type.startswith(types)), None)
+        return next((each.name for each in self._outputs if each.type.startswith(types)), None)
 
-    def width_of(self, output: str) -> int | None:
-        """Numbers in each row of an output, if the graph says so."""
-        shape = next(each.shape for each in self.outputs if each.name == output) or []
+    def _width(self) -> int | None:
+        shape = next((each.shape for each in self._outputs if each.name == self.numbers), None) or []
         width = shape[1] if len(shape) == 2 else 1 if len(shape) == 1 else None
         return width if isinstance(width, int) else None
 
-    def tried(self, output: str) -> Floats | None:
-        """An output for a few made-up rows; None if the graph refuses them."""
-        rng = np.random.default_rng(0)
-        feed = {}
+    def _set_columns(self) -> None:
+        """Take the columns of the graph's inputs."""
         for each in self._inputs:
-            width = (each.shape[1] if isinstance(each.shape[1], int) else 1) if len(each.shape) == 2 else None
-            values = rng.integers(0, 50, N_TRIED if width is None else (N_TRIED, width))
-            is_text = each.type == "tensor(string)"
-            feed[each.name] = values.astype(str).astype(object) if is_text else values.astype(DTYPES[each.type])
-        try:
-            return _as_rows(self._session.run([output], feed)[0])
-        except Exception:
-            return None
+            if each.type not in DTYPES or len(each.shape) not in (1, 2):
+                raise DataError(f"an ONNX model must take tables, got {each.name} {each.type} {each.shape}")
+            if isinstance(each.shape[0], int) and each.shape[0] > 0:
+                got = f"{each.name} of {each.shape[0]}: export it with a first axis that may change"
+                raise DataError(f"an ONNX model must take any number of rows, got {got}")
+        widths = [1 if len(each.shape) == 1 else each.shape[1] for each in self._inputs]
+        if all(width == 1 for width in widths):
+            self.feature_names_in_ = np.array([each.name for each in self._inputs], dtype=object)
+            self.n_features_in_ = len(widths)
+        elif len(widths) > 1:
+            shapes = ", ".join(f"{each.name} {each.shape}" for each in self._inputs)
+            raise DataError(f"an ONNX model must take one tensor of all columns, or one a column, got {shapes}")
+        elif isinstance(widths[0], int) and widths[0] > 0:
+            self.n_features_in_ = widths[0]
 
     def _set_classes(self) -> None:
         """Take the classes of the last operation that names some, if they can be those of the labels."""
         told = [classes for _, classes in self._made_by.values() if classes]
-        width = self.width_of(self._numbers) if self._numbers else None
-        if told and width in (None, 1, len(told[-1])):
-            kind = next((each.type for each in self.outputs if each.name == self._labels), None)
+        if told and self.width in (None, 1, len(told[-1])):
+            kind = next((each.type for each in self._outputs if each.name == self.labels), None)
             if kind is None or (kind == "tensor(string)") == isinstance(told[-1][0], str):
                 self.classes_ = np.array(told[-1])
-        elif self._labels is None and width is not None:
-            self.classes_ = np.arange(max(2, width))
+        elif self.labels is None and self.width is not None:
+            self.classes_ = np.arange(max(2, self.width))
 
     def _by_class(self, batch: Any) -> Floats:
-        """The numbers of each row, one for each class."""
-        return _as_rows(self._run(str(self._numbers), batch))
+        """The numbers of each row, one for each class; they may come as a list of dictionaries by class."""
+        given = self._run(str(self.numbers), batch)
+        if isinstance(given, list):
+            given = [list(each.values()) for each in given]
+        made = np.asarray(given, dtype=np.float64)
+        return made.reshape(len(made), -1)
 
     def _run(self, output: str, batch: Any) -> Any:
         return self._session.run([output], self._feed(batch))[0]
 
     def _feed(self, batch: Any) -> dict[str, NDArray[Any]]:
-        if len(self._inputs) == 1 and not hasattr(self, "feature_names_in_"):
+        if not hasattr(self, "feature_names_in_"):
             rows = batch.to_numpy() if hasattr(batch, "to_numpy") else np.asarray(batch)
             return {self._inputs[0].name: _as_taken(rows, self._inputs[0])}
         if hasattr(batch, "columns"):
@@ -244,8 +229,8 @@ class OnnxProbabilities(OnnxModel):
     def _by_class(self, batch: Any) -> Floats:
         given = super()._by_class(batch)
         made = given if given.shape[1] > 1 else np.column_stack([1 - given, given])
-        if not _are_probabilities(made):
-            raise ValueError(f"the output {self._numbers} must hold probabilities, got rows that do not add to 1")
+        if not ((made >= -SLACK).all() and (np.abs(made.sum(axis=1) - 1) <= SLACK).all()):
+            raise ValueError(f"the output {self.numbers} must hold probabilities, got rows that do not add to 1")
         return made
 
 
@@ -257,17 +242,11 @@ class OnnxScores(OnnxModel):
         given = self._by_class(batch)
         return given[:, 1] - given[:, 0] if given.shape[1] == 2 else given
 
-
-def _as_rows(given: Any) -> Floats:
-    """An output as a table of numbers; it may come as a list of dictionaries by class."""
-    if isinstance(given, list):
-        given = [list(each.values()) for each in given]
-    made = np.asarray(given, dtype=np.float64)
-    return made.reshape(len(made), -1)
-
-
-def _are_probabilities(rows: Floats) -> bool:
-    return bool((rows >= -SLACK).all() and (np.abs(rows.sum(axis=1) - 1) <= SLACK).all())
+    def _by_class(self, batch: Any) -> Floats:
+        given = super()._by_class(batch)
+        if given.shape[1] < 2:
+            raise ValueError(f"{self.numbers} must hold a score a class, got one number: export it with its shape")
+        return given
 
 
 def _as_taken(values: NDArray[Any], taken: Any) -> NDArray[Any]:
