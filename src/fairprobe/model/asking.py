@@ -103,9 +103,8 @@ class Asker:
         try:
             return self.adapter.gradients(self.form.rows(codes))
         except Exception as error:
-            raise ModelError(
-                f"the module must have gradients, got {type(error).__name__}: {str(error).strip()[:200]}"
-            ) from error
+            got = f"{type(error).__name__}: {str(error).strip()[:200]}"
+            raise ModelError(f"the module must have gradients, got {got}") from error
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Inside this, scikit-learn does not look for NaN in each batch, as inputs are known to be finite."""

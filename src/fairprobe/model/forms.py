@@ -127,15 +127,23 @@ class FrameForm:
 
     def rows(self, codes: Codes) -> pd.DataFrame:
         """The inputs themselves, one for each row of codes."""
-        return self._frame({column: codes[:, column] for column in self._columns})
+        import pandas as pd
+
+        columns = {}
+        for column in self._columns:
+            name, some = self.domain.names[column], codes[:, column]
+            if name in self.categories:
+                places, categories = self._places[name].take(some), list(self.categories[name])
+                columns[name] = pd.Categorical.from_codes(places, categories=categories)
+            elif column in self._texts:
+                columns[name] = self._texts[column].take(some)
+            else:
+                columns[name] = self.domain.parameters[column].decode(some)
+        return pd.DataFrame(columns, copy=False)
 
     def families(self, codes: Codes) -> pd.DataFrame:
         """A block of rows for each combination of the sensitive values."""
-        families = self.domain.families
-        by_column = {column: np.tile(codes[:, column], len(families)) for column in self._columns}
-        for column, values in families.varied(codes):
-            by_column[column] = np.broadcast_to(values, (len(families), len(codes))).reshape(-1)
-        return self._frame(by_column)
+        return self.rows(self.domain.families.members(codes))
 
     def of_frame(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Rows given as a frame, their columns in the model's order and with its dtypes."""
@@ -144,21 +152,6 @@ class FrameForm:
         columns = {name: frame[name] for name in (self.domain.names[column] for column in self._columns)}
         for name, categories in self.categories.items():
             columns[name] = as_fitted(columns[name], categories)
-        return pd.DataFrame(columns, copy=False)
-
-    def _frame(self, codes: dict[int, Codes]) -> pd.DataFrame:
-        import pandas as pd
-
-        columns = {}
-        for column in self._columns:
-            name = self.domain.names[column]
-            if name in self.categories:
-                places, categories = self._places[name].take(codes[column]), list(self.categories[name])
-                columns[name] = pd.Categorical.from_codes(places, categories=categories)
-            elif column in self._texts:
-                columns[name] = self._texts[column].take(codes[column])
-            else:
-                columns[name] = self.domain.parameters[column].decode(codes[column])
         return pd.DataFrame(columns, copy=False)
 
     @cached_property
@@ -190,15 +183,11 @@ def checked_columns(columns: Sequence[str] | None, name: str, domain: Domain) ->
         raise DataError(f"every column the model was fitted on must be a parameter, got no {absent}: add the column")
     unknown = [column for column in domain.visible if column not in columns]
     if unknown and all(column in domain.sensitive for column in unknown):
-        raise DataError(
-            f"{name} was not fitted on the sensitive {', '.join(unknown)}: say so by hidden={unknown!r}, "
-            "--hidden on the command line, and by links what changes along with it"
-        )
+        advice = f"say hidden={unknown!r} (--hidden), and by links what changes along with it"
+        raise DataError(f"{name} was not fitted on the sensitive {', '.join(unknown)}: {advice}")
     if unknown:
-        raise DataError(
-            f"every parameter must be a column that {name} was fitted on, got {', '.join(unknown)}: "
-            "leave it out of the inputs (--ignore on the command line)"
-        )
+        got = f"{', '.join(unknown)}: leave it out of the inputs (--ignore on the command line)"
+        raise DataError(f"every parameter must be a column that {name} was fitted on, got {got}")
 
 
 def natural_dtype(domain: Domain) -> type[Any]:

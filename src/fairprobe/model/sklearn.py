@@ -60,10 +60,8 @@ class EstimatorAdapter(Adapter):
         columns, n = fitted_columns(model, domain), getattr(model, "n_features_in_", None)
         checked_columns(columns, name, domain)
         if columns is None and n is not None and n != len(domain.visible):
-            raise DataError(
-                f"{name} was fitted on {n} columns, so the domain must have as many parameters, "
-                f"got {len(domain.visible)}: {', '.join(domain.visible)}"
-            )
+            got = f"{len(domain.visible)}: {', '.join(domain.visible)}"
+            raise DataError(f"{name} was fitted on {n} columns, so the domain must have as many parameters, got {got}")
         if batch == "frame" or (batch is None and columns is not None):
             names = columns or list(domain.visible)
             categories = fitted_categories(model, domain, names)
@@ -78,10 +76,8 @@ class EstimatorAdapter(Adapter):
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
         """The model's own method for an output; its errors about categories say what to do."""
         if output == "label" and is_regressor(self.model):  # nearly every input would be a case
-            raise SettingError(
-                f"output='label' is for labels, which are names, got the regressor {self.name}: "
-                "say output='value' and the threshold that a gap must exceed"
-            )
+            got = f"the regressor {self.name}: say output='value' and the threshold that a gap must exceed"
+            raise SettingError(f"output='label' is for labels, which are names, got {got}")
         method = method_for(self.model, output)
         if isinstance(form, FrameForm) and may_need_advice(self.model, form.domain, form.categories):
             return advised(method)

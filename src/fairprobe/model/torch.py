@@ -42,17 +42,13 @@ class TorchAdapter(Adapter):
     def form(self, domain: Domain, batch: str | None) -> Form:
         """An array of float32."""
         if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-            raise SettingError(
-                "a torch module needs numbers, got parameters or a batch that are none: wrap it in a function"
-            )
+            raise SettingError("a torch module needs an array of numbers, got something else: wrap it in a function")
         return ArrayForm(domain, np.float32)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
         """The module's outputs as labels or scores."""
         if output == "proba":
-            raise SettingError(
-                "output='proba' needs probabilities, got a torch module: wrap it in a function, or use 'score'"
-            )
+            raise SettingError("output='proba' needs probabilities, got a torch module: wrap it in a function")
         if self._is_isolated:
             return partial(self.model.ask, f"torch:{output}")
         return partial(ask_module, self.model, output)

@@ -129,9 +129,8 @@ def load_object(reference: str, option: str) -> Any:
         except AttributeError:
             owner = ":".join([module, ".".join(path.split(".")[:step])]).rstrip(":")
             near = nearest(attribute, [known for known in dir(found) if not known.startswith("_")])
-            raise SettingError(
-                f"{option} must name an attribute that exists, got {owner} without {attribute!r}{near}"
-            ) from None
+            got = f"{owner} without {attribute!r}{near}"
+            raise SettingError(f"{option} must name an attribute that exists, got {got}") from None
         except Exception as error:
             raise SettingError(f"{option} {reference} must be there, got {what_happened(error)}") from error
     return found
@@ -148,9 +147,8 @@ def _import(name: str) -> ModuleType:
         # It may be there, and import another one that is not.
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         if absent is not None and (name == absent or name.startswith(f"{absent}.")):
-            raise SettingError(
-                f"a module must be importable from {here} or be installed, got no module named {absent!r}"
-            ) from None
+            got = f"no module named {absent!r}"
+            raise SettingError(f"a module must be importable from {here} or be installed, got {got}") from None
         raise SettingError(f"the module {name} must import, got {what_happened(error)}") from error
     finally:
         if is_new:  # last: what is imported later is not to be found there before it is found among the packages

@@ -84,10 +84,8 @@ def read(content: Content, permission: Permission) -> Any:
     """The object in a pickle, if its code may be run; refuse trees that lead out of themselves."""
     path, names = content.path, imports_in_words(content.data)
     if not permission.unsafe:
-        raise SettingError(
-            f"a pickle runs code as it is loaded, so allow_unsafe_load must allow it, got {path}, which would import "
-            f"{names}: do so only if you trust whoever made it; better, save the model by skops"
-        )
+        got = f"{path}, which would import {names}: do so only if you trust whoever made it; better, save it by skops"
+        raise SettingError(f"a pickle runs code as it is loaded, so allow_unsafe_load must allow it, got {got}")
     warnings.warn(f"unsafe-load: {path} runs code as it is loaded, and imports {names}", HealthWarning, stacklevel=2)
     import joblib
 

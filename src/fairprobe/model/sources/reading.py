@@ -131,9 +131,8 @@ def kind_of(content: Content) -> str:
     for module in FILES.values():
         if import_module(module).knows(content):
             return module
-    raise DataError(
-        f"a model must be one of the files {'; '.join(FILES)}; got none of these{_hint(content)}: {content.path}"
-    )
+    got = f"none of these{_hint(content)}: {content.path}"
+    raise DataError(f"a model must be one of the files {'; '.join(FILES)}; got {got}")
 
 
 def _hint(content: Content) -> str:

@@ -78,11 +78,9 @@ def read(content: Content, permission: Permission) -> Any:
     strange = [name for name in types if name not in allowed]
     if strange:
         shown = ", ".join(strange[:SHOWN]) + (f" and {len(strange) - SHOWN} more" if len(strange) > SHOWN else "")
-        raise SettingError(
-            "a skops file must hold only types that are known to be harmless, got "
-            f"{shown}: if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for "
-            f"each): {content.path}"
-        )
+        advice = "if you trust whoever made it, and only then, name them by trust (--trust TYPE, once for each)"
+        rule = "a skops file must hold only types that are known to be harmless"
+        raise SettingError(f"{rule}, got {shown}: {advice}: {content.path}")
     model = skops.io.loads(content.data, trusted=allowed)
     check_parameters(model, frozenset(permission.trust))
     quieten(model)

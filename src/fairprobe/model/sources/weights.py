@@ -29,25 +29,21 @@ def with_weights(named: Any, path: Path, source: str) -> Any:
     differences = list(_differences(module.state_dict(), tensors))
     if differences:
         more = f" and {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""
-        raise DataError(
-            f"weights must be those of {source}, got {path} with {'; '.join(differences[:SHOWN])}{more}: another "
-            "architecture"
-        )
+        got = f"{path} with {'; '.join(differences[:SHOWN])}{more}: another architecture"
+        raise DataError(f"weights must be those of {source}, got {got}")
     module.load_state_dict(tensors)
     return module
 
 
 def _made(maker: Any, source: str) -> Any:
     if not callable(maker):
-        raise SettingError.about(
-            "weights", f"is for a torch module, or what makes one, got {source}: {type(maker).__name__}"
-        )
+        got = f"{source}: {type(maker).__name__}"
+        raise SettingError.about("weights", f"is for a torch module, or what makes one, got {got}")
     try:
         module = maker()
     except Exception as error:
-        raise SettingError(
-            f"{source} must be a torch module, or make one when it is called, got {what_happened(error)}"
-        ) from error
+        got = what_happened(error)
+        raise SettingError(f"{source} must be a torch module, or make one when it is called, got {got}") from error
     if not TorchAdapter.accepts(module):
         raise SettingError.about("weights", f"is for a torch module, got {source}, which makes {type(module).__name__}")
     return module
