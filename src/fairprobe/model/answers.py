@@ -100,7 +100,7 @@ def _check_names(labels: NDArray[Any], describe: Describe) -> None:
 def _check_exact(largest: float, output: str) -> None:
     """Refuse whole numbers that floats cannot tell apart: their differences would be lost."""
     if largest > EXACT:
-        got = f"{largest:.0f}: floats do not tell larger ones apart, so scale them in the model, or return floats"
+        got = f"{largest:.0f}: floats mix up larger ones, so subtract or divide in the model, or return floats"
         raise ModelError(f"output={output!r} needs whole numbers of at most 2**53, got {got}")
 
 
