@@ -42,7 +42,7 @@ class TorchAdapter(Adapter):
     def form(self, domain: Domain, batch: str | None) -> Form:
         """An array of float32."""
         if batch == "frame" or not all(parameter.is_numeric for parameter in domain.seen):
-            raise SettingError("a torch module needs an array of numbers, got something else: wrap it in a function")
+            raise SettingError("a torch module needs numbers, got another batch or parameter: wrap it in a function")
         return ArrayForm(domain, np.float32)
 
     def method(self, output: str, form: Form) -> Callable[[Any], Any]:
