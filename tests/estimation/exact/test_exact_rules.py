@@ -113,14 +113,6 @@ def test_forest(domain, seed, n_trees, depth):
     assert_solved(model, domain)
 
 
-@settings(max_examples=50)
-@given(ruled_domains(missing=False), SEEDS, st.integers(1, 5), st.integers(2, 3))
-def test_gradient_boosting(domain, seed, n_stages, n_classes):
-    X, y = training_rows(domain.without_constraints(), seed, n_classes=n_classes)
-    model = GradientBoostingClassifier(n_estimators=n_stages, learning_rate=0.5, random_state=0).fit(as_array(X), y)
-    assert_solved(model, domain)
-
-
 @settings(max_examples=30)
 @given(ruled_domains(with_words=True), SEEDS, st.sampled_from([OneHotEncoder, OrdinalEncoder]))
 def test_tree_behind_an_encoder(domain, seed, encoder):
@@ -162,13 +154,6 @@ def test_the_very_numbers():
     assert (solved.n, solved.n_not_comparable) == (4 * (2 + 3), 4)
     assert solved.hits == 4 * 3
     assert solved.by_label == {False: [12, 12, 0], True: [0, 0, 12]}
-
-
-def test_inputs_that_have_no_twin_at_all():
-    domain = Domain([Integer("x", 0, 99), Integer("y", 0, 9), Integer("s", 0, 1)], ["s"], ["s == x % 2"])
-    assert_solved(grown(domain), domain)
-    share = estimate(grown(domain), domain, "valid", method="exact", exact_limit=0)
-    assert (share.n, share.n_not_comparable, share.low, share.high) == (0, 1000, 0, 1)
 
 
 @pytest.mark.parametrize(
