@@ -88,24 +88,21 @@ def test_what_is_shown(retrain):
         "Retraining clf:tree:",
         " is returned: ",
         "Shares and accuracy, on rows and inputs that neither fitting nor choosing has seen",
-        "The change, on the same inputs and rows",
         "the sensitive parameters held constant",
         "as many random inputs instead of cases",
         "all cases at once",
         "Accuracy, and how often the label is no, by sex",
         "Rounds, on the rows and inputs to choose by",
         "How it was measured",
-        "  - models were fitted to ",
+        "  - Models were fitted to ",
         "2 rounds, ",
     ):
         assert part in outcome.out
-    assert re.search(r"^  domain +[\d.]+% +\d.*% to .*%  +\S+%  \S+% to \S+%$", outcome.out, re.MULTILINE)
-    # A relative change has an interval of its own.
-    points, relative = r"-\d+\.\d+  -\S+ to -\S+", r"-\d+\.\d%  -\S+% to -\S+%"
-    assert re.search(rf"^  domain +{points} +{relative}$", outcome.out, re.MULTILINE)
+    share, points = r"[\d.]+%  +\S+% to \S+%", r"-\d+\.\d+  -\S+ to -\S+"
+    assert re.search(rf"^  domain +{share}  +{share}  +{points}$", outcome.out, re.MULTILINE)
     assert "Before is a clone of the model given, fitted to the same rows as the new models." in outcome.out
-    assert re.search(r"^  accuracy +[+-]\d+\.\d+  \S+ to \S+ *$", outcome.out, re.MULTILINE)
-    assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d%  -> \d\d\.\d\d%", outcome.out, re.MULTILINE)
+    assert re.search(r"^  accuracy  +\d\S+%  +\d\S+%  +[+-]\d+\.\d+  \S+ to \S+$", outcome.out, re.MULTILINE)
+    assert re.search(r"^  sex=1 +\d+ +\d\d\.\d\d% +\d\d\.\d\d%", outcome.out, re.MULTILINE)
     fate = "(returned|accepted|rejected)"
     assert re.search(rf"^  1 +.* {fate}  twins of 10% cases \+ all rows flipped$", outcome.out, re.MULTILINE)
     assert not re.search(r"\bfair\b|biased", outcome.out.replace("fairprobe", ""))
@@ -158,22 +155,22 @@ def test_subject_comes_with_the_census(fairprobe, folder):
     assert (n_rows["fit"], n_rows["select"] + n_rows["report"]) == (32_561, 16_281)
     assert abs(n_rows["select"] - 8_140) < 40, "rows that are equal stay together"
     assert content["before"]["rows"]["sensitive"] == ["race"]
-    assert "before is the model given" in content["how"]
+    assert "Before is the model given." in content["how"]
     assert content["favourable"] == 1
 
 
 def test_subject_with_data_is_a_kind_of_classifier(retrain):
     content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model="subject:fair-svm"))
     assert content["n_rows"]["fit"] == 600
-    assert content["how"][1].startswith("before is a clone of the model given")
+    assert content["how"][2].startswith("Before is a clone of the model given")
 
 
 def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrain):
     for model in ("clf:fitted", "clf:on_array"):
         content = content_of(retrain(*FEW, "--json", "--held-out", "test.csv", model=model))
-        assert content["how"][1] == "before is the model given"
+        assert content["how"][2] == "Before is the model given."
     content = content_of(retrain(*FEW, "--json", model="clf:fitted"))
-    assert content["how"][1].startswith("before is a clone of the model given")
+    assert content["how"][2].startswith("Before is a clone of the model given")
 
 
 # Data
@@ -282,7 +279,6 @@ def test_no_round_accepted(retrain, folder):
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
     assert outcome.err.endswith("no round was accepted: no model is written (exit code 4)\n")
     assert " of accuracy " in outcome.out
-    assert "-> after" not in outcome.out
     assert "older" not in outcome.out + outcome.err
     assert not (folder / "new.skops").exists()
     content = content_of(retrain(*NONE, "--json"))
@@ -317,10 +313,9 @@ def test_a_fitted_model_that_stays_has_its_own_figures(retrain, folder):
     for part in (
         "the model given is returned, as no round was accepted: ",
         "Shares and accuracy, on rows it was fitted to and on fresh inputs of the domain",
-        "accuracy are on rows it was fitted to; --held-out names others.",
-        "by sex, on rows it was fitted to",
+        "hold rows out by --held-out",
         "The rounds were compared with a clone of the model given, fitted to the same rows as the new models.",
-        "before and after are the model given: ",
+        "Before is the model given.",
     ):
         assert part in outcome.out
     assert re.search(r"^  clone  ", outcome.out, re.MULTILINE)
@@ -402,16 +397,13 @@ def test_a_linked_share_stands_beside_the_others(linked):
     outcome = linked("--controls", "--augment", "linked,flip")
     assert outcome.code == 0, outcome.err
     for part in (
-        "sex alone: domain ",
+        "domain by sex alone ",
         "The share linked is that of the rows, with what is linked to them changed along: pay.",
         "the sensitive parameters and what is linked held constant",
-        "What each way does to the share of the rows",
-        "- the sensitive parameters held constant: sex alone ",
-        ", with pay changed along ",
+        "; rows with pay changed along ",
     ):
         assert part in " ".join(outcome.out.split()) or part in outcome.out
-    starts = [line.split()[0] for line in outcome.out.splitlines() if line.startswith("  linked ")]
-    assert len(starts) == 2, "shares and changes"
+    assert sum(line.startswith("  linked ") for line in outcome.out.splitlines()) == 1
     content = content_of(linked("--controls", "--augment", "linked,flip", "--json"))
     assert list(content["before"]) == list(content["changes"]) == ["domain", "rows", "linked"]
     assert content["before"]["linked"]["linked"] == ["pay"]
@@ -419,7 +411,6 @@ def test_a_linked_share_stands_beside_the_others(linked):
     assert all("share_linked" in each for each in content["rounds"])
     assert content["controls"]["constant"]["shares"]["linked"]["hits"] > 0
     assert content["controls"]["constant-linked"]["shares"]["linked"]["hits"] == 0
-    assert len(content["ways"]) == 2 + 4
 
 
 def test_linked_twins_are_tried_where_there_are_links(linked, retrain):

@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
+from fairprobe.arguments import filled
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Cost, Request
@@ -22,11 +23,11 @@ from fairprobe.model.files import SUFFIXES, check_writable, loading_line, write_
 from fairprobe.model.sources.load import SUBJECT
 from fairprobe.retraining import Retrained, retrain
 from fairprobe.retraining.cases import checked_cases
-from fairprobe.retraining.dry_run import plan
 from fairprobe.retraining.labels import NAMES
 from fairprobe.retraining.parts import checked_rows, classes_of
-from fairprobe.retraining.settings import Settings
-from fairprobe.retraining.time_budget import N_REPORT, N_SELECT
+from fairprobe.retraining.retraining import plan
+from fairprobe.retraining.task import Settings
+from fairprobe.retraining.time_budget import USUAL
 from fairprobe.wording import counted, listed
 
 LIMITS = "Limits (none for no limit of time)"
@@ -101,7 +102,7 @@ class Retrain(Command):
         if keywords["labels"] == "given" and request["cases"] is None:
             raise SettingError("--labels given needs --cases with a column of labels, got no --cases")
         # Refuse before anything is loaded what the library would refuse later.
-        Settings.among(keywords)
+        Settings(**filled(retrain, keywords))
         self.keywords = {**keywords, "seed": checked_seed(keywords["seed"])}
         self.result: Retrained | None = None
         self.written: dict[str, str | None] = {"out": None, "older_out": None, "plot": None}
@@ -250,8 +251,7 @@ class Retrain(Command):
             return None
         # A clock that ended the run, or left a round out, may do so elsewhere the next time.
         is_timed = result.stop_reason == "max-seconds" or "left-out" in dict(result.health)
-        usual = {"select": N_SELECT, "report": N_REPORT}
-        changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != usual[name]}
+        changes: dict[str, Any] = {f"n_{name}": n for name, n in result.n_inputs.items() if n != USUAL[name]}
         changes |= {"overwrite": True} if self.written["out"] else {}
         return "Much the same again" if is_timed else "The same again", self.request.again(seed=result.seed, **changes)
 
@@ -285,9 +285,8 @@ class Retrain(Command):
 
     def shown_settings(self) -> dict[str, Any]:
         """The options, with the rows of each part and the ways to add that are tried."""
-        planned = self.planned.jsonable()
-        del planned["settings"], planned["seconds"]
-        return {**super().shown_settings(), **planned, "augment": ", ".join(self.planned.augmentations)}
+        planned = {name: each for name, each in self.planned.items() if name != "seconds"}
+        return {**super().shown_settings(), **planned, "augment": ", ".join(planned["augmentations"])}
 
     def bounds(self) -> dict[str, int | None]:
         """Fits take the time, not queries."""
@@ -296,4 +295,4 @@ class Retrain(Command):
     def costs(self) -> list[Cost]:
         """The time of each step, by a fit to some rows."""
         self.planned = plan(self.model, self.rows, self.labels, self.domain, **self.keywords)
-        return [Cost(step, None, each) for step, each in self.planned.seconds.items()]
+        return [Cost(step, None, each) for step, each in self.planned["seconds"].items()]

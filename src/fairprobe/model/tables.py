@@ -92,11 +92,9 @@ class Seen:
         self.order = list(adapter_for(model).columns or domain.names)
         self._dtype = dtype
         self._searchable: dict[int, bool] = {}
-        for part in (part for step in self.steps for part in _parts(step)):
+        for part in (part for step in self.steps for part in parts_of(step)):
             if known_kind(part) not in COLUMNWISE:
-                raise UnfitError(
-                    f"the preprocessing by {type(part).__name__} is not one that is known column by column"
-                )
+                raise UnfitError(f"the preprocessing by {type(part).__name__} is not known column by column")
 
     def check(self) -> None:
         """Raise unless each column that the estimator gets depends on one parameter."""
@@ -185,19 +183,15 @@ class Seen:
                 return outline
         name, n_levels = self.domain.names[parameter], self.domain.parameters[parameter].levels
         if n_levels > MAX_TABLE:
-            raise UnfitError(
-                f"the parameter {name!r} has {shown(n_levels)} levels, over the {shown(MAX_TABLE)} that can be looked "
-                "at one by one"
-            )
+            most = f"over the {shown(MAX_TABLE)} that can be looked at one by one"
+            raise UnfitError(f"the parameter {name!r} has {shown(n_levels)} levels, {most}")
         size = max(1, _BLOCK_CELLS // max(len(self.base), len(self.domain.levels)))
         blocks = np.split(np.arange(n_levels), range(size, n_levels, size))
         parts = [self._table(self.at(parameter, block), wanted) for block in blocks]
         columns = np.unique(np.concatenate([part.columns for part in parts]))
         if n_levels * len(columns) > MAX_CELLS:
-            raise UnfitError(
-                f"the parameter {name!r} has {shown(n_levels)} levels in {len(columns):,} columns, over the "
-                f"{shown(MAX_CELLS)} numbers that a table may have"
-            )
+            got = f"{shown(n_levels)} levels in {len(columns):,} columns"
+            raise UnfitError(f"the parameter {name!r} has {got}, over the {shown(MAX_CELLS)} numbers of a table")
         values = np.tile(self.base[columns], (n_levels, 1))
         for block, part in zip(blocks, parts, strict=True):
             values[block[0] : block[-1] + 1, np.searchsorted(columns, part.columns)] = part.values
@@ -234,7 +228,7 @@ class Seen:
             return False
         # Behind the first step its columns may be anywhere, so all parts must keep their order.
         column = self.order.index(kind.name)
-        met = [part for i, step in enumerate(self.steps) for part in _parts(step, None if i else column)]
+        met = [part for i, step in enumerate(self.steps) for part in parts_of(step, None if i else column)]
         # An imputer that puts a number in the place of another keeps no order.
         return all(
             known_kind(part) in ("identity", "monotone") and is_missing(getattr(part, "missing_values", None))
@@ -270,7 +264,7 @@ def passes(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step in ("passthrough", "drop"))
 
 
-def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
+def parts_of(step: Any, column: int | None = None) -> Iterator[Any]:
     """The innermost transformers of a step: all of them, or those that a column of the input goes through."""
     if passes(step):
         return
@@ -283,7 +277,7 @@ def _parts(step: Any, column: int | None = None) -> Iterator[Any]:
         yield step
         return
     for part in made:
-        yield from _parts(part)
+        yield from parts_of(part)
 
 
 def positions(step: Any, columns: Any) -> list[int]:

@@ -86,8 +86,7 @@ def settled_strategy(
         name = choose_strategy(model, output, limits)
     if hurry is None:
         is_only_time = limits.max_seconds is not None and limits.max_queries is None and limits.max_judged is None
-        # A model that gains by threads takes as long for a row in a large call as in a small one.
-        hurry = is_only_time and not adapter_for(model).threads
+        hurry = is_only_time
     return replace(settings, strategy=name, hurry=hurry)
 
 

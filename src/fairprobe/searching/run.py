@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from fairprobe.blocks import Remark
 from fairprobe.clock import Clock, Timer
@@ -39,15 +38,10 @@ class Workers:
     n_jobs: int
     engine: str | None
 
-    def threads_for(self, model: Any) -> int:
-        """The number of threads that ask a model which gains by them."""
-        gains = adapter_for(model).threads and checked_engine(self.engine, self.n_jobs)[0] != "dask"
-        return self.n_jobs if gains else 1
-
     def engine_for(self, job: Job, limits: Limits, n_shards: int | None) -> str:
         """The engine to use: the local one where others could take no part."""
-        if job.n_threads > 1 or adapter_for(job.model).connections:
-            return "local"  # threads keep the cores busy; the limits of a service are for all its connections together
+        if adapter_for(job.model).connections:
+            return "local"  # the limits of a service are for all its connections together
         if limits.max_queries is not None and job.costs_vary:
             return "local"  # only the shards before tell how many queries are left
         if n_shards == 1 and self.engine in (None, "processes"):

@@ -112,9 +112,9 @@ def search(
         density: inputs are drawn from it instead of uniformly, and none is judged that is less plausible than asked;
             twins need only be allowed. Rows to start from that are less plausible are left out.
         min_plausibility: with `density`, the part of held-out rows that an input must be at least as likely as.
-        n_jobs: processes, or threads for models that release the interpreter's lock; -1 is one for each core. The
-            result does not depend on it. What is too short to gain by other processes stays in this one. A
-            service is asked by one process, over as many connections as it was said.
+        n_jobs: processes; -1 is one for each core. The result does not depend on it. What is too short to gain by
+            other processes stays in this one. A service is asked by one process, over as many connections as it was
+            said.
         engine: who runs the shards: "local" (this process alone), "processes", "dask" (a local cluster of `n_jobs`
             workers) or "dask://host:port", a scheduler. By default "processes" if `n_jobs` asks for several. The result
             does not depend on it. A shard that keeps failing is left out and said: the search is then "incomplete".
@@ -181,8 +181,7 @@ def search(
         threshold=threshold,
         seed=seed,
         start=None if begun is None else begun.codes,
-        accelerate=accelerate == "auto" and max_queries is None and may_screen(model, n_walkers),
-        n_threads=workers.threads_for(model),
+        accelerate=accelerate == "auto" and max_queries is None and may_screen(model),
         is_repeatable=repeats,
         resolution=resolution_of(asker, max_queries),
         density=density,

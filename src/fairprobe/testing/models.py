@@ -15,7 +15,6 @@ from fairprobe.domain import Domain
 from fairprobe.errors import DataError, ModelError
 from fairprobe.model import Asker, describe
 from fairprobe.model.adapters import Adapter, adapter_for, columns_of
-from fairprobe.model.asking import InThreads
 from fairprobe.model.measuring import COARSE
 
 N_SAMPLES = 200
@@ -243,14 +242,6 @@ def _check_a_copy_answers_alike(it: Contracted) -> None:
         raise AssertionError(f"the model {it.adapter.name} must be one that can be copied, got {error}") from error
     for asker in it.askers():
         it.require_same(asker, asker.ask(it.codes), it.asker(asker.output, copy).ask(it.codes), "a copy of itself")
-
-
-def _check_threads_answer_alike(it: Contracted) -> None:
-    if it.adapter.threads:
-        asker = it.asker(it.outputs[0])
-        batch = asker.form.rows(np.concatenate([it.codes] * 3))
-        side_by_side = np.asarray(InThreads(asker.function, 3)(batch))
-        it.require(np.all(side_by_side == np.asarray(asker.function(batch))), "answer in threads as it does alone")
 
 
 def _check_other_columns_are_refused(it: Contracted) -> None:
