@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
+from fairprobe.arrays import Codes, Mask, block_of_rows, uniform_rows
 from fairprobe.checks import checked_count, checked_seed, nearest
-from fairprobe.domain import radix
 from fairprobe.domain.constraints import Rule, bind, checked
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.domain_checks import (
@@ -300,9 +299,8 @@ class Domain:
         """The number of allowed inputs; None if there are too many to look at each."""
         if self.restrictions.n is not None or self.size > ENUMERABLE:
             return self.restrictions.n
-        blocks = (np.arange(first, min(first + BLOCK, self.size)) for first in range(0, self.size, BLOCK))
-        inputs = (np.column_stack(np.unravel_index(index, self.levels.tolist())) for index in blocks)
-        return sum(int(self.allows(self.completed(codes)).sum()) for codes in inputs)
+        blocks = (block_of_rows(number, BLOCK, self.levels.tolist()) for number in range(-(-self.size // BLOCK)))
+        return sum(int(self.allows(self.completed(codes)).sum()) for codes in blocks)
 
     @cached_property
     def sensitive_columns(self) -> tuple[int, ...]:
@@ -379,7 +377,7 @@ class Domain:
     def sample_codes(self, n: int, rng: np.random.Generator) -> Codes:
         """`n` inputs drawn uniformly, as codes."""
         if not self.restrictions:
-            return self.completed(radix.sample(n, self.levels, rng))
+            return self.completed(uniform_rows(n, self.levels, rng))
         if not self.restrictions.callables:
             return self.completed(self.restrictions.candidates(n, rng))
         return self._sample_by_rejection(n, rng)

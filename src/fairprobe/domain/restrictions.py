@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairprobe.arrays import Codes, Mask
-from fairprobe.domain import radix
+from fairprobe.arrays import Codes, Mask, uniform_rows
 from fairprobe.domain.allowed import Block, Part, make_part
 from fairprobe.domain.derived import Derived, Held
 from fairprobe.domain.expressions import Formula, evaluate, names_in
@@ -163,14 +162,9 @@ class Restrictions:
         free = [n for column, n in enumerate(self.levels.tolist()) if column not in tied]
         return math.prod(free) * math.prod(tables)
 
-    @property
-    def n_states(self) -> int:
-        """The number of states of all tables."""
-        return sum(len(step.table) - 1 for block in self.blocks if isinstance(block, Block) for step in block.steps)
-
     def candidates(self, n: int, rng: np.random.Generator) -> Codes:
         """Inputs drawn uniformly from those that the rules allow. The callables may still forbid some."""
-        codes = radix.sample(n, self.levels, rng)
+        codes = uniform_rows(n, self.levels, rng)
         for block in self.blocks:
             block.sample(codes, rng)
         return codes
@@ -202,7 +196,7 @@ class _Rejecting:
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
         codes = np.zeros((n, len(self._levels)), dtype=np.int64)
-        codes[:, self.columns] = radix.sample(n, self._levels[self.columns], rng)
+        codes[:, self.columns] = uniform_rows(n, self._levels[self.columns], rng)
         return codes
 
     def acceptance(self, rng: np.random.Generator) -> float:
