@@ -26,7 +26,7 @@ from fairprobe.domain.domain_checks import (
 from fairprobe.domain.families import BLOCK, ENUMERABLE, Families
 from fairprobe.domain.links import Link, Links
 from fairprobe.domain.parameters import Parameter
-from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield
+from fairprobe.domain.restrictions import PATIENCE, Constraint, Restrictions, check_yield, draw_until
 from fairprobe.errors import DomainError, SettingError
 from fairprobe.frames import as_pandas
 from fairprobe.wording import magnitude
@@ -384,19 +384,18 @@ class Domain:
 
     def _sample_by_rejection(self, n: int, rng: np.random.Generator) -> Codes:
         """Draw candidates until `n` of them are allowed: only asking tells what callables allow."""
-        kept = [np.empty((0, len(self.levels)), dtype=np.int64)]
-        n_kept = n_drawn = 0
-        while n_kept < n:
+
+        def draw(n_kept: int, n_drawn: int) -> Codes:
+            # While there is nothing yet, more at a time.
+            more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
+            return self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
+
+        def check(n_kept: int, n_drawn: int) -> None:
             if not n_kept and n_drawn >= self.size and self.n_families == 0:
                 raise DomainError(f"the constraints must allow an input, got none of {self.size:,}: loosen them")
             check_yield(n_kept, n_drawn)
-            # While there is nothing yet, more at a time.
-            more = 0 if n_kept else min(n_drawn, 65_536, PATIENCE - n_drawn)
-            candidates = self.completed(self.restrictions.candidates(max(n, 1024, more), rng))
-            kept.append(candidates[self.allows(candidates)])
-            n_kept += len(kept[-1])
-            n_drawn += len(candidates)
-        return np.concatenate(kept)[:n]
+
+        return draw_until((n, len(self.levels)), draw, self.allows, check)
 
     def sample(self, n: int, *, seed: int | None = None) -> pd.DataFrame:
         """`n` inputs drawn uniformly, as a frame."""

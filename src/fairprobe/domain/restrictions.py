@@ -186,13 +186,11 @@ class _Rejecting:
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> None:
         """Write allowed values into the block's columns."""
-        waiting, n_drawn, n_kept = np.arange(len(codes)), 0, 0
-        while len(waiting):
-            drawn = self._draw(max(len(waiting), 1024), rng)
-            kept = drawn[self.allows(drawn)][: len(waiting)]
-            codes[waiting[: len(kept), None], self.columns] = kept[:, self.columns]
-            waiting, n_drawn, n_kept = waiting[len(kept) :], n_drawn + len(drawn), n_kept + len(kept)
-            check_yield(n_kept, n_drawn)
+        n = len(codes)
+        drawn = draw_until(
+            codes.shape, lambda n_kept, _: self._draw(max(n - n_kept, 1024), rng), self.allows, check_yield
+        )
+        codes[:, self.columns] = drawn[:, self.columns]
 
     def _draw(self, n: int, rng: np.random.Generator) -> Codes:
         codes = np.zeros((n, len(self._levels)), dtype=np.int64)
@@ -202,6 +200,26 @@ class _Rejecting:
     def acceptance(self, rng: np.random.Generator) -> float:
         """The fraction of drawn candidates that the rules allow."""
         return float(self.allows(self._draw(PROBE, rng)).mean())
+
+
+def draw_until(
+    shape: tuple[int, int],
+    draw: Callable[[int, int], Codes],
+    may: Callable[[Codes], Mask],
+    check: Callable[[int, int], None],
+) -> Codes:
+    """As many inputs as the shape says, of those drawn that may be.
+
+    `draw` and `check`, which may refuse, are given the numbers of inputs kept and drawn so far.
+    """
+    kept, n_kept, n_drawn = [np.empty((0, shape[1]), dtype=np.int64)], 0, 0
+    while n_kept < shape[0]:
+        check(n_kept, n_drawn)
+        codes = draw(n_kept, n_drawn)
+        kept.append(codes[may(codes)])
+        n_kept += len(kept[-1])
+        n_drawn += len(codes)
+    return np.concatenate(kept)[: shape[0]]
 
 
 def check_yield(n_kept: int, n_drawn: int) -> None:
