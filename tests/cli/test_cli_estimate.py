@@ -91,12 +91,6 @@ def test_width(estimate):
     assert share["n"] < 100_000
 
 
-def test_interval_wider_than_asked_for_is_noted(estimate):
-    outcome = estimate(*ROWS, "--population", "rows", "--width", 0.01)
-    assert outcome.code == 0
-    assert "note: wide-interval: the interval of the rows is wider than asked for" in outcome.err
-
-
 def test_method_exact_that_cannot_be_had_is_noted(estimate):
     outcome = estimate("--method", "exact", "--exact-limit", 5, "--experiments", 5)
     assert outcome.code == 0
@@ -168,13 +162,6 @@ def test_verdict_with_the_breakdown_is_on_all_of_them(fairprobe, plan):
     command = ["estimate", "--model", "plan:odd.model", "--domain", "plan:odd.domain", "--by-parameter"]
     assert fairprobe(*command, "--max-share", 0.05).code == 1
     assert fairprobe(*command, "--max-share", 0.1).code == 0
-
-
-def test_breakdown_of_one_parameter_is_noted(estimate):
-    outcome = estimate(*SAMPLE, "--by-parameter")
-    assert outcome.code == 0
-    assert "note: one-parameter: sex" in outcome.err
-    assert "By what is changed" not in outcome.out
 
 
 # The limit
@@ -351,7 +338,7 @@ def test_json_is_one_object(estimate, folder):
     outcome = estimate(*SAMPLE, *ROWS, "--json", "--max-share", 0.5, "--plot", "plot.svg", model="toys:loud")
     content = json.loads(outcome.out)
     assert set(content) == {
-        *("shares", "breakdown", "verdict", "rows", "out", "plot", "unfinished", "interrupted", "error")
+        *("model", "shares", "breakdown", "verdict", "rows", "out", "plot", "unfinished", "interrupted", "error")
     }
     assert content["plot"] == "plot.svg"
     assert content["breakdown"] is content["unfinished"] is content["error"] is None

@@ -32,7 +32,7 @@ def test_same_run_gives_the_same_bytes(estimate, folder):
 
 def test_words_are_text_and_those_of_the_project(estimate, folder):
     outcome = estimate(*SAMPLE, "--plot", "plot.svg")
-    assert "The convergence plot is in plot.svg." in outcome.out
+    assert "Written: plot.svg" in outcome.out
     texts = texts_of(folder / "plot.svg")
     for text in ("experiments", "share of the domain", "sensitive: sex; 10,000 inputs in 40 experiments"):
         assert text in texts

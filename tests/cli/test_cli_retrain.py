@@ -48,7 +48,9 @@ def test_groups_stay_together(retrain, folder):
     held_out = retrain(*FEW, "--json", "--groups", "person", "--held-out", "test.csv")
     assert "rows-overlap" not in {each["check"] for each in content_of(held_out)["health"]}
     pd.read_csv(folder / "test.csv").drop(columns="person").to_csv(folder / "test.csv", index=False)
-    retrain("--groups", "person", "--held-out", "test.csv").refuses("must have the column 'person' of --groups")
+    retrain("--groups", "person", "--held-out", "test.csv").refuses(
+        "--held-out test.csv: --groups must be one of", "'person'"
+    )
 
 
 # The figures are those of the library
@@ -85,7 +87,6 @@ def test_what_is_shown(retrain):
     outcome = retrain("--controls", "--favourable", "no")
     assert outcome.code == 0, outcome.err
     for part in (
-        "Retraining clf:tree:",
         " is returned: ",
         "Shares and accuracy, on rows and inputs that neither fitting nor choosing has seen",
         "The change, on the same inputs and rows",
@@ -257,7 +258,7 @@ def test_model_whose_columns_are_an_index_is_written(retrain, folder):
 
 def test_how_to_load_the_model(retrain, capsys):
     outcome = retrain(*FEW, "--out", "new.skops")
-    assert " is in new.skops." in outcome.out
+    assert "Written: new.skops" in outcome.out
     python, option, code = shlex.split(outcome.out.split("To load the model:\n")[1].splitlines()[0])
     assert (python, option) == ("python", "-c")
     exec(code, {})
@@ -266,7 +267,7 @@ def test_how_to_load_the_model(retrain, capsys):
 
 def test_plot(retrain, folder):
     outcome = retrain(*FEW, "--plot", "front.svg")
-    assert "drawn in front.svg" in outcome.out
+    assert "Written: front.svg" in outcome.out
     assert (folder / "front.svg").read_text().startswith("<?xml")
 
 
@@ -280,7 +281,6 @@ def test_no_round_accepted(retrain, folder):
     assert outcome.code == 4
     assert "a clone of the model given is returned, as no round was accepted: " in outcome.out
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
-    assert outcome.err.endswith("no round was accepted: no model is written (exit code 4)\n")
     assert " of accuracy " in outcome.out
     assert "-> after" not in outcome.out
     assert "older" not in outcome.out + outcome.err
@@ -297,7 +297,6 @@ def test_an_older_file_is_not_taken_for_a_new_one(retrain, folder):
     assert outcome.code == 4
     assert "Nothing is written to new.skops, as no round was accepted." in outcome.out
     assert line in outcome.out
-    assert line in outcome.err
     content = content_of(retrain(*NONE, "--overwrite", "--json"))
     assert (content["out"], content["older_out"]) == (None, "new.skops")
     assert (folder / "new.skops").read_text() == "older"
@@ -342,7 +341,6 @@ def test_model_that_needs_no_retraining(retrain, folder):
     assert outcome.code == 4, outcome.err
     assert "the model has no discriminatory input among those judged" in outcome.out
     assert "Another parameter may still stand in for sex" in outcome.out
-    assert "Nothing is drawn to front.svg, as there was no round." in outcome.out
     assert not (folder / "front.svg").exists()
     assert "Rounds, " not in outcome.out
 
@@ -360,10 +358,10 @@ def test_dry_run_says_what_it_would_do_and_writes_nothing(retrain, folder):
         "--max-rounds 2",
         "--out new.skops",
         "--seed 3",
-        "  round: ",
-        "  total: ",
+        "round under",
+        "total under",
     ):
-        assert part in outcome.out
+        assert part in " ".join(outcome.out.split())
     assert sorted(path for path in folder.iterdir() if path.name != "__pycache__") == before
 
 
@@ -372,10 +370,10 @@ def test_dry_run_in_json(retrain, folder):
     command = ["--dry-run", "--json", "--held-out", "test.csv", "--cases", "cases.csv", "--augment", "twins"]
     content = content_of(retrain(*command, "--max-rounds", 30, model="clf:fitted"))
     assert content["dry_run"] is True
-    n_rows = content["n_rows"]
+    settings, n_rows = content["settings"], content["settings"]["n_rows"]
     assert (n_rows["fit"], n_rows["select"] + n_rows["report"]) == (600, 400)
     assert abs(n_rows["select"] - 200) <= 4, "rows that are equal stay together"
-    assert (content["n_rounds"], content["n_cases"], content["cases"]) == (7, 1, "cases.csv")
+    assert (settings["n_rounds"], settings["n_cases"], settings["cases"]) == (7, 1, "cases.csv")
     seconds = content["seconds"]
     assert 0 < seconds["round"] < seconds["total"] < 60
 
@@ -424,7 +422,7 @@ def test_a_linked_share_stands_beside_the_others(linked):
 
 def test_linked_twins_are_tried_where_there_are_links(linked, retrain):
     planned = content_of(linked("--dry-run", "--json"))
-    assert planned["augmentations"][:3] == ["flip+linked", "twins+flip+linked", "linked"]
+    assert planned["settings"]["augmentations"][:3] == ["flip+linked", "twins+flip+linked", "linked"]
     assert "flip+linked, twins+flip+linked, linked, twins+flip" in linked("--dry-run").out
     outcome = retrain("--augment", "flip+linked")
     assert outcome.code == 2

@@ -18,7 +18,8 @@ from fairprobe.auditing.evidence import cases, certificate, every_share, rows, s
 from fairprobe.auditing.gating import id_of
 from fairprobe.auditing.privacy import Mask
 from fairprobe.auditing.state import AuditState
-from fairprobe.domain import Category, Derived, Domain, Ordinal, Parameter, Rule
+from fairprobe.domain import Domain, Parameter
+from fairprobe.domain.description import described
 from fairprobe.domain.values import is_missing
 from fairprobe.estimation.drawing import convergence, has_history
 from fairprobe.explanation import Explanation
@@ -108,43 +109,12 @@ def _values_of(parameter: Parameter) -> list[Any]:
 
 
 def domain_words(domain: Domain, mask: Mask) -> dict[str, Any]:
-    """The domain in words."""
-    n_valid = domain.n_valid if domain.is_restricted else None
-    return {
-        "parameters": [
-            {
-                "name": each.name,
-                "kind": type(each).__name__.lower(),
-                "words": "masked" if each.name in mask.columns else words_of(each),
-                "is_sensitive": each.name in domain.sensitive,
-            }
-            for each in domain.parameters
-        ],
-        "constraints": [
-            each.text if isinstance(each, Rule) else getattr(each, "__name__", "a function")
-            for each in domain.constraints
-        ],
-        "links": [link.words() for link in domain.links],
-        "hidden": list(domain.hidden),
-        "n_inputs": str(domain.size),
-        "n_valid": None if n_valid is None else str(n_valid),
-    }
-
-
-def words_of(parameter: Parameter) -> str:
-    """The values that a parameter may have.
-
-    >>> from fairprobe.domain import Integer
-    >>> words_of(Integer("age", 17, 90))
-    '17 to 90'
-    """
-    missing = ", or missing" if parameter.missing else ""
-    if isinstance(parameter, (Category, Ordinal)):
-        return f"{', '.join(map(str, parameter.values))}{missing}"
-    if isinstance(parameter, Derived):
-        return f"follows from {parameter.source}"
-    low, high, step = (getattr(parameter, name) for name in ("low", "high", "step"))
-    return f"{low} to {high}{f' by {step:g}' if step != 1 else ''}{missing}"
+    """The domain in words; counts are texts, as they may have any number of digits."""
+    told = described(domain)
+    for each in told["parameters"]:
+        each["words"] = "masked" if each["name"] in mask.columns else each["words"]
+    n_valid = str(told["n_valid"]) if domain.is_restricted and told["n_valid"] is not None else None
+    return {**told, "n_inputs": str(domain.size), "n_valid": n_valid}
 
 
 ROLES = {
