@@ -85,7 +85,7 @@ def test_too_few_rows_for_a_density(run):
         (["--min-plausibility", "low"], ["--min-plausibility", "low"]),
         (["--min-plausibility", "0.1", "--from", "domain"], ["does not go with --from domain"]),
         (["--min-plausibility", "none", "--from", "density"], ["does not go with --from density"]),
-        (["--from", "density", "--max-changes", "1"], ["--max-changes is about the rows", "--from density"]),
+        (["--from", "density", "--max-changes", "1"], ["--max-changes goes with rows to start from"]),
     ],
 )
 def test_what_is_refused(run, options, parts):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairprobe import Domain, Link
-from fairprobe.cli.link_option import link_text, parse_link
+from fairprobe.cli.values import link_text, parse_link
 
 COMMAND = ("domain", "--label", "income", "--sensitive", "sex", "--mine")
 

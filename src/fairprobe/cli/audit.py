@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
 
+from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.auditing import Audit, audit
-from fairprobe.auditing.auditing import begin
+from fairprobe.auditing.auditing import begin, choose_populations
 from fairprobe.auditing.folder import RunFolder
 from fairprobe.auditing.settings import AuditSettings
 from fairprobe.blocks import Block, Code, Sentence
@@ -21,8 +22,7 @@ from fairprobe.cli.config import OUTSIDE, Config
 from fairprobe.cli.options import Option
 from fairprobe.cli.values import names, number_or_text
 from fairprobe.cli.words import note, progress
-from fairprobe.domain import Density
-from fairprobe.errors import DataError, InputError, RunError, SettingError
+from fairprobe.errors import InputError, RunError, SettingError
 from fairprobe.estimation.estimation import plan
 from fairprobe.estimation.share import ROLES
 from fairprobe.wording import counted
@@ -31,26 +31,34 @@ EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_doma
 TOLD = "What is told"
 
 PANELS = {
+    o.WHAT: ("trust_config",),
     o.VERDICT: ("max_share", "gate", "min_comparable", "favourable"),
     TOLD: ("show_rows", "mask", "report_cases", "title", "name", "date", "selfcheck"),
-    o.RESULTS: ("store", "model_id", "folder"),
+    o.RESULTS: ("store", "model_id", "folder", "html"),
 }
 
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        config: settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options
+            override it; by default that of the current folder, where there is one.
+        trust_config: take what runs code, tells secrets or leads elsewhere from the config named.
+        html: write the report as .html; an older file is overwritten.
+    """
+
+    config: ReadFile | None = None
+    trust_config: Flag = False
+    html: WrittenFile | None = None
+
+
 OPTIONS = [
-    o.own(
-        "config",
-        "ReadFile | None",
-        "settings in a file: fairprobe.toml, or [tool.fairprobe] in pyproject.toml (see fairprobe init). Options "
-        "override it; by default that of the current folder, where there is one.",
-        is_positional=True,
-    ),
+    *o.options_of(Own, PANELS, positional=("config",)),
     Option(replace(o.INPUTS[0].argument, default=None)),  # the model, which a config may name
     *o.INPUTS[1:],
-    o.own(
-        "trust_config", "Flag", "take what runs code, tells secrets or leads elsewhere from the config named.", o.WHAT
-    ),
     *o.options_of(audit, PANELS, but=("sensitive", "data_name", "command"), names={"folder": "out"}),
-    o.own("html", "WrittenFile | None", "write the report as .html; an older file is overwritten."),
     *o.PRINTED,
 ]
 
@@ -185,26 +193,17 @@ class AuditCommand(Command):
 
     def bounds(self) -> dict[str, int | None]:
         """The queries of each population, of the search and of the explanation."""
-        if self.is_run:
-            begin(self.model, self.domain, self.rows, self.labels, self.settings, 0)  # which refuses what does not fit
-        else:
+        settings = self.settings
+        if not self.is_run:
             note("not-measured: the model of the config is not run by a dry run, so no time was measured")
-        every: dict[str, Any] = {"rows": self.rows, "domain": "domain"}
-        if self.domain.constraints:
-            every["valid"] = "valid"
-        try:
-            every["density"] = Density.fit(self.domain, self.rows)
-        except DataError as error:
-            note(f"no-density: {error}")
+            settings = replace(settings, favourable=None, max_share=None)
+        run = begin(self.model, self.domain, self.rows, self.labels, settings, 0)  # which refuses what does not fit
+        choose_populations(run)
         names = ("n_experiments", "n_samples", "confidence", "method", "threshold", "output", "batch", "linked", "seed")
-        arguments = {name: self.keywords[name] for name in names}
-        bounds: dict[str, int | None] = {
-            name: plan(self.domain, population, **arguments).n_queries
-            for name, population in every.items()
-            if self.settings.populations is None or name in self.settings.populations
-        }
-        searched = self.settings.max_judged * len(self.domain.families)
-        return {**bounds, "search": searched, "why": self.settings.explain_queries}
+        asked = {name: self.keywords[name] for name in names}
+        shares = {name: plan(self.domain, each, **asked).n_queries for name, each in run.populations.items()}
+        searched = settings.max_judged * len(self.domain.families)
+        return {**shares, "search": searched, "why": settings.explain_queries}
 
 
 def limits_of(texts: Sequence[str]) -> float | dict[str, float] | None:

@@ -19,8 +19,8 @@ import typer
 from fairprobe.arguments import REQUIRED, arguments_of, filled
 from fairprobe.blocks import Block, Code, Items, Remark, Result, Section, Sentence, Table
 from fairprobe.cli.data import Source
-from fairprobe.cli.destination import Destination
 from fairprobe.cli.entry import INTERRUPTED
+from fairprobe.cli.files import Destination
 from fairprobe.cli.flags import NONE, flag, in_flags
 from fairprobe.cli.options import INPUTS, LOADING, NOT_SETTINGS, Option, declared_name
 from fairprobe.cli.values import pairs

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairprobe.arguments import Column, DataFile, DomainSource, SensitiveNames
 from fairprobe.checks import nearest
+from fairprobe.cli.files import lines_of, read_frame
 from fairprobe.cli.flags import flag
-from fairprobe.cli.link_option import parse_link
-from fairprobe.cli.tables import lines_of, read_frame
-from fairprobe.cli.values import Compared, as_options, compared_values, names, values_of
+from fairprobe.cli.values import Compared, as_options, compared_values, names, parse_link, values_of
 from fairprobe.cli.words import note
 from fairprobe.csv_tables import restored
 from fairprobe.domain import Domain, Link, Parameter

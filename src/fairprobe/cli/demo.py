@@ -29,7 +29,7 @@ PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 
 OUTCOMES = {-1: "<=50K", 1: ">50K"}
 
-OPTIONS = [o.own("seed", "int", "another seed finds other cases.", o.HOW, default=0)]
+OPTIONS = o.SEED
 
 
 def run(request: Request) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fairprobe.arguments import Column, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
 from fairprobe.checks import checked_seed, nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.destination import TABLES, Destination
+from fairprobe.cli.files import TABLES, Destination
 from fairprobe.cli.values import names
 from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density
@@ -31,23 +33,32 @@ if TYPE_CHECKING:
 
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable")}
+PANELS = {o.VERDICT: ("max_share", "gate"), o.RESULTS: ("store", "model_id", "favourable", "out", "plot")}
+
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        population: whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow)
+            and "density" (what is fitted to the rows of `data`); by default all there are but the density.
+        by_parameter: also the share by sensitive parameter, alone and combined.
+        out: write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is
+            overwritten.
+        plot: draw how the sample converges, as .svg; an older file is overwritten.
+    """
+
+    population: Sequence[Column] | None = None
+    by_parameter: bool | None = None
+    out: WrittenFile | None = None
+    plot: WrittenFile | None = None
+
 
 OPTIONS = [
     *o.INPUTS,
-    o.own(
-        "population",
-        "Sequence[Column] | None",
-        'whose share: some of "rows", "domain", "valid" (the part of the domain that its constraints allow) and '
-        '"density" (what is fitted to the rows of `data`); by default all there are but the density.',
-        o.HOW,
-    ),
+    *o.options_of(Own, PANELS),
     *o.options_of(estimate, PANELS, but=("population",)),
-    o.own("by_parameter", "bool | None", "also the share by sensitive parameter, alone and combined.", o.HOW),
-    o.out(
-        "write the rows that are discriminatory as .csv or .parquet, with all outcomes; an older file is overwritten."
-    ),
-    o.own("plot", "WrittenFile | None", "draw how the sample converges, as .svg; an older file is overwritten."),
     *o.PRINTED,
 ]
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fairprobe.arguments import ReadFile, WrittenFile, WrittenFolder
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_count, checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli import search as searching
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.destination import FOLDER
+from fairprobe.cli.files import FOLDER
 from fairprobe.cli.flags import NONE, flag
 from fairprobe.cli.search import Search
 from fairprobe.cli.words import note, progress
@@ -38,25 +40,33 @@ EXAMPLE = "--model subject:random-forest --domain fairprobe.datasets:census_doma
 
 _ALSO_OF_SEARCH = ("output", "threshold", "seed", "batch")
 
+PANELS = {EXPLAINING: ("population",), o.WHAT: ("cases",), o.RESULTS: ("out", "plots")}
+
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        cases: explain these, as fairprobe search --out writes them, and search for none.
+        population: whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to
+            `data`); by default what the search keeps to.
+        out: write all figures as .json; an older file is overwritten.
+        plots: draw influence, curves and directions as .svg files in it, over older ones.
+    """
+
+    cases: ReadFile | None = None
+    population: str | None = None
+    out: WrittenFile | None = None
+    plots: WrittenFolder | None = None
+
+
 OPTIONS = [
     *o.INPUTS,
-    o.own(
-        "cases", "ReadFile | None", "explain these, as fairprobe search --out writes them, and search for none.", o.WHAT
-    ),
     *searching.SEARCHING,
-    o.own(
-        "population",
-        "str | None",
-        'whose inputs regions are measured on: "domain", "valid" (its allowed part) or "density" (fitted to `data`); '
-        "by default what the search keeps to.",
-        EXPLAINING,
-    ),
+    *o.options_of(Own, PANELS),
     *o.options_of(
         explain, but=("population", *_ALSO_OF_SEARCH), names={"max_queries": "explain_queries"}, panel=EXPLAINING
-    ),
-    o.out("write all figures as .json; an older file is overwritten."),
-    o.own(
-        "plots", "WrittenFolder | None", "draw influence, curves and directions as .svg files in it, over older ones."
     ),
     *o.PRINTED,
 ]

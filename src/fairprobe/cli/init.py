@@ -6,19 +6,19 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairprobe.arguments import REQUIRED
+from fairprobe.arguments import REQUIRED, Column, Flag, ModelSource, ReadFile, WrittenFile
 from fairprobe.blocks import Code, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.audit import OPTIONS as AUDIT_OPTIONS
 from fairprobe.cli.audit import asked_role
 from fairprobe.cli.command import Request
 from fairprobe.cli.config import OWN, danger_of
-from fairprobe.cli.destination import Destination
+from fairprobe.cli.files import Destination, read_frame
 from fairprobe.cli.flags import reworded
-from fairprobe.cli.tables import read_frame
 from fairprobe.cli.words import say_blocks
 from fairprobe.errors import DataError
 from fairprobe.estimation.share import ROLES
@@ -27,13 +27,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-OPTIONS = [
-    o.own("data", "ReadFile", f"a table of rows: {o.TABLE}", default=REQUIRED, is_positional=True),
-    o.own("model", "ModelSource | None", "the model: module:attribute, or a file.", o.WHAT),
-    o.own("label", "Column | None", "the column to predict; by default guessed by its name.", o.WHAT),
-    o.own("out", "WrittenFile | None", f"where to write it; by default {OWN}.", o.RESULTS, "--out", "-o"),
-    o.own("overwrite", "Flag", "overwrite a file that is there."),
-]
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        data: a table of rows: .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
+        model: the model: module:attribute, or a file.
+        label: the column to predict; by default guessed by its name.
+        out: where to write it; by default fairprobe.toml.
+        overwrite: overwrite a file that is there.
+    """
+
+    data: ReadFile
+    model: ModelSource | None = None
+    label: Column | None = None
+    out: WrittenFile | None = None
+    overwrite: Flag = False
+
+
+OPTIONS = o.options_of(Own, {o.RESULTS: ("out", "overwrite")}, panel=o.WHAT, positional=("data",))
 
 KEYS = {option.name: option.argument for option in AUDIT_OPTIONS if option.name not in o.NOT_SETTINGS}
 """What a config may set."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairprobe.arguments import REQUIRED
+from fairprobe.arguments import ReadFile, WrittenFile
 from fairprobe.blocks import Block, Items, Sentence
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
 from fairprobe.cli.data import Source, labels_of
-from fairprobe.cli.destination import TABLES
+from fairprobe.cli.files import TABLES
 from fairprobe.cli.values import as_options
 from fairprobe.cli.words import note
 from fairprobe.domain import Domain
@@ -32,20 +32,22 @@ OF_DOMAIN = ("domain", "sensitive", "constraint", "link", "hidden")
 
 OF_DATA = ("data", "label", "ignore", "missing")
 
-OPTIONS = [
-    o.own(
-        "run",
-        "ReadFile",
-        "the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or "
-        f"the cases of a search, {o.TABLE}",
-        default=REQUIRED,
-        is_positional=True,
-    ),
-    *o.INPUTS,
-    *o.options_of(replay),
-    o.out("write what became of each case as .csv or .parquet; an older file is overwritten."),
-    *o.PRINTED,
-]
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        run: the folder of an audit or of a search (--store), a file or a folder (.fairprobe) of cases of tests, or the
+            cases of a search, .csv, .csv.gz (UTF-8, commas, a header) or .parquet.
+        out: write what became of each case as .csv or .parquet; an older file is overwritten.
+    """
+
+    run: ReadFile
+    out: WrittenFile | None = None
+
+
+OPTIONS = [*o.options_of(Own, panel=o.RESULTS, positional=("run",)), *o.INPUTS, *o.options_of(replay), *o.PRINTED]
 
 
 def run(request: Request) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from fairprobe.arguments import Flag, ReadFile, WrittenFile
 from fairprobe.blocks import Block, Code, Sentence
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
@@ -32,35 +33,33 @@ MEASURE = "How it is measured"
 EXAMPLE = "--model subject:decision-tree"
 
 PANELS = {
+    o.WHAT: ("held_out",),
     MEASURE: ("max_accuracy_loss", "accept", "prove_accuracy", "n_select", "n_report", "confidence", "controls"),
     LIMITS: ("max_rounds", "max_seconds", "search_seconds"),
-    o.RESULTS: ("favourable",),
+    o.RESULTS: ("favourable", "out", "overwrite", "plot"),
 }
 
-OPTIONS = [
-    *o.INPUTS,
-    o.own(
-        "held_out",
-        "ReadFile | None",
-        "a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.",
-        o.WHAT,
-    ),
-    o.own(
-        "cases",
-        "ReadFile | None",
-        "cases to add, as fairprobe search --out writes them; else they are searched for.",
-        o.HOW,
-    ),
-    *o.options_of(retrain, PANELS),
-    o.out("write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet."),
-    o.own("overwrite", "Flag", "overwrite the file of `out`, if it is there and a round is accepted."),
-    o.own(
-        "plot",
-        "WrittenFile | None",
-        "draw share against accuracy of all rounds, as .svg; an older file is overwritten.",
-    ),
-    *o.PRINTED,
-]
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        held_out: a table of rows that the model has not seen, to choose and report by; by default 30% of `data`.
+        cases: cases to add, as fairprobe search --out writes them; else they are searched for.
+        out: write the new model as .skops, if a round is accepted (else exit code 4); the file must not be there yet.
+        overwrite: overwrite the file of `out`, if it is there and a round is accepted.
+        plot: draw share against accuracy of all rounds, as .svg; an older file is overwritten.
+    """
+
+    held_out: ReadFile | None = None
+    cases: ReadFile | None = None
+    out: WrittenFile | None = None
+    overwrite: Flag = False
+    plot: WrittenFile | None = None
+
+
+OPTIONS = [*o.INPUTS, *o.options_of(Own, PANELS), *o.options_of(retrain, PANELS), *o.PRINTED]
 
 CENSUS = "fairprobe.datasets:census_domain"
 
@@ -180,16 +179,9 @@ class Retrain(Command):
 
     # What came of it
 
-    @property
-    def _older(self) -> str | None:
-        """The file of --out, if it is there and holds no model of this run."""
-        target = self.targets["out"]
-        is_older = target is not None and "out" not in self.written and target.path.exists()
-        return target.name if target is not None and is_older else None
-
     def figures(self) -> dict[str, Any]:
-        """The result, and an older file that was left alone."""
-        return {**super().figures(), "exit_code": self.exit_code(), "older_out": self._older}
+        """The result and the exit code."""
+        return {**super().figures(), "exit_code": self.exit_code()}
 
     def blocks(self) -> Sequence[Block]:
         """Tables, and how to load the model."""
@@ -197,8 +189,6 @@ class Retrain(Command):
         blocks = list(super().blocks())
         if result is not None and out is not None and not result.accepted:
             blocks.append(Sentence(f"Nothing is written to {out.name}, as no round was accepted."))
-        if self._older is not None:
-            blocks.append(Sentence(f"{self._older} is older and untouched: it holds no model of this run."))
         if "out" in self.written:
             blocks.append(Code(loading_line(self.written["out"]), "To load the model"))
         return blocks

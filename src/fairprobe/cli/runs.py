@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairprobe.arguments import REQUIRED
+from fairprobe.arguments import Flag, WrittenFile
 from fairprobe.blocks import Sentence, Table
 from fairprobe.checks import nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
-from fairprobe.cli.destination import TABLES, Destination, for_parquet
+from fairprobe.cli.files import TABLES, Destination, for_parquet
 from fairprobe.cli.words import note, say, say_blocks
 from fairprobe.errors import FairprobeError, RunError, SettingError
 from fairprobe.store.merging import MEMORY
@@ -24,20 +26,27 @@ from fairprobe.wording import between, counted
 ACTIONS = ("list", "show", "merge", "export")
 MEGABYTE = 1_000_000
 
-OPTIONS = [
-    o.own("action", "str", f"one of {', '.join(ACTIONS)}.", default=REQUIRED, is_positional=True),
-    o.own(
-        "folders",
-        "Sequence[str] | None",
-        "run folders; for list, where they are (by default runs).",
-        is_positional=True,
-    ),
-    o.own(
-        "memory", "int | None", f"megabytes that telling cases apart may take; by default {MEMORY // MEGABYTE}.", o.HOW
-    ),
-    o.out("for merge and export: write the cases as .csv or .parquet; an older file is overwritten."),
-    o.own("json", "Flag", "print what list and show say as JSON."),
-]
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        action: one of list, show, merge, export.
+        folders: run folders; for list, where they are (by default runs).
+        memory: megabytes that telling cases apart may take; by default 500.
+        out: for merge and export: write the cases as .csv or .parquet; an older file is overwritten.
+        json: print what list and show say as JSON.
+    """
+
+    action: str
+    folders: Sequence[str] | None = None
+    memory: int | None = None
+    out: WrittenFile | None = None
+    json: Flag = False
+
+
+OPTIONS = o.options_of(Own, panel=o.RESULTS, positional=("action", "folders"))
 
 
 def run(request: Request) -> int:

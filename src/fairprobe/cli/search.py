@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fairprobe.arguments import WrittenFile
 from fairprobe.blocks import Code
 from fairprobe.checks import nearest
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Command, Request
-from fairprobe.cli.destination import STDOUT, TABLES
 from fairprobe.cli.entry import FAILED
+from fairprobe.cli.files import STDOUT, TABLES
 from fairprobe.cli.flags import NONE
 from fairprobe.cli.words import note, progress
 from fairprobe.domain import Density, Domain
@@ -30,38 +31,44 @@ STARTS = ("rows", "density", "domain")
 
 EXAMPLE = "--model subject:mlp --domain fairprobe.datasets:census_domain"
 
-START_FROM = o.own(
-    "start_from",
-    "str | None",
-    'where to start: "rows" (those of `data`), "density" (inputs drawn from what is fitted to them) or "domain" '
-    "(uniform inputs of the domain, as the paper); by default rows if there are any.",
-    o.WHAT,
-)
-
-MIN_PLAUSIBLE = o.own(
-    "min_plausibility",
-    "float | None",
-    "the part of held-out rows that every input must be at least as likely as, by a density fitted to `data`; None to "
-    f"go anywhere in the domain; by default {MIN_PLAUSIBILITY:g} where there are rows, unless --from domain or "
-    "`max_changes` is given.",
-    o.WHAT,
-)
-
 PANELS = {
-    o.WHAT: ("max_changes",),
+    o.WHAT: ("max_changes", "start_from", "min_plausibility"),
     o.LIMITS: Limits.__dataclass_fields__,
-    o.RESULTS: ("store", "model_id"),
+    o.RESULTS: ("store", "model_id", "out"),
 }
 
-SEARCHING = [START_FROM, MIN_PLAUSIBLE, *o.options_of(search, PANELS, but=("min_plausibility",))]
+
+@dataclass
+class Start:
+    """Options that say where a search starts, and how far it goes.
+
+    Args:
+        start_from: where to start: "rows" (those of `data`), "density" (inputs drawn from what is fitted to them) or
+            "domain" (uniform inputs of the domain, as the paper); by default rows if there are any.
+        min_plausibility: the part of held-out rows that every input must be at least as likely as, by a density fitted
+            to `data`; None to go anywhere in the domain; by default 0.05 where there are rows, unless --from domain or
+            `max_changes` is given.
+    """
+
+    start_from: str | None = None
+    min_plausibility: float | None = None
+
+
+@dataclass
+class Own:
+    """Options of the command line alone.
+
+    Args:
+        out: write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output.
+    """
+
+    out: WrittenFile | None = None
+
+
+SEARCHING = [*o.options_of(Start, PANELS), *o.options_of(search, PANELS, but=("min_plausibility",))]
 """The options of a search itself, which `explain` has too."""
 
-OPTIONS = [
-    *o.INPUTS,
-    *SEARCHING,
-    o.out("write the cases as .csv or .parquet; an older file is overwritten, and - is CSV on the standard output."),
-    *o.PRINTED,
-]
+OPTIONS = [*o.INPUTS, *SEARCHING, *o.options_of(Own, PANELS), *o.PRINTED]
 
 N_SHOWN = 3
 """Cases in the JSON; chosen."""
@@ -112,20 +119,15 @@ class Search(Command):
         """Settle where the search starts; refuse options that do not go together."""
         start, least = self.request["start_from"], self.request["min_plausibility"]
         changes, strategy = self.keywords["max_changes"], self.keywords["strategy"]
-        if self.rows is None:
-            about_rows = {f"--from {start}": start in ("rows", "density"), "--max-changes": changes is not None}
-            for option, is_given in {**about_rows, "--min-plausibility": least is not None}.items():
-                if is_given:
-                    raise SettingError(f"{option} needs --data, got none")
-        if start in ("density", "domain") and changes is not None:
-            raise SettingError(f"--max-changes is about the rows of --data, got --from {start}: leave one of them out")
-        if (start == "domain" and least not in (None, NONE)) or (start == "density" and least == NONE):
+        needs = {f"--from {start}": start in ("rows", "density"), "--min-plausibility": least is not None}
+        for option in [name for name, is_given in needs.items() if is_given and self.rows is None]:
+            raise SettingError(f"{option} needs --data, got none")
+        is_unlikely = start == "domain" and least not in (None, NONE)
+        if is_unlikely or (start == "density" and least == NONE):
             raise SettingError(f"--min-plausibility {least} does not go with --from {start}: leave one of them out")
-        if self.rows is not None and changes is None and not load_strategy(strategy_path(strategy)).is_local:
-            if start == "rows":
-                raise SettingError(f"--from rows needs a strategy that walks from them, got --strategy {strategy}")
-            start = start or ("domain" if least in (None, NONE) else "density")
-        self.start = start or ("domain" if self.rows is None else "rows")
+        walks = changes is not None or load_strategy(strategy_path(strategy)).is_local
+        drawn = "domain" if self.rows is None or (not walks and least in (None, NONE)) else "density"
+        self.start = start or ("rows" if walks and self.rows is not None else drawn)
 
     def work(self) -> None:
         """Search, and write the cases; a run that was cut short and found none leaves an older file alone."""

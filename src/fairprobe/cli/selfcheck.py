@@ -8,7 +8,7 @@ from fairprobe.cli.command import Request
 from fairprobe.cli.entry import FAILED
 from fairprobe.cli.words import say_blocks
 
-OPTIONS = [o.own("seed", "int", "another seed draws other inputs.", o.HOW, default=0)]
+OPTIONS = o.SEED
 
 
 def run(request: Request) -> int:
