@@ -24,7 +24,7 @@ def test_page(page):
         assert re.search(rf"^ *{strategy} +[\d,]+ +100,000 +[\d,]+ +[\d.]+% +[\d,]+ +[\d.]+ *$", page.out, re.MULTILINE)
     people = re.findall(r"- (?:Fem|M)ale, .*: predicted to earn (?:<=|>)50K. The same person as (?:Fem|M)ale", page.out)
     assert len(people) == 3
-    assert "not people of the census" in page.out
+    assert "made up, not people" in page.out
     assert "fairprobe search --model" in page.out
     assert "\x1b" not in page.out
 

@@ -21,14 +21,6 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*ESTIMATE, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_real_run(folder):
-    done = run("--model", "toys:flips", *ROWS, "--max-share", "0.1", "--gate", "domain")
-    assert done.returncode == 1, done.stderr
-    assert done.stderr == ""
-    assert "exactly 13.51% of the domain" in done.stdout
-    assert "\x1b" not in done.stdout
-
-
 def test_interrupted_estimate_says_what_is_known(folder):
     process = subprocess.Popen(
         [*ESTIMATE, "--model", "toys:slow", "--method", "sample", "--experiments", "100000", *ROWS],

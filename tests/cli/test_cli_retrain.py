@@ -127,18 +127,6 @@ def test_the_same_again(retrain, fairprobe):
     assert re.sub(r"[\d.]+ s, ", "", second.out) == re.sub(r"[\d.]+ s, ", "", first.out)
 
 
-def test_output_of_the_model_is_kept_out(retrain):
-    outcome = retrain(*FEW, "--json", model="clf:loud")
-    assert content_of(outcome)["rounds"]
-    assert "the model says hello" in outcome.err
-
-
-def test_no_controls(retrain):
-    outcome = retrain(*FEW)
-    assert "(controls)" not in outcome.out
-    assert content_of(retrain(*FEW, "--json"))["controls"] == {}
-
-
 # Models
 
 
@@ -178,41 +166,6 @@ def test_fitted_model_with_rows_that_it_has_not_seen_is_compared_as_it_is(retrai
 
 
 # Data
-
-
-def test_parquet_and_columns_to_ignore(retrain, folder):
-    for name in ("loans", "test"):
-        rows = pd.read_csv(folder / f"{name}.csv")
-        rows = rows.assign(loan=rows["loan"].astype("category"), id=range(len(rows)))
-        rows.to_parquet(folder / f"{name}.parquet")
-    plain = content_of(retrain(*FEW, "--json"))
-    data = ("--data", "loans.parquet", "--label", "loan", "--sensitive", "sex", "--ignore", "id")
-    assert without_seconds(content_of(retrain(*FEW, "--json", data=data))) == without_seconds(plain)
-    assert content_of(retrain(*FEW, "--json", "--held-out", "test.csv", data=data))["n_rows"]["fit"] == 600
-
-
-def test_labels_may_be_numbers(retrain, folder):
-    rows = pd.read_csv(folder / "loans.csv")
-    rows.assign(loan=(rows["loan"] == "yes").astype(int)).to_csv(folder / "loans.csv", index=False)
-    content = content_of(retrain(*FEW, "--json", "--favourable", "0"))
-    assert content["favourable"] == 0
-
-
-def test_domain_of_a_file(retrain, folder):
-    (folder / "domain.toml").write_text((folder / "domain.toml").read_text().replace("4999", "100"))
-    data = ("--data", "loans.csv", "--label", "loan", "--domain", "domain.toml")
-    assert content_of(retrain(*FEW, "--json", data=data))["before"]["domain"]["n"] == 500
-
-
-def test_constraints_make_a_population_of_their_own(retrain, folder):
-    (folder / "limits.py").write_text(
-        "import fairprobe as fp\n"
-        "parameters = [fp.Integer('age', 18, 79), fp.Integer('sex', 0, 1), fp.Integer('pay', 0, 99)]\n"
-        "domain = fp.Domain(parameters, sensitive=['sex'], constraints=[lambda frame: frame['age'] > 20])\n"
-    )
-    outcome = retrain(*FEW, data=("--data", "loans.csv", "--label", "loan", "--domain", "limits:domain"))
-    assert outcome.code == 0, outcome.err
-    assert re.search(r"^  valid  ", outcome.out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("labels", ["vote", "mean"])
@@ -305,32 +258,6 @@ def test_a_file_that_is_there_is_replaced_if_that_is_asked_for(retrain, folder):
     assert type(loaded(folder / "new.skops")).__name__ == "DecisionTreeClassifier"
 
 
-def test_a_fitted_model_that_stays_has_its_own_figures(retrain, folder):
-    outcome = retrain(*NONE, "--report-inputs", 2000, model="clf:fitted")
-    assert outcome.code == 4
-    for part in (
-        "the model given is returned, as no round was accepted: ",
-        "Shares and accuracy, on rows it was fitted to and on fresh inputs of the domain",
-        "accuracy are on rows it was fitted to; --held-out names others.",
-        "by sex, on rows it was fitted to",
-        "The rounds were compared with a clone of the model given, fitted to the same rows as the new models.",
-        "before and after are the model given: ",
-    ):
-        assert part in outcome.out
-    assert re.search(r"^  clone  ", outcome.out, re.MULTILINE)
-    assert "neither fitting nor choosing has seen" not in outcome.out
-    content = content_of(retrain(*NONE, "--report-inputs", 2000, "--json", model="clf:fitted"))
-    assert content["on_fitted_rows"] is True
-    rows = pd.read_csv(folder / "loans.csv")
-    from sklearn.tree import DecisionTreeClassifier
-
-    fitted = DecisionTreeClassifier(max_depth=6, random_state=0).fit(rows[INPUTS], rows["loan"])
-    share = content["before"]["domain"]
-    domain = Domain.from_frame(rows[INPUTS], sensitive=["sex"])
-    own = library.estimate(fitted, domain, method="sample", n_experiments=2, seed=share["seed"])
-    assert share["hits"] == own.hits
-
-
 def test_model_that_needs_no_retraining(retrain, folder):
     outcome = retrain("--plot", "front.svg", "--out", "new.skops", model="clf:blind")
     assert outcome.code == 4, outcome.err
@@ -373,11 +300,6 @@ def test_dry_run_in_json(retrain, folder):
     assert 0 < seconds["round"] < seconds["total"] < 60
 
 
-def test_dry_run_guesses_the_time_of_slow_fits(retrain):
-    content = content_of(retrain("--dry-run", "--json", "--max-rounds", 3, model="clf:slow"))
-    assert 0.9 < content["seconds"]["total"] < 30
-
-
 # Links
 
 
@@ -389,30 +311,6 @@ def linked(retrain, folder):
     domain.with_links([library.Link("pay", "sex", shift={0: 0, 1: 10})]).to_toml(folder / "linked.toml")
     data = ("--data", "loans.csv", "--label", "loan", "--domain", "linked.toml", "--held-out", "test.csv")
     return functools.partial(retrain, data=data)
-
-
-def test_a_linked_share_stands_beside_the_others(linked):
-    outcome = linked("--controls", "--augment", "linked,flip")
-    assert outcome.code == 0, outcome.err
-    for part in (
-        "sex alone: domain ",
-        "The share linked is that of the rows, with what is linked to them changed along: pay.",
-        "the sensitive parameters and what is linked held constant",
-        "What each way does to the share of the rows",
-        "- the sensitive parameters held constant: sex alone ",
-        ", with pay changed along ",
-    ):
-        assert part in " ".join(outcome.out.split()) or part in outcome.out
-    starts = [line.split()[0] for line in outcome.out.splitlines() if line.startswith("  linked ")]
-    assert len(starts) == 2, "shares and changes"
-    content = content_of(linked("--controls", "--augment", "linked,flip", "--json"))
-    assert list(content["before"]) == list(content["changes"]) == ["domain", "rows", "linked"]
-    assert content["before"]["linked"]["linked"] == ["pay"]
-    assert [each["augment"] for each in content["rounds"]] == ["linked", "flip"]
-    assert all("share_linked" in each for each in content["rounds"])
-    assert content["controls"]["constant"]["shares"]["linked"]["hits"] > 0
-    assert content["controls"]["constant-linked"]["shares"]["linked"]["hits"] == 0
-    assert len(content["ways"]) == 2 + 4
 
 
 def test_linked_twins_are_tried_where_there_are_links(linked, retrain):

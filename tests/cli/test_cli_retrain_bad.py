@@ -213,12 +213,3 @@ def test_a_file_that_is_there_is_refused_before_the_work_starts(retrain, folder,
     outcome = retrain("--out", "new.skops", *dry, model="no_such_module:model")
     outcome.refuses("--out must name a file that is not there yet, got new.skops: --overwrite allows to replace it")
     assert (folder / "new.skops").read_text() == "older"
-
-
-def test_labels_that_contradict_each_other(retrain, folder):
-    cases = pd.DataFrame({"age": [20, 20, 30], "sex": [0, 1, 0], "pay": 65, "loan": ["yes", "no", "no"]})
-    cases.to_csv(folder / "cases.csv", index=False)
-    outcome = retrain("--cases", "cases.csv", "--labels", "given")
-    outcome.refuses(
-        "--labels given must name one label for a family", "got several for 1 of 2 families", "'yes' in row 0"
-    )

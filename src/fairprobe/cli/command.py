@@ -251,8 +251,8 @@ class Command(ABC):
 
     def _with_line(self, row: re.Match[str]) -> str:
         """A row's index, with the line of the file beside it for readers who open the file."""
-        lines = self.request.source.lines
-        return row[0] if lines is None else f"{row[0]} (line {lines[int(row[1])]})"
+        lines, place = self.request.source.lines or [], int(row[1])
+        return f"{row[0]} (line {lines[place]})" if place < len(lines) else row[0]
 
     def _finish(self) -> int:
         """Say how the work ended, if not well; gives the exit code."""

@@ -118,8 +118,8 @@ class Source:
 
     @cached_property
     def lines(self) -> list[int] | None:
-        """The line of the file that each row begins on; None for a file that has no lines."""
-        return lines_of(str(self.data))
+        """The line of the file that each row begins on; None without data, and for a file that has no lines."""
+        return None if self.data is None else lines_of(self.data)
 
     def inputs_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The columns that are inputs of the model: all but the label, the weights, the groups and those ignored."""

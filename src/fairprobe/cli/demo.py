@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from fairprobe import datasets, subjects
-from fairprobe.arrays import Codes
 from fairprobe.blocks import Code, Items, Sentence, Table
 from fairprobe.checks import checked_seed
 from fairprobe.cli import options as o
 from fairprobe.cli.command import Request
 from fairprobe.cli.entry import INTERRUPTED
 from fairprobe.cli.words import progress, say, say_blocks, spinner
-from fairprobe.datasets import CENSUS_WORDS, describe_census
+from fairprobe.datasets import describe_census
+from fairprobe.domain.nearest import nearest_rows
 from fairprobe.searching import Found, StopReason, search
 from fairprobe.searching.registry import choose_strategy
 
@@ -24,6 +24,8 @@ N_INPUTS = 2_000_000
 """Inputs that each strategy judges: a second or so of work. Chosen."""
 
 N_CASES = 3
+MOST_CASES, MOST_PEOPLE = 20_000, 2_000
+"""Cases, and rows of the census, that are looked at to find cases like real people; chosen for speed."""
 PAPER = ("uniform", "random", "semi-directed", "fully-directed")
 """The paper's strategies; beside them stands the one that suits the model."""
 
@@ -70,8 +72,8 @@ def run(request: Request) -> int:
             Table.of_records(every, columns),
             Sentence("Yield is cases among distinct inputs judged. It measures a strategy, not how common cases are."),
             Sentence(
-                f"{len(cases)} of the {most.n_cases:,} cases of {most.settings.strategy}, chosen as easy to picture. "
-                "They are inputs that the search made up, not people of the census."
+                f"{len(cases)} of the {most.n_cases:,} cases of {most.settings.strategy}: those most like people of "
+                "the census. They are inputs that the search made up, not people."
             ),
             Items(cases),
             Code(command, "Next, a model and data of your own"),
@@ -84,26 +86,15 @@ def run(request: Request) -> int:
 
 
 def pick(found: Found, n: int) -> list[int]:
-    """The rows of a few cases that are easy to imagine, each of another occupation."""
-    likely = np.argsort(_oddness(found), kind="stable")[:1000]
-    _, first = np.unique(found.cases["occupation"].to_numpy()[likely], return_index=True)
-    return [int(row) for row in likely[np.sort(first)[:n]]]
-
-
-def _oddness(found: Found) -> Codes:
-    """How many things about each person are hard to imagine: a search tries all combinations, likely or not."""
-    odd = {
-        "workclass": ("Without-pay", "Never-worked"),
-        "relationship": ("Husband", "Wife"),  # which say the sex as well
-        "marital-status": ("Married-civ-spouse", "Married-AF-spouse"),
-        "education": ("Preschool", "1st-4th", "5th-6th"),
-        "occupation": ("Armed-Forces", "Priv-house-serv"),
-    }
-    usual = {"age": (2, 6), "hours-per-week": (20, 60), "capital-loss": (0, 0), "capital-gain": (0, 20)}
-    cases = found.cases
-    checks = [cases[name].isin([CENSUS_WORDS[name].index(word) for word in words]) for name, words in odd.items()]
-    checks += [~cases[name].between(low, high) for name, (low, high) in usual.items()]
-    return np.sum([check.to_numpy() for check in checks], axis=0)
+    """The rows of a few cases that are most like real people of the census, each of another occupation."""
+    people, _ = datasets.load_census(split="test")
+    places = np.arange(0, found.n_cases, 1 + found.n_cases // MOST_CASES)
+    cases = found.cases.iloc[places]
+    codes, rows = (found.domain.encode(frame) for frame in (cases, people.head(MOST_PEOPLE)))
+    _, distances = nearest_rows(found.domain, codes, rows)
+    likely = np.argsort(distances, kind="stable")
+    _, first = np.unique(cases["occupation"].to_numpy()[likely], return_index=True)
+    return [int(place) for place in places[likely[np.sort(first)[:n]]]]
 
 
 def sentence(found: Found, row: int) -> str:

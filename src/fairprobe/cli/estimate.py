@@ -242,19 +242,10 @@ class Estimate(Command):
         sent = "" if n_sent == n_queries else f" ({counted(n_sent, 'row')} sent)"
         seconds = sum(share.seconds for share in shares)
         return [
-            Sentence(f"How often {self.request.model_name} changes its output with {self._title()}:"),
             *blocks_of(self.shares, self.breakdowns, row_blocks, good, limit),
             *([] if self.verdict is None else verdict_blocks(self.verdict, self.which)),
             Sentence(f"{counted(n_queries, 'query')}{sent}, {seconds:.2f} s, seed {self.keywords['seed']}."),
         ]
-
-    def _title(self) -> str:
-        names = " or ".join(self.domain.sensitive)
-        if "linked" not in self.sides:
-            return f"{names} alone"
-        along = " and ".join(link.column for link in self.domain.links)
-        linked = f"{names}, {along} changed along"
-        return linked if len(self.sides) == 1 else f"{linked} (linked), and with {names} alone (plain)"
 
     def _first_rows(self) -> list[str]:
         """Some rows that are discriminatory, in words; if none is by linked twins, by plain ones."""

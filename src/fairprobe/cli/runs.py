@@ -136,11 +136,9 @@ def show(found: list[dict[str, Any]]) -> None:
 
 def show_end(run: dict[str, Any]) -> None:
     """Write the settings of a run and its result."""
-    facts = {"model": run["model"]["kind"], **run["settings"], **run["versions"]}
-    end = run["end"] or {}
-    if "n_cases" in end:
-        facts["result"] = f"{counted(end['n_cases'], 'case')} in {counted(end['n_distinct'], 'distinct input')}"
-    for share in end.get("shares", []):
+    end = {name: value for name, value in (run["end"] or {}).items() if name != "shares"}
+    facts = {"model": run["model"]["kind"], **run["settings"], **run["versions"], **end}
+    for share in (run["end"] or {}).get("shares", []):
         interval = between(share["low"], share["high"])
         facts[f"share by {' x '.join(share['sensitive'])}"] = f"{share['hits']:,} of {share['n']:,}, {interval}"
     say_blocks([Table.of_facts(facts)])
